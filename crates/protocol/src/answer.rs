@@ -1,0 +1,182 @@
+//! What a keeper answers.
+
+use crate::{Language, RunNo};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Accepted { run: RunNo },
+    Completed(Box<Completed>),
+    Output(OutputView),
+    State(StateView),
+    History(HistoryView),
+    /// The run that was interrupted; none when nothing was running.
+    Interrupted { run: Option<RunNo> },
+    Reset(Reset),
+    Ended,
+    Status(Status),
+}
+
+/// A finished run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Completed {
+    pub run: RunNo,
+    pub language: Language,
+    pub exit_code: i32,
+    pub duration_us: u64,
+    pub stdout: StreamView,
+    pub stderr: StreamView,
+    pub kernel: KernelFate,
+    #[serde(default)]
+    pub timed_out: bool,
+    #[serde(default)]
+    pub interrupted: bool,
+    #[serde(default)]
+    pub result: Option<RunValue>,
+    #[serde(default)]
+    pub error: Option<RunError>,
+    /// What a person should know besides: what could not be carried over, …
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// A stream's head and tail, and how much lies between.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamView {
+    #[serde(with = "serde_bytes")]
+    pub head: Vec<u8>,
+    #[serde(with = "serde_bytes")]
+    pub tail: Vec<u8>,
+    /// Bytes that the run has written to this stream.
+    pub total: u64,
+    /// Bytes of them that are kept on disk.
+    pub stored: u64,
+}
+
+impl StreamView {
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.total - (self.head.len() + self.tail.len()) as u64
+    }
+}
+
+/// What became of the kernel in, or since, the run before this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "fate")]
+pub enum KernelFate {
+    /// The same process as before.
+    Kept,
+    /// A new process, with the state that the old one had when it ended.
+    Restarted,
+    /// A new process, with the state as it was after run `as_of_run`.
+    Restored { as_of_run: RunNo },
+    /// A new process without any state.
+    Fresh,
+}
+
+impl KernelFate {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Restarted => "restarted",
+            Self::Restored { .. } => "restored",
+            Self::Fresh => "fresh",
+        }
+    }
+}
+
+/// The value of a run's last expression.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunValue {
+    pub text: String,
+    /// Richer forms by MIME type, as JSON text.
+    #[serde(default)]
+    pub data_json: Option<String>,
+}
+
+/// What the code raised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunError {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputView {
+    #[serde(with = "serde_bytes")]
+    pub stdout: Vec<u8>,
+    pub stdout_next: u64,
+    #[serde(with = "serde_bytes")]
+    pub stderr: Vec<u8>,
+    pub stderr_next: u64,
+    pub phase: RunPhase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPhase {
+    Queued,
+    Running,
+    /// The kernel has answered; something that the run started may still
+    /// write to its streams.
+    Exited,
+    /// Nothing can write any more.
+    Closed,
+}
+
+/// States of the live kernels, as JSON text: their shape is the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateView {
+    pub default_language: Language,
+    pub kernels: Vec<KernelState>,
+}
+
+/// The state of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelState {
+    pub language: Language,
+    pub as_of_run: RunNo,
+    /// The kernel is in a run: the state is the last captured one.
+    pub busy: bool,
+    pub json: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryView {
+    pub entries: Vec<HistoryEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    pub run: RunNo,
+    pub timestamp: String,
+    pub command: String,
+    pub language: Language,
+    pub exit_code: i32,
+    pub duration_ms: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reset {
+    pub ended_processes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub keeper_pid: u32,
+    pub version: String,
+    pub running: Vec<RunNo>,
+    pub queued: u64,
+    pub kernels: Vec<KernelStatus>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelStatus {
+    pub language: Language,
+    pub pid: u32,
+}

@@ -1,0 +1,42 @@
+//! What a keeper is told when it is launched, and what it says back once.
+
+use crate::{Failure, Language, SessionId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Written to the new keeper's stdin as one frame. Its environment is the
+/// session's initial environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    pub session: SessionId,
+    /// The session's own directory, absolute.
+    pub directory: PathBuf,
+    pub work_dir: PathBuf,
+    /// The program of the session's default language.
+    pub kernel: KernelProgram,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub idle_timeout_ms: u64,
+    pub command_timeout_ms: u64,
+    pub max_history: u64,
+    /// Bytes of each stream of a run that are kept on disk.
+    pub output_cap: u64,
+    /// The session existed before: continue its numbers and its last state.
+    #[serde(default)]
+    pub revive: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelProgram {
+    pub language: Language,
+    /// A name to look up in PATH, or a path.
+    pub program: String,
+}
+
+/// Written by the keeper to the pipe that it was given, once it can be
+/// connected to and its first kernel is up (or cannot be).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootReport {
+    pub outcome: Result<u32, Failure>,
+}

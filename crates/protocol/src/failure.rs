@@ -1,0 +1,41 @@
+//! Refusals and errors as a client sees them: a stable code for programs, a
+//! sentence for people.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: Code,
+    pub message: String,
+}
+
+impl Failure {
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// Stable: programs match on these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request makes no sense, or is of a newer protocol.
+    BadRequest,
+    CommandHasNul,
+    CommandTooLarge,
+    QueueFull,
+    RunNotFound,
+    /// The run was queued or running when the session was reset or ended.
+    RunCancelled,
+    /// The session is ending.
+    Ending,
+    /// The interpreter could not be started.
+    KernelUnavailable,
+    /// The keeper could not write its files.
+    Storage,
+    /// A code of a newer keeper.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,29 @@
+//! The words that the keeper and its clients share: ids, requests, answers,
+//! error codes, and how they are framed on the keeper's socket.
+//!
+//! Invariants: nothing here does I/O, reads a clock or the environment. A
+//! keeper outlives upgrades of its clients, so every message is a map with
+//! named fields, unknown fields are skipped, and new fields have defaults.
+
+mod answer;
+mod boot;
+mod failure;
+mod frame;
+mod id;
+mod request;
+mod size;
+
+pub use answer::{
+    Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus, OutputView,
+    Reset, RunError, RunPhase, RunValue, StateView, Status, StreamView,
+};
+pub use boot::{Boot, BootReport, KernelProgram};
+pub use failure::{Code, Failure};
+pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
+pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
+pub use request::{Exec, ReadOutput, Request, Until};
+pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
+
+/// Version of the messages on the keeper's socket. It grows when a message
+/// changes its meaning; additions with defaults do not need it.
+pub const PROTOCOL: u16 = 1;

@@ -1,0 +1,374 @@
+//! One kernel of a session: its process, its queue, and what is known of its
+//! state.
+
+use crate::effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
+use sessile_protocol::{KernelFate, Language, RunNo};
+use std::collections::VecDeque;
+
+/// When each pressure is applied, in milliseconds after the first. A caller is
+/// promised an answer within a second of the limit, so the kernel itself is
+/// killed well before that; everything milder is repeated once, because a
+/// shell function may start a new program just after its last was ended.
+const PRESSURES: [(Tick, Pressure); 7] = [
+    (0, Pressure::Interrupt),
+    (100, Pressure::Interrupt),
+    (250, Pressure::Terminate),
+    (400, Pressure::KillWork),
+    (480, Pressure::KillWork),
+    (560, Pressure::KillWork),
+    (650, Pressure::KillKernel),
+];
+
+/// A kernel that is not up by then never will be. Restoring a megabyte of
+/// shell functions takes a tenth of a second; a cold disk can take seconds.
+const START_PATIENCE: Tick = 20_000;
+
+/// Idle time before a capture. Long enough that calls in a tight loop never
+/// wait for one, short enough that it is done before a person's or an agent's
+/// next command (a client process takes longer than this to start).
+const CAPTURE_AFTER: Tick = 2;
+
+#[derive(Debug)]
+enum Process {
+    /// None, or none any more; started when a run wants it.
+    Absent,
+    Starting {
+        source: Source,
+        due: Tick,
+    },
+    Idle,
+    Busy {
+        run: RunNo,
+        work: Work,
+    },
+}
+
+#[derive(Debug)]
+enum Work {
+    Running { due: Option<Tick> },
+    Interrupting { cause: Cause, since: Tick, step: usize },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Timeout,
+    Asked,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) run: RunNo,
+    pub(crate) timeout: Option<Tick>,
+    pub(crate) risky: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    language: Language,
+    epoch: Epoch,
+    process: Process,
+    queue: VecDeque<Queued>,
+    /// The run after which the state was last captured.
+    captured: Option<RunNo>,
+    /// The last run that this kernel (or one that it continues) finished.
+    finished: RunNo,
+    capture_due: Option<Tick>,
+    /// What the next answer has to tell about the kernel.
+    news: KernelFate,
+}
+
+impl Kernel {
+    pub(crate) fn new(language: Language) -> Self {
+        Self {
+            language,
+            epoch: Epoch(0),
+            process: Process::Absent,
+            queue: VecDeque::new(),
+            captured: None,
+            finished: RunNo(0),
+            capture_due: None,
+            news: KernelFate::Kept,
+        }
+    }
+
+    /// A kernel of a session whose keeper was lost, with what its files say.
+    pub(crate) fn revived(language: Language, captured: Option<RunNo>) -> Self {
+        let news = match captured {
+            Some(as_of_run) => KernelFate::Restored { as_of_run },
+            None => KernelFate::Fresh,
+        };
+        Self { captured, finished: captured.unwrap_or_default(), news, ..Self::new(language) }
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(crate) fn running(&self) -> Option<RunNo> {
+        match self.process {
+            Process::Busy { run, .. } => Some(run),
+            Process::Absent | Process::Starting { .. } | Process::Idle => None,
+        }
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.queue.is_empty() && self.running().is_none()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.process, Process::Idle)
+    }
+
+    /// The run that a capture would be "as of" now.
+    pub(crate) fn finished(&self) -> RunNo {
+        self.finished
+    }
+
+    pub(crate) fn due(&self) -> Option<Tick> {
+        match &self.process {
+            Process::Absent => None,
+            Process::Starting { due, .. } => Some(*due),
+            Process::Idle => self.capture_due,
+            Process::Busy { work: Work::Running { due }, .. } => *due,
+            Process::Busy { work: Work::Interrupting { since, step, .. }, .. } => {
+                PRESSURES.get(*step).map(|(after, _)| since + after)
+            }
+        }
+    }
+
+    pub(crate) fn enqueue(&mut self, queued: Queued, now: Tick, out: &mut Vec<Effect>) {
+        self.queue.push_back(queued);
+        self.advance(now, out);
+    }
+
+    /// Start the process if there is none: before its first run is wanted.
+    pub(crate) fn warm_up(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        if matches!(self.process, Process::Absent) {
+            let source = match self.captured {
+                Some(as_of) => Source::Captured { as_of },
+                None => Source::Nothing,
+            };
+            self.launch(source, now, out);
+        }
+    }
+
+    /// Begins the next run if the kernel is free for one.
+    fn advance(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        if self.queue.is_empty() {
+            return;
+        }
+        self.warm_up(now, out);
+        if !self.is_idle() {
+            return;
+        }
+        let Some(next) = self.queue.pop_front() else { return };
+        if next.risky && self.captured != Some(self.finished) {
+            out.push(self.capture());
+        }
+        self.process = Process::Busy {
+            run: next.run,
+            work: Work::Running { due: next.timeout.map(|t| now.saturating_add(t)) },
+        };
+        out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
+    }
+
+    fn capture(&mut self) -> Effect {
+        self.capture_due = None;
+        Effect::Capture { language: self.language, epoch: self.epoch, as_of: self.finished }
+    }
+
+    /// Capture as soon as possible, because somebody asked to see the state.
+    pub(crate) fn capture_now(&mut self, out: &mut Vec<Effect>) {
+        if self.is_idle() {
+            let effect = self.capture();
+            out.push(effect);
+        }
+    }
+
+    fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
+        self.epoch = Epoch(self.epoch.0 + 1);
+        self.process = Process::Starting { source, due: now + START_PATIENCE };
+        self.capture_due = None;
+        out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
+    }
+
+    pub(crate) fn ready(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        let Process::Starting { source, .. } = self.process else { return };
+        self.process = Process::Idle;
+        // What it was restored from is already on disk; what the dead process
+        // left behind is not yet.
+        self.capture_due = match source {
+            Source::Nothing | Source::Captured { .. } => None,
+            Source::Final => Some(now + CAPTURE_AFTER),
+        };
+        self.advance(now, out);
+    }
+
+    pub(crate) fn reported(&mut self, run: RunNo, exit_code: i32, now: Tick, out: &mut Vec<Effect>) {
+        let Process::Busy { run: current, work } = &self.process else { return };
+        if *current != run {
+            return;
+        }
+        let outcome = Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
+        self.finished = run;
+        self.process = Process::Idle;
+        self.capture_due = Some(now + CAPTURE_AFTER);
+        out.push(Effect::Complete { run, outcome });
+        self.advance(now, out);
+    }
+
+    fn outcome(work: &Work, exit_code: i32, fate: KernelFate) -> Outcome {
+        let cause = match work {
+            Work::Running { .. } => None,
+            Work::Interrupting { cause, .. } => Some(*cause),
+        };
+        Outcome {
+            exit_code,
+            fate,
+            timed_out: cause == Some(Cause::Timeout),
+            interrupted: cause == Some(Cause::Asked),
+        }
+    }
+
+    pub(crate) fn captured(&mut self, as_of: RunNo) {
+        self.captured = self.captured.max(Some(as_of));
+    }
+
+    /// The process is gone. `left_state`: it wrote its state down as it went.
+    pub(crate) fn died(&mut self, exit_code: i32, left_state: bool, now: Tick, out: &mut Vec<Effect>) {
+        match std::mem::replace(&mut self.process, Process::Absent) {
+            Process::Absent => {}
+            Process::Starting { source, .. } => self.start_failed(source, now, out),
+            Process::Idle => {
+                let (source, fate) = self.succession(left_state, self.finished);
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
+            Process::Busy { run, work } => {
+                let (source, fate) = self.succession(left_state, run);
+                let outcome = Self::outcome(&work, exit_code, worse(self.news, fate));
+                self.news = KernelFate::Kept;
+                out.push(Effect::Complete { run, outcome });
+                self.launch(source, now, out);
+            }
+        }
+    }
+
+    /// What a new process starts from, and what has to be said about it.
+    fn succession(&mut self, left_state: bool, run: RunNo) -> (Source, KernelFate) {
+        if left_state {
+            self.finished = run;
+            return (Source::Final, KernelFate::Restarted);
+        }
+        match self.captured {
+            Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
+            // It had not finished a single run: the initial state is the state.
+            None if self.finished == RunNo(0) && self.language.is_shell() => {
+                (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
+            }
+            None => (Source::Nothing, KernelFate::Fresh),
+        }
+    }
+
+    /// A state that kills the kernel which it is restored into (an exit in a
+    /// DEBUG trap, say) must not lock the session up: fall back, step by step.
+    fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
+        let fallback = match (source, self.captured) {
+            (Source::Nothing, _) => None,
+            (Source::Final, Some(as_of)) => {
+                Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
+            }
+            (Source::Final, None) | (Source::Captured { .. }, _) => {
+                self.captured = None;
+                Some((Source::Nothing, KernelFate::Fresh))
+            }
+        };
+        match fallback {
+            Some((source, fate)) => {
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
+            None => {
+                for queued in self.queue.drain(..) {
+                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn interrupt(&mut self, run: Option<RunNo>, cause: Cause, now: Tick, out: &mut Vec<Effect>) {
+        if let Some(wanted) = run
+            && let Some(at) = self.queue.iter().position(|q| q.run == wanted)
+        {
+            self.queue.remove(at);
+            out.push(Effect::Cancel { run: wanted, why: Why::Interrupted });
+            return;
+        }
+        let Process::Busy { run: current, work } = &mut self.process else { return };
+        if run.is_none_or(|wanted| wanted == *current) && matches!(work, Work::Running { .. }) {
+            *work = Work::Interrupting { cause, since: now, step: 0 };
+            self.press(now, out);
+        }
+    }
+
+    pub(crate) fn tick(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        if self.due().is_none_or(|due| due > now) {
+            return;
+        }
+        match self.process {
+            Process::Absent => {}
+            Process::Starting { .. } => {
+                out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
+                self.process = match self.process {
+                    // Its death is an event of its own; wait for that one.
+                    Process::Starting { source, .. } => Process::Starting { source, due: Tick::MAX },
+                    Process::Absent | Process::Idle | Process::Busy { .. } => Process::Absent,
+                };
+            }
+            Process::Idle => self.capture_now(out),
+            Process::Busy { work: Work::Running { .. }, .. } => {
+                self.interrupt(None, Cause::Timeout, now, out);
+            }
+            Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
+        }
+    }
+
+    fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        let Process::Busy { work: Work::Interrupting { since, step, .. }, .. } = &mut self.process else {
+            return;
+        };
+        while let Some((after, pressure)) = PRESSURES.get(*step)
+            && *since + after <= now
+        {
+            *step += 1;
+            out.push(Effect::Press { language: self.language, epoch: self.epoch, pressure: *pressure });
+        }
+    }
+
+    /// Everything ends: the run and the queue are answered, the process is the
+    /// teardown's to end.
+    pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
+        let running = self.running();
+        let queued = self.queue.drain(..).map(|q| q.run);
+        out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));
+        let epoch = self.epoch;
+        *self = Self { epoch, ..Self::new(self.language) };
+    }
+}
+
+/// Of two things to tell, the one that lost more.
+fn worse(a: KernelFate, b: KernelFate) -> KernelFate {
+    fn rank(fate: KernelFate) -> u8 {
+        match fate {
+            KernelFate::Kept => 0,
+            KernelFate::Restarted => 1,
+            KernelFate::Restored { .. } => 2,
+            KernelFate::Fresh => 3,
+        }
+    }
+    if rank(b) >= rank(a) { b } else { a }
+}

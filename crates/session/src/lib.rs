@@ -1,0 +1,28 @@
+//! What a session decides, apart from what its keeper does.
+//!
+//! ```text
+//!            submit            Begin                Reported
+//!  client ──────────► queue ──────────► Busy ──────────────────► Idle ──► Capture
+//!                       ▲                │  due, interrupt         │ ▲
+//!                       │                ▼                         │ │ Ready
+//!                       │          Interrupting ── KillKernel ─┐   │ │
+//!                       │                                      ▼   ▼ │
+//!                       └────────────────────────────────── Died ► Starting
+//! ```
+//!
+//! [`Session::submit`] and [`Session::step`] take what happened and a time, and
+//! give back [`Effect`]s for the keeper's driver to perform in order. Invariants:
+//! - no I/O, no clock, no process here, so that every order of events can be
+//!   tried by a property test;
+//! - each admitted run ends in exactly one `Complete` or `Cancel`;
+//! - runs of one kernel begin in the order of their numbers, one at a time;
+//! - an event of an earlier kernel process (an old epoch) changes nothing.
+
+mod closing;
+mod effect;
+mod kernel;
+mod session;
+
+pub use closing::{Close, Teardown};
+pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
+pub use session::{Input, Limits, Refusal, Session, Submission};

@@ -1,0 +1,292 @@
+//! The session: admission, kernels, closing.
+
+use crate::closing::{Close, Teardown};
+use crate::effect::{Effect, Epoch, Tick, Why};
+use crate::kernel::{Cause, Kernel, Queued};
+use sessile_protocol::{Language, RunNo};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The session ends after this long without a run; zero: never.
+    pub idle_timeout: Tick,
+    /// Runs that may wait for one kernel.
+    pub queue: usize,
+}
+
+/// A run as the state machine sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    pub language: Language,
+    /// How long it may take from its beginning.
+    pub timeout: Option<Tick>,
+    /// It may well end its kernel (it mentions `kill` or `exec`, say): have
+    /// the state captured before, even if that costs it a millisecond.
+    pub risky: bool,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A kernel process is up, and what it was to start from is in place.
+    Ready { language: Language, epoch: Epoch },
+    /// A kernel says that its run has ended.
+    Reported { language: Language, epoch: Epoch, run: RunNo, exit_code: i32 },
+    /// A kernel process is gone.
+    Died { language: Language, epoch: Epoch, exit_code: i32, left_state: bool },
+    /// A kernel's state has been written down.
+    Captured { language: Language, epoch: Epoch, as_of: RunNo },
+    Interrupt { run: Option<RunNo> },
+    /// Somebody wants to see the state of all live kernels.
+    Inspect,
+    Close(Close),
+    /// No process of the session is left.
+    AllGone,
+    Tick,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    QueueFull { limit: usize },
+    Ending,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Open,
+    Closing { why: Close, step: Teardown, due: Tick },
+    Closed,
+}
+
+#[derive(Debug)]
+pub struct Session {
+    limits: Limits,
+    default: Language,
+    phase: Phase,
+    kernels: BTreeMap<Language, Kernel>,
+    last_run: RunNo,
+    last_activity: Tick,
+}
+
+impl Session {
+    #[must_use]
+    pub fn new(default: Language, limits: Limits, now: Tick) -> Self {
+        let kernels = BTreeMap::from([(default, Kernel::new(default))]);
+        Self {
+            limits,
+            default,
+            phase: Phase::Open,
+            kernels,
+            last_run: RunNo(0),
+            last_activity: now,
+        }
+    }
+
+    /// A session whose keeper was lost: its numbers go on, and its kernels'
+    /// first answers say what they were restored from.
+    #[must_use]
+    pub fn revived(
+        default: Language,
+        limits: Limits,
+        now: Tick,
+        last_run: RunNo,
+        captured: &[(Language, RunNo)],
+    ) -> Self {
+        let mut session = Self::new(default, limits, now);
+        session.last_run = last_run;
+        let known = |language| captured.iter().find(|(l, _)| *l == language).map(|(_, as_of)| *as_of);
+        session.kernels = captured
+            .iter()
+            .map(|(language, _)| *language)
+            .chain([default])
+            .map(|language| (language, Kernel::revived(language, known(language))))
+            .collect();
+        session
+    }
+
+    /// Starts the default kernel ahead of its first run.
+    pub fn open(&mut self, now: Tick) -> Vec<Effect> {
+        let mut out = Vec::new();
+        if let Some(kernel) = self.kernels.get_mut(&self.default) {
+            kernel.warm_up(now, &mut out);
+        }
+        out
+    }
+
+    /// Admits a run and gives it its number.
+    ///
+    /// # Errors
+    /// When the session is ending or too many runs wait already.
+    pub fn submit(&mut self, submission: Submission, now: Tick) -> Result<(RunNo, Vec<Effect>), Refusal> {
+        match self.phase {
+            Phase::Open => {}
+            // A reset is over in a moment, but what it forgets must not
+            // include a run that was accepted in between.
+            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
+        }
+        let kernel =
+            self.kernels.entry(submission.language).or_insert_with(|| Kernel::new(submission.language));
+        if kernel.queued() >= self.limits.queue {
+            return Err(Refusal::QueueFull { limit: self.limits.queue });
+        }
+        self.last_run = self.last_run.next();
+        self.last_activity = now;
+        let run = self.last_run;
+        let mut out = Vec::new();
+        let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
+        kernel.enqueue(queued, now, &mut out);
+        Ok((run, out))
+    }
+
+    pub fn step(&mut self, input: Input, now: Tick) -> Vec<Effect> {
+        let mut out = Vec::new();
+        match (&self.phase, input) {
+            (Phase::Closed, _) => {}
+            (Phase::Open, Input::Ready { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.ready(now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
+                self.last_activity = now;
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.reported(run, exit_code, now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Died { language, epoch, exit_code, left_state }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.died(exit_code, left_state, now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Captured { language, epoch, as_of }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.captured(as_of);
+                }
+            }
+            (Phase::Open, Input::Interrupt { run }) => {
+                for kernel in self.kernels.values_mut() {
+                    kernel.interrupt(run, Cause::Asked, now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Inspect) => {
+                for kernel in self.kernels.values_mut() {
+                    kernel.capture_now(&mut out);
+                }
+            }
+            (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
+            // An end outranks a reset that is under way.
+            (Phase::Closing { why: Close::Reset, step, due }, Input::Close(why)) => {
+                self.phase = Phase::Closing { why, step: *step, due: *due };
+            }
+            (Phase::Closing { why, .. }, Input::AllGone) => {
+                let why = *why;
+                self.closed(why, now, &mut out);
+            }
+            (Phase::Open | Phase::Closing { .. }, Input::Tick) => self.tick(now, &mut out),
+            (Phase::Open, Input::AllGone)
+            | (
+                Phase::Closing { .. },
+                Input::Ready { .. }
+                | Input::Reported { .. }
+                | Input::Died { .. }
+                | Input::Captured { .. }
+                | Input::Interrupt { .. }
+                | Input::Inspect
+                | Input::Close(_),
+            ) => {}
+        }
+        out
+    }
+
+    /// When [`Input::Tick`] is next wanted.
+    #[must_use]
+    pub fn due(&self) -> Option<Tick> {
+        match self.phase {
+            Phase::Closed => None,
+            Phase::Closing { due, .. } => Some(due),
+            Phase::Open => {
+                let kernels = self.kernels.values().filter_map(Kernel::due);
+                kernels.chain(self.idle_due()).min()
+            }
+        }
+    }
+
+    /// The runs that are running now.
+    pub fn running(&self) -> impl Iterator<Item = RunNo> + '_ {
+        self.kernels.values().filter_map(Kernel::running)
+    }
+
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.kernels.values().map(Kernel::queued).sum()
+    }
+
+    /// Whether the kernel could be looked into right now, and what its state
+    /// would be "as of".
+    #[must_use]
+    pub fn idle_as_of(&self, language: Language) -> Option<RunNo> {
+        self.kernels.get(&language).filter(|k| k.is_idle()).map(Kernel::finished)
+    }
+
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    fn kernel(&mut self, language: Language, epoch: Epoch) -> Option<&mut Kernel> {
+        self.kernels.get_mut(&language).filter(|kernel| kernel.epoch() == epoch)
+    }
+
+    fn idle_due(&self) -> Option<Tick> {
+        let quiet = self.kernels.values().all(Kernel::is_quiet);
+        (quiet && self.limits.idle_timeout > 0).then(|| self.last_activity + self.limits.idle_timeout)
+    }
+
+    fn tick(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Closed => {}
+            Phase::Closing { why, step, due } if due <= now => {
+                let step = step.next();
+                self.phase = Phase::Closing { why, step, due: now + step.patience() };
+                out.push(Effect::Teardown(step));
+            }
+            Phase::Closing { .. } => {}
+            Phase::Open if self.idle_due().is_some_and(|due| due <= now) => {
+                self.close(Close::Idle, now, out);
+            }
+            Phase::Open => {
+                for kernel in self.kernels.values_mut() {
+                    kernel.tick(now, out);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, why: Close, now: Tick, out: &mut Vec<Effect>) {
+        let reason = match why {
+            Close::End | Close::Idle => Why::Ended,
+            Close::Reset => Why::Reset,
+        };
+        for kernel in self.kernels.values_mut() {
+            kernel.close(reason, out);
+        }
+        let step = Teardown::Exit;
+        self.phase = Phase::Closing { why, step, due: now + step.patience() };
+        out.push(Effect::Teardown(step));
+    }
+
+    fn closed(&mut self, why: Close, now: Tick, out: &mut Vec<Effect>) {
+        match why {
+            Close::End | Close::Idle => {
+                self.phase = Phase::Closed;
+                out.push(Effect::Finished);
+            }
+            Close::Reset => {
+                self.phase = Phase::Open;
+                self.last_activity = now;
+                out.push(Effect::Forget);
+                out.extend(self.open(now));
+            }
+        }
+    }
+}
