@@ -1,0 +1,343 @@
+//! One session's directory, and the directory of all of them.
+
+use crate::atomic::{self, PRIVATE_DIR, PRIVATE_FILE};
+use crate::history::History;
+use crate::metadata::{Metadata, SavedState, SessionStatus, timestamp};
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use sessile_protocol::SessionId;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("Session {0} not found")]
+    NotFound(String),
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is not readable as JSON ({source}); the session's files were changed or damaged", path.display())]
+    Damaged { path: PathBuf, source: serde_json::Error },
+}
+
+impl StoreError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The directory that holds session directories: `.sessions`.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    root: PathBuf,
+}
+
+impl Sessions {
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Makes a new session's directory.
+    ///
+    /// # Errors
+    /// When the directories cannot be made.
+    pub fn create(&self, id: &SessionId) -> Result<Directory> {
+        make_private_dir(&self.root)?;
+        let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
+        let directory = Directory { path: root.join(id.as_str()) };
+        make_private_dir(&directory.path)?;
+        make_private_dir(&directory.runs())?;
+        Ok(directory)
+    }
+
+    /// An existing session's directory.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(&self, id: &SessionId) -> Result<Directory> {
+        let missing = |_| StoreError::NotFound(id.to_string());
+        let root = std::fs::canonicalize(&self.root).map_err(missing)?;
+        let directory = Directory { path: root.join(id.as_str()) };
+        // Not following links: a link in its place is none of ours.
+        let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
+        if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
+    }
+
+    /// All sessions whose metadata can be read, newest first.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn list(&self) -> Result<Vec<(Directory, Metadata)>> {
+        let entries = match std::fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &self.root)(error)),
+        };
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut sessions: Vec<(Directory, Metadata)> = ids
+            .filter_map(|id: SessionId| {
+                let directory = self.find(&id).ok()?;
+                let metadata = directory.observed_metadata().ok()?;
+                Some((directory, metadata))
+            })
+            .collect();
+        sessions.sort_by(|(_, a), (_, b)| {
+            (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
+        });
+        Ok(sessions)
+    }
+}
+
+/// Whether a session's keeper is there.
+#[derive(Debug)]
+pub enum Liveness {
+    /// Connected to it.
+    Live(OwnedFd),
+    Gone,
+}
+
+/// Held as long as a keeper lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: OwnedFd,
+}
+
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// A directory that a trusted caller names.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::at(self.path.join("history.log"))
+    }
+
+    /// # Errors
+    /// When there is none, or it is not what we wrote.
+    pub fn metadata(&self) -> Result<Metadata> {
+        self.read_json("metadata.json")
+    }
+
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_metadata(&self, metadata: &Metadata) -> Result<()> {
+        self.write_json("metadata.json", metadata)
+    }
+
+    /// The last captured state, if there is one that can be read.
+    #[must_use]
+    pub fn state(&self) -> Option<SavedState> {
+        self.read_json("state.json").ok()
+    }
+
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_state(&self, state: &SavedState) -> Result<()> {
+        self.write_json("state.json", state)
+    }
+
+    /// Forgets state, history and output of runs.
+    pub fn forget_runs(&self) {
+        let _ = std::fs::remove_file(self.path.join("state.json"));
+        self.history().clear();
+        for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self) -> Result<()> {
+        std::fs::remove_dir_all(&self.path).map_err(StoreError::io("remove", &self.path))
+    }
+
+    /// The metadata, with the truth about a keeper that died: such a session
+    /// is marked as lost, also on disk.
+    ///
+    /// # Errors
+    /// When there is none, or it is not what we wrote.
+    pub fn observed_metadata(&self) -> Result<Metadata> {
+        let metadata = self.metadata()?;
+        if metadata.status != SessionStatus::Active {
+            return Ok(metadata);
+        }
+        if matches!(self.connect(), Liveness::Live(_)) {
+            return Ok(metadata);
+        }
+        // Under the keeper's lock, so that neither a keeper that is just
+        // ending nor one that is just coming up is contradicted.
+        let Some(_lock) = self.lock()? else { return self.metadata() };
+        let mut metadata = self.metadata()?;
+        if metadata.status == SessionStatus::Active {
+            metadata.status = SessionStatus::Lost;
+            metadata.ended_at = Some(timestamp());
+            metadata.keeper_pid = None;
+            self.write_metadata(&metadata)?;
+        }
+        Ok(metadata)
+    }
+
+    /// The lock that a keeper holds; `None` when one holds it now.
+    ///
+    /// # Errors
+    /// When the lock file cannot be opened.
+    pub fn lock(&self) -> Result<Option<Lock>> {
+        let path = self.path.join("keeper.lock");
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&path, flags, PRIVATE_FILE)
+            .map_err(|e| StoreError::io("open", &path)(e.into()))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(StoreError::io("lock", &path)(error.into())),
+        }
+    }
+
+    /// Connects to the keeper, if there is one.
+    #[must_use]
+    pub fn connect(&self) -> Liveness {
+        let attempt = || -> rustix::io::Result<OwnedFd> {
+            let (_directory, address) = self.socket_address()?;
+            let socket = new_socket()?;
+            rustix::net::connect(&socket, &address)?;
+            Ok(socket)
+        };
+        attempt().map_or(Liveness::Gone, Liveness::Live)
+    }
+
+    /// Listens where clients will look for the keeper.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn listen(&self) -> io::Result<OwnedFd> {
+        let _ = std::fs::remove_file(self.path.join(SOCKET));
+        let (_directory, address) = self.socket_address()?;
+        let socket = new_socket()?;
+        rustix::net::bind(&socket, &address)?;
+        rustix::net::listen(&socket, 128)?;
+        Ok(socket)
+    }
+
+    pub fn remove_socket(&self) {
+        let _ = std::fs::remove_file(self.path.join(SOCKET));
+    }
+
+    /// A unix socket's path has room for 107 bytes and a session directory may
+    /// lie deeper than that, so the socket is named through a descriptor of
+    /// the directory.
+    fn socket_address(&self) -> rustix::io::Result<(OwnedFd, SocketAddrUnix)> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(&self.path, flags, rustix::fs::Mode::empty())?;
+        let path = format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd());
+        let address = SocketAddrUnix::new(path)?;
+        Ok((directory, address))
+    }
+
+    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let path = self.path.join(name);
+        let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+        serde_json::from_slice(&bytes).map_err(|source| StoreError::Damaged { path, source })
+    }
+
+    fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
+        let path = self.path.join(name);
+        let mut bytes = serde_json::to_vec_pretty(value)
+            .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
+        bytes.push(b'\n');
+        atomic::replace(&path, &bytes).map_err(StoreError::io("write", &path))
+    }
+}
+
+const SOCKET: &str = "keeper.sock";
+
+fn new_socket() -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+/// Makes a directory that only its owner can enter; one that is there already
+/// stays as it is.
+fn make_private_dir(path: &Path) -> Result<()> {
+    match rustix::fs::mkdir(path, PRIVATE_DIR) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(rustix::io::Errno::NOENT) if path.parent().is_some_and(|p| !p.as_os_str().is_empty()) => {
+            if let Some(parent) = path.parent() {
+                make_private_dir(parent)?;
+            }
+            rustix::fs::mkdir(path, PRIVATE_DIR).map_err(|e| StoreError::io("make", path)(e.into()))
+        }
+        Err(error) => Err(StoreError::io("make", path)(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn new_session() -> (tempfile::TempDir, Sessions, Directory) {
+        let root = tempfile::tempdir().unwrap();
+        let sessions = Sessions::at(root.path().join("a/.sessions"));
+        let directory = sessions.create(&SessionId::from_random([1; 16])).unwrap();
+        (root, sessions, directory)
+    }
+
+    #[test]
+    fn directories_and_files_are_private() {
+        let (_root, _, directory) = new_session();
+        directory.write_state(&SavedState::default()).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(directory.path()), 0o700);
+        assert_eq!(mode(directory.path().parent().unwrap()), 0o700);
+        assert_eq!(mode(&directory.path().join("state.json")), 0o600);
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_session_is_not_followed() {
+        let (root, sessions, directory) = new_session();
+        let id = SessionId::from_random([2; 16]);
+        let link = directory.path().with_file_name(id.as_str());
+        std::os::unix::fs::symlink(root.path(), link).unwrap();
+        assert!(matches!(sessions.find(&id), Err(StoreError::NotFound(_))));
+    }
+
+    #[test]
+    fn only_one_keeper_holds_the_lock() {
+        let (_root, _, directory) = new_session();
+        let held = directory.lock().unwrap();
+        assert!(held.is_some());
+        assert!(directory.lock().unwrap().is_none());
+        drop(held);
+        assert!(directory.lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let (_root, _, directory) = new_session();
+        std::fs::write(directory.path().join("metadata.json"), "{\"session").unwrap();
+        let error = directory.metadata().unwrap_err().to_string();
+        assert!(error.contains("metadata.json"), "{error}");
+        assert!(directory.state().is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! metadata.json and state.json.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sessile_protocol::{KernelProgram, Language, RunNo, SessionId};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a session is. The fields down to `execution_count` are promised to
+/// readers; the rest is what a new keeper needs to go on with the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    pub session_id: SessionId,
+    pub command: String,
+    pub created_at: String,
+    pub last_executed_at: Option<String>,
+    pub status: SessionStatus,
+    pub work_dir: PathBuf,
+    pub execution_count: u64,
+    pub language: Language,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// Why it ended: asked for, or idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper_pid: Option<u32>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub idle_timeout_ms: u64,
+    pub command_timeout_ms: u64,
+    pub max_history: u64,
+    pub output_cap: u64,
+    /// Which workspace's and key's default session this is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+impl Metadata {
+    #[must_use]
+    pub fn kernel(&self) -> KernelProgram {
+        KernelProgram { language: self.language, program: self.command.clone() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    Starting,
+    Active,
+    Terminated,
+    /// Its keeper died without ending it; the next exec goes on from the last
+    /// captured state.
+    Lost,
+    /// A status of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl SessionStatus {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Active => "active",
+            Self::Terminated => "terminated",
+            Self::Lost => "lost",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// state.json: the last captured states.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SavedState {
+    pub captured_at: String,
+    pub kernels: BTreeMap<Language, SavedKernel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedKernel {
+    pub as_of_run: RunNo,
+    /// What a person or a program wants to see of it.
+    #[serde(flatten)]
+    pub view: serde_json::Map<String, Value>,
+    /// What brings it back, if it can be brought back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<String>,
+}
+
+/// Now, in RFC 3339, UTC, to the millisecond.
+#[must_use]
+pub fn timestamp() -> String {
+    let now = jiff::Timestamp::now();
+    format!("{now:.3}")
+}

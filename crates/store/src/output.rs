@@ -1,0 +1,300 @@
+//! What a run wrote: a stream that is kept in memory while it is small, on
+//! disk up to a cap, and as a moving tail beyond that.
+
+use crate::atomic;
+use rustix::fs::OFlags;
+use sessile_protocol::{RunNo, StreamView};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Kept in memory until then: most runs write less, and are answered without
+/// touching the disk.
+const IN_MEMORY: usize = 32 << 10;
+
+/// How much of the end of a stream is kept beyond the cap: as much as an
+/// answer shows by default.
+const TAIL: usize = 512 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamName {
+    Stdout,
+    Stderr,
+}
+
+impl StreamName {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// One stream of one run. Bytes `0..stored` are kept, then there is a gap (if
+/// more than the cap was written), then the tail up to `total`.
+#[derive(Debug)]
+pub struct Spool {
+    path: PathBuf,
+    cap: u64,
+    memory: Vec<u8>,
+    file: Option<File>,
+    stored: u64,
+    total: u64,
+    tail: VecDeque<u8>,
+    /// The disk refused: what comes is only counted, and kept in the tail.
+    is_full: bool,
+}
+
+impl Spool {
+    #[must_use]
+    pub fn new(runs: &Path, run: RunNo, stream: StreamName, cap: u64) -> Self {
+        Self {
+            path: path_of(runs, run, stream),
+            cap,
+            memory: Vec::new(),
+            file: None,
+            stored: 0,
+            total: 0,
+            tail: VecDeque::new(),
+            is_full: false,
+        }
+    }
+
+    /// A stream of a run that is over, from its files.
+    #[must_use]
+    pub fn reopen(runs: &Path, run: RunNo, stream: StreamName, cap: u64) -> Self {
+        let mut spool = Self::new(runs, run, stream, cap);
+        if let Ok(file) = File::open(&spool.path) {
+            spool.stored = file.metadata().map_or(0, |m| m.len());
+            spool.total = spool.stored;
+            spool.file = Some(file);
+        }
+        if let Some((total, tail)) = read_tail(&spool.tail_path()) {
+            spool.total = total.max(spool.stored);
+            spool.tail = tail.into();
+        }
+        spool
+    }
+
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Takes what was written. Never fails: a run must not suffer from a disk
+    /// that is full; what is lost is told by `stored` and `total`.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = if self.is_full { 0 } else { self.cap - self.stored };
+        let (keep, beyond) = bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
+        if let Err(rest) = self.store(keep) {
+            self.is_full = true;
+            self.push_tail(rest);
+        }
+        self.push_tail(beyond);
+        self.total += bytes.len() as u64;
+    }
+
+    /// Keeps bytes; those that could not be kept come back.
+    fn store<'a>(&mut self, bytes: &'a [u8]) -> Result<(), &'a [u8]> {
+        if self.file.is_none() && self.memory.len() + bytes.len() <= IN_MEMORY {
+            self.memory.extend_from_slice(bytes);
+            self.stored += bytes.len() as u64;
+            return Ok(());
+        }
+        self.persist().map_err(|_| bytes)?;
+        let Some(file) = &self.file else { return Err(bytes) };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match file.write_at(rest, self.stored) {
+                Ok(n) if n > 0 => {
+                    self.stored += n as u64;
+                    rest = &rest[n..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(_) | Err(_) => return Err(rest),
+            }
+        }
+        Ok(())
+    }
+
+    fn push_tail(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(TAIL)..];
+        let excess = (self.tail.len() + last.len()).saturating_sub(TAIL);
+        self.tail.drain(..excess);
+        self.tail.extend(last);
+    }
+
+    /// Puts what is in memory on disk, if there is anything.
+    ///
+    /// # Errors
+    /// When the disk refuses; the bytes stay in memory then.
+    pub fn persist(&mut self) -> io::Result<()> {
+        if self.file.is_none() && !(self.memory.is_empty() && self.total == 0) {
+            let file = atomic::create(&self.path)?;
+            file.write_all_at(&self.memory, 0)?;
+            self.file = Some(file);
+            self.memory = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// The stream is over, for now: everything that is kept goes to disk, and
+    /// no memory is held for it.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn settle(&mut self) -> io::Result<()> {
+        self.persist()?;
+        if self.total > self.stored {
+            let mut bytes = self.total.to_le_bytes().to_vec();
+            bytes.extend(self.tail.iter());
+            atomic::replace(&self.tail_path(), &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn tail_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".tail");
+        path.into()
+    }
+
+    /// Up to `max` bytes from `from` on, and the cursor after them. A cursor
+    /// within the gap is moved to the tail.
+    #[must_use]
+    pub fn read(&self, from: u64, max: u64) -> (Vec<u8>, u64) {
+        if from < self.stored {
+            let bytes = self.read_stored(from, max);
+            let next = from + bytes.len() as u64;
+            return (bytes, next);
+        }
+        let tail_start = self.total - self.tail.len() as u64;
+        let start = from.clamp(tail_start, self.total);
+        let skip = usize::try_from(start - tail_start).unwrap_or(usize::MAX);
+        let bytes: Vec<u8> =
+            self.tail.iter().skip(skip).take(usize::try_from(max).unwrap_or(usize::MAX)).copied().collect();
+        let next = start + bytes.len() as u64;
+        (bytes, next)
+    }
+
+    fn read_stored(&self, from: u64, max: u64) -> Vec<u8> {
+        let length = usize::try_from(max.min(self.stored - from)).unwrap_or(usize::MAX);
+        let Some(file) = &self.file else {
+            let start = usize::try_from(from).unwrap_or(usize::MAX);
+            return self.memory[start..start + length].to_vec();
+        };
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            match file.read_at(&mut bytes[filled..], from + filled as u64) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        bytes.truncate(filled);
+        bytes
+    }
+
+    /// Head and tail that together have at most `max` bytes.
+    #[must_use]
+    pub fn view(&self, max: u64) -> StreamView {
+        let (head, tail) = if self.total <= max {
+            let (mut head, next) = self.read(0, max);
+            head.extend(self.read(next, max).0);
+            (head, Vec::new())
+        } else {
+            let half = max / 2;
+            (self.read(0, half).0, self.last(max - half))
+        };
+        StreamView { head, tail, total: self.total, stored: self.stored }
+    }
+
+    fn last(&self, count: u64) -> Vec<u8> {
+        let tail = self.tail.len() as u64;
+        if self.total > self.stored {
+            return self.read(self.total - count.min(tail), count).0;
+        }
+        self.read(self.total - count, count).0
+    }
+
+    /// Removes the files of a run.
+    pub fn discard(runs: &Path, run: RunNo) {
+        for stream in [StreamName::Stdout, StreamName::Stderr] {
+            let spool = Self::new(runs, run, stream, 0);
+            let _ = std::fs::remove_file(&spool.path);
+            let _ = std::fs::remove_file(spool.tail_path());
+        }
+    }
+}
+
+fn path_of(runs: &Path, run: RunNo, stream: StreamName) -> PathBuf {
+    runs.join(format!("{run}.{}", stream.as_str()))
+}
+
+/// The tail file: eight bytes of the stream's length, then its last bytes.
+fn read_tail(path: &Path) -> Option<(u64, Vec<u8>)> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(file, TAIL as u64 + 8), &mut bytes).ok()?;
+    let (total, tail) = bytes.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*total), tail.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn every_kept_byte_is_read_back(chunks in prop::collection::vec((any::<u8>(), 0usize..40_000), 0..12),
+                                        cap in 0u64..200_000, step in 1u64..50_000) {
+            let root = tempfile::tempdir().unwrap();
+            let mut spool = Spool::new(root.path(), RunNo(1), StreamName::Stdout, cap);
+            let mut all = Vec::new();
+            for (byte, length) in chunks {
+                let chunk: Vec<u8> = (0..length).map(|i| byte.wrapping_add(i as u8)).collect();
+                spool.push(&chunk);
+                all.extend(chunk);
+            }
+            spool.settle().unwrap();
+            let kept = (all.len() as u64).min(cap);
+            for spool in [&spool, &Spool::reopen(root.path(), RunNo(1), StreamName::Stdout, cap)] {
+                prop_assert_eq!(spool.total(), all.len() as u64);
+                let mut at = 0;
+                while at < spool.total() {
+                    let (bytes, next) = spool.read(at, step);
+                    let start = next as usize - bytes.len();
+                    prop_assert!(at == start as u64 || at == kept);
+                    prop_assert_eq!(&bytes[..], &all[start..next as usize]);
+                    prop_assert!(next > at);
+                    at = next;
+                }
+                let view = spool.view(1000);
+                prop_assert!(all.starts_with(&view.head));
+                prop_assert!(all.ends_with(&view.tail));
+                prop_assert_eq!(view.dropped() as usize, all.len().saturating_sub(1000));
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_loses_only_what_it_refuses_and_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(root.path(), RunNo(1), StreamName::Stdout, 1 << 20);
+        // A directory in the file's place: creating it fails as a full disk would.
+        std::fs::create_dir(root.path().join("1.stdout")).unwrap();
+        spool.push(&vec![b'x'; IN_MEMORY + 1]);
+        spool.push(b"end");
+        let view = spool.view(8);
+        assert_eq!(view.total, IN_MEMORY as u64 + 4);
+        assert!(view.tail.ends_with(b"end"));
+    }
+}
