@@ -1,1 +1,10 @@
+//! Talks to keepers, and launches them.
+//!
+//! Blocking and without a runtime: the command line is a process per call, and
+//! its start is most of what a caller waits for.
 
+mod connection;
+mod launch;
+
+pub use connection::{Client, ClientError, Interruption};
+pub use launch::{Launcher, Opened};

@@ -1,1 +1,66 @@
+//! The keeper: the process that owns a session's kernels, outlives every
+//! client, and is the only one that touches them.
+//!
+//! ```text
+//!             ┌────────────── keeper (one thread) ──────────────┐
+//!  clients ───┤ connections ─► session (decides) ─► kernels     ├─► bash
+//!  (socket)   │      ▲             effects      ◄─ reports      ├─► python
+//!             │      └── runs ◄── streams (each run's pipes) ◄──┤─► node
+//!             │             └──► store (.sessions/<id>)         │
+//!             └─────────────────────────────────────────────────┘
+//! ```
+//!
+//! Invariants: nothing blocks but the wait for events; one owner for all state;
+//! no thread, no allocator of its own, no runtime: there may be thousands of
+//! keepers, and an idle one costs a fraction of a megabyte.
 
+mod connections;
+mod guardian;
+mod keeper;
+mod kernels;
+mod processes;
+mod reactor;
+mod runs;
+mod scratch;
+mod streams;
+
+use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};
+use std::io::{Read, Write};
+
+/// The body of the keeper process: reads its [`Boot`] from stdin, detaches,
+/// reports on stdout once, and serves until the session has ended.
+///
+/// The calling process must have a single thread, and nothing to lose: this
+/// never comes back to the caller's own process.
+#[must_use]
+pub fn main() -> std::process::ExitCode {
+    let mut frame = Vec::new();
+    let read = std::io::stdin().read_to_end(&mut frame);
+    let boot = read.ok().and_then(|_| decode::<Boot>(frame.get(4..)?).ok());
+    let Some(boot) = boot else {
+        report(Err(Failure::new(Code::BadRequest, "a keeper is started by a client, not by hand")));
+        return std::process::ExitCode::from(2);
+    };
+    drop(frame);
+    match keeper::Keeper::start(boot) {
+        Ok(mut keeper) => {
+            keeper.serve();
+            std::process::ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            report(Err(failure));
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tells the process that waits for us how it went, and lets go of it.
+fn report(outcome: Result<u32, Failure>) {
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(&encode(&BootReport { outcome }));
+    let _ = stdout.flush();
+    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stdin(&null);
+    }
+}

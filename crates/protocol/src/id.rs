@@ -15,9 +15,9 @@ pub struct SessionId(String);
 pub struct InvalidId(pub String);
 
 impl SessionId {
-    /// A new id from 16 random bytes of the caller's.
+    /// A new id from 12 random bytes of the caller's.
     #[must_use]
-    pub fn from_random(bytes: [u8; 16]) -> Self {
+    pub fn from_random(bytes: [u8; 12]) -> Self {
         use fmt::Write;
         let mut text = String::from("sess_");
         for byte in bytes {
@@ -171,7 +171,7 @@ mod tests {
         for bad in ["", "sess_", "sess_../../etc", "sess_ABCD", "x", "sess_12\0", "sess_12/3", ".."] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
         }
-        let id = SessionId::from_random([0xab; 16]);
+        let id = SessionId::from_random([0xab; 12]);
         assert_eq!(id.as_str().parse::<SessionId>().unwrap(), id);
     }
 

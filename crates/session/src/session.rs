@@ -40,6 +40,8 @@ pub enum Input {
     /// Somebody wants to see the state of all live kernels.
     Inspect,
     Close(Close),
+    /// While closing: no kernel is left, though what they started may be.
+    KernelsGone,
     /// No process of the session is left.
     AllGone,
     Tick,
@@ -182,8 +184,13 @@ impl Session {
                 let why = *why;
                 self.closed(why, now, &mut out);
             }
+            (Phase::Closing { why, step: Teardown::Exit, .. }, Input::KernelsGone) => {
+                self.phase = Phase::Closing { why: *why, step: Teardown::Exit, due: now };
+                self.tick(now, &mut out);
+            }
             (Phase::Open | Phase::Closing { .. }, Input::Tick) => self.tick(now, &mut out),
-            (Phase::Open, Input::AllGone)
+            (Phase::Open | Phase::Closing { .. }, Input::KernelsGone)
+            | (Phase::Open, Input::AllGone)
             | (
                 Phase::Closing { .. },
                 Input::Ready { .. }

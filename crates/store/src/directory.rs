@@ -186,8 +186,9 @@ impl Directory {
             return Ok(metadata);
         }
         // Under the keeper's lock, so that neither a keeper that is just
-        // ending nor one that is just coming up is contradicted.
-        let Some(_lock) = self.lock()? else { return self.metadata() };
+        // ending nor one that is just coming up is contradicted. A killed
+        // keeper's guardian holds it until everything is cleared away.
+        let Some(_lock) = self.await_lock()? else { return self.metadata() };
         let mut metadata = self.metadata()?;
         if metadata.status == SessionStatus::Active {
             metadata.status = SessionStatus::Lost;
@@ -211,6 +212,20 @@ impl Directory {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(StoreError::io("lock", &path)(error.into())),
+        }
+    }
+
+    /// The lock, unless a keeper answers; waits for one that is between.
+    fn await_lock(&self) -> Result<Option<Lock>> {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(3);
+        loop {
+            if let Some(lock) = self.lock()? {
+                return Ok(Some(lock));
+            }
+            if matches!(self.connect(), Liveness::Live(_)) || std::time::Instant::now() > deadline {
+                return Ok(None);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
 
@@ -299,7 +314,7 @@ mod tests {
     fn new_session() -> (tempfile::TempDir, Sessions, Directory) {
         let root = tempfile::tempdir().unwrap();
         let sessions = Sessions::at(root.path().join("a/.sessions"));
-        let directory = sessions.create(&SessionId::from_random([1; 16])).unwrap();
+        let directory = sessions.create(&SessionId::from_random([1; 12])).unwrap();
         (root, sessions, directory)
     }
 
@@ -316,7 +331,7 @@ mod tests {
     #[test]
     fn a_link_in_place_of_a_session_is_not_followed() {
         let (root, sessions, directory) = new_session();
-        let id = SessionId::from_random([2; 16]);
+        let id = SessionId::from_random([2; 12]);
         let link = directory.path().with_file_name(id.as_str());
         std::os::unix::fs::symlink(root.path(), link).unwrap();
         assert!(matches!(sessions.find(&id), Err(StoreError::NotFound(_))));

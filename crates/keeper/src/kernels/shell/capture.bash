@@ -24,6 +24,7 @@
 # No reserved word before aliases are off: `if` may be one.
 \set +e +u +k +v +x +a +E +T +C
 \trap - DEBUG ERR RETURN EXIT
+\exec </dev/null 2>/dev/null
 \export -f builtin && \set -- "$1" "$2" "$(\unset -f declare; \declare -f builtin)" "${@:3}" || \set -- "$1" "$2" '' "${@:3}"
 \unset -f builtin || \exit 1
 \builtin shopt -u expand_aliases
@@ -46,12 +47,11 @@ __sessile_shopts=${1#*/*/} __sessile_shopts=${__sessile_shopts%%/*}
 __sessile_opts=${1#*/*/*/} __sessile_opts=${__sessile_opts%%/*}
 __sessile_posix=${1#*/*/*/*/}
 case $__sessile_posix in
-=*)
-    # The user has the variable: only its attributes are still in place.
-    \builtin set -- "$(\builtin declare -p POSIXLY_CORRECT)"
-    __sessile_posix=${1%%POSIXLY_CORRECT*}POSIXLY_CORRECT$__sessile_posix
-    ;;
+# The user has the variable, so it still has the user's attributes.
+=*) __sessile_posix_attrs=$(\builtin declare -p POSIXLY_CORRECT) ;;
 esac
+# Behind `builtin`, exec would undo its redirection; on failure the mode exits.
+\exec >|"$__sessile_out"
 \builtin set +o posix
 # Leaving POSIX mode brings alias expansion back (5.1+).
 \builtin shopt -u expand_aliases
@@ -59,21 +59,16 @@ esac
 \builtin shopt -u extglob
 \builtin shopt -u patsub_replacement
 \builtin set -f
-# ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift,
-# but the listing has to tell the old one.
-__sessile_limit='\builtin ulimit -S -f hard'
-\builtin exec >|"$__sessile_out" || \builtin exit 1
 
 # ---- One listing: a line an item.
 __sessile_ifs=${IFS-} __sessile_has_ifs=${IFS+1}
 __sessile_lc=${LC_ALL-}
 __sessile_own_ifs='case $__sessile_has_ifs in 1) \builtin declare IFS="$__sessile_ifs" ;; *) \builtin unset -v IFS ;; esac'
 __sessile_list='\builtin eval "$__sessile_own_ifs"
+    \builtin enable -n
+    \builtin enable declare printf ulimit
     \builtin printf "=fsize\n"
     \builtin ulimit -S -f
-    \builtin printf "=disabled\n"
-    \builtin enable -n
-    \builtin enable declare printf
     \builtin printf "=functions\n"
     \builtin declare -F
     \builtin printf "=variables\n"
@@ -84,6 +79,7 @@ else
     # A readonly IFS does not split for us. Reading a pipe like this is slow.
     \builtin mapfile -t __sessile_lines < <(\builtin eval "$__sessile_list")
 fi
+# ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
 \builtin ulimit -S -f hard
 \builtin enable alias declare exit printf ulimit umask
 # Byte-wise matching is all that the texts need, and linear on long values.
@@ -105,21 +101,20 @@ for __sessile_line in "${__sessile_lines[@]}"; do
         __sessile_funcs+=("${__sessile_n#* }") __sessile_attrs+=("${__sessile_n%% *}")
         ;;
     =variables*) ;;
-    *=functions | *=disabled | =fsize | *=variables) __sessile_section=$__sessile_line ;;
-    =disabled*) __sessile_disabled+=("${__sessile_line#enable -n }") ;;
+    =fsize | *=functions | *=variables) __sessile_section=$__sessile_line ;;
+    'enable -n '*) __sessile_disabled+=("${__sessile_line#enable -n }") ;;
     =fsize*) __sessile_fsize=$__sessile_line ;;
     esac
 done
 
 # ---- Texts, by name: printed one after another in a single fork, parted by a
 # control character; one fork each only if a text contains that character.
-__sessile_texts=
 __sessile_print='
     __sessile_texts=()
     if \builtin declare IFS=$'\''\036'\''; then
         __sessile_texts=($(\builtin eval "$__sessile_own_ifs"
             for __sessile_n in "$@"; do
-                \builtin declare $__sessile_mode -- "$__sessile_n"
+                \builtin declare "$__sessile_mode" -- "$__sessile_n"
                 \builtin printf "\036"
             done))
     fi
@@ -129,7 +124,7 @@ __sessile_print='
         __sessile_texts=()
         for __sessile_n in "$@"; do
             __sessile_texts+=("$(\builtin eval "$__sessile_own_ifs"
-                \builtin declare $__sessile_mode -- "$__sessile_n")")
+                \builtin declare "$__sessile_mode" -- "$__sessile_n")")
         done
         ;;
     esac'
@@ -141,49 +136,276 @@ if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502)); then
     \builtin set -- "${__sessile_names[@]}"
     \builtin eval "$__sessile_print"
     \builtin declare -A __sessile_seen
-    __sessile_names=() __sessile_decls=()
-    for __sessile_i in "${!__sessile_texts[@]}"; do
-        \builtin shift "$((__sessile_i > 0))"
-        case ${__sessile_seen[x$1]}${__sessile_texts[__sessile_i]} in
+    __sessile_names=() __sessile_decls=() __sessile_i=0
+    for __sessile_n; do
+        __sessile_line=${__sessile_texts[__sessile_i++]%$'\n'}
+        case ${__sessile_seen[x$__sessile_n]}$__sessile_line in
         'declare -'*)
-            __sessile_seen[x$1]=1
-            __sessile_names+=("$1") __sessile_decls+=("${__sessile_texts[__sessile_i]%$'\n'}")
+            __sessile_seen[x$__sessile_n]=1
+            __sessile_names+=("$__sessile_n") __sessile_decls+=("$__sessile_line")
             ;;
         esac
     done
 fi
 
-# ---- Records, and the parts of the restore text.
+# ---- Variables. A declaration comes back in two steps, first value, then the
+# attributes that would change it (-i evaluates, -l and -u fold) or forbid it.
+__sessile_set= __sessile_lock=
+__sessile_i=0
+for __sessile_n in "${__sessile_names[@]}"; do
+    __sessile_line=${__sessile_decls[__sessile_i++]}
+    __sessile_a=${__sessile_line:9:20} __sessile_a=${__sessile_a%% *}
+    __sessile_kind=var
+    case $__sessile_a in
+    *[aAn]*) ;;
+    *x*) case $__sessile_line in *=*) __sessile_kind=env ;; esac ;;
+    esac
+    case $__sessile_n in
+    IFS) __sessile_v=$__sessile_ifs ;;
+    LC_ALL) __sessile_v=$__sessile_lc ;;
+    *) case $__sessile_kind in env) __sessile_v=${!__sessile_n} ;; esac ;;
+    esac
+    case $__sessile_kind:$__sessile_n in
+    # Dynamic, or facts about the process and not about its state.
+    *:BASH | *:BASHOPTS | *:BASHPID | *:BASH_ALIASES | *:BASH_ARG[CV] | *:BASH_ARGV0 | *:BASH_CMDS | *:BASH_COMMAND | \
+        *:BASH_EXECUTION_STRING | *:BASH_LINENO | *:BASH_MONOSECONDS | *:BASH_SOURCE | *:BASH_SUBSHELL | \
+        *:BASH_TRAPSIG | *:BASH_VERSINFO | *:BASH_VERSION | *:COMP_WORDBREAKS | *:DIRSTACK | *:EPOCHREALTIME | \
+        *:EPOCHSECONDS | *:EUID | *:FUNCNAME | *:GROUPS | *:HISTCMD | *:LINENO | *:PIPESTATUS | *:POSIXLY_CORRECT | \
+        *:PPID | *:RANDOM | *:SECONDS | *:SHELLOPTS | *:SRANDOM | *:UID | *:_ | var:PWD | var:SHLVL)
+        \builtin continue
+        ;;
+    env:PWD | env:SHLVL)
+        \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
+        \builtin continue
+        ;;
+    env:*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v" ;;
+    # The same in every fresh kernel: worth restoring, not worth reporting.
+    *:BASH_LOADABLES_PATH | *:COLUMNS | *:HOSTNAME | *:HOSTTYPE | *:LINES | *:MACHTYPE | *:OSTYPE | *:SHELL | *:TERM) ;;
+    *)
+        case $__sessile_line in
+        'declare -i MAILCHECK="60"' | 'declare -- OPTERR="1"' | 'declare -i OPTIND="1"' | 'declare -x OLDPWD' | \
+            'declare -- HISTSIZE="500"' | 'declare -- HISTFILESIZE="500"' | "declare -- IFS=\$' \\t\\n'" | \
+            'declare -- PS1="\\s-\\v\\\$ "' | 'declare -- PS2="> "' | 'declare -- PS4="+ "') ;;
+        *) \builtin printf 'var\0%s\0%s\0' "$__sessile_n" "$__sessile_line" ;;
+        esac
+        ;;
+    esac
+    __sessile_v=${__sessile_a//[!aAnx]/}
+    __sessile_set+="declare -${__sessile_v:--} ${__sessile_line#declare -* }"$'\n'
+    __sessile_v=${__sessile_a//[!cilntu]/}
+    case $__sessile_v in '' | n) ;; *) __sessile_set+="declare -$__sessile_v $__sessile_n"$'\n' ;; esac
+    case $__sessile_a in *r*) __sessile_lock+="\\builtin declare -${__sessile_a//[!nr]/} $__sessile_n"$'\n' ;; esac
+done
+
+# ---- Functions. Each is quoted as a whole, so that one which bash prints in a
+# form that it cannot read costs only itself. A function called `builtin` would
+# catch everything that follows it, so it comes last.
+__sessile_define= __sessile_last=
+__sessile_mode=-f
+case ${#__sessile_funcs[@]} in
+0) ;;
+*)
+    \builtin set -- "${__sessile_funcs[@]}"
+    \builtin eval "$__sessile_print"
+    __sessile_i=0
+    for __sessile_n; do
+        __sessile_a=${__sessile_attrs[__sessile_i]}
+        __sessile_v=${__sessile_texts[__sessile_i++]%$'\n'}
+        \builtin printf 'func\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
+        \builtin printf -v __sessile_v '\\builtin eval %q\n' "$__sessile_v"
+        __sessile_define+=$__sessile_v
+        case $__sessile_a in *[tx]*)
+            \builtin printf -v __sessile_v '\\builtin declare -f%s -- %q\n' "${__sessile_a//r/}" "$__sessile_n"
+            __sessile_define+=$__sessile_v
+            ;;
+        esac
+        case $__sessile_a in *r*)
+            \builtin printf -v __sessile_v '\\builtin declare -fr -- %q\n' "$__sessile_n"
+            __sessile_lock+=$__sessile_v
+            ;;
+        esac
+    done
+    ;;
+esac
+case $__sessile_builtin in
+?*)
+    \builtin printf 'func\0builtin\0%s\0' "$__sessile_builtin"
+    \builtin printf -v __sessile_last '\\builtin eval %q\n' "$__sessile_builtin"
+    ;;
+esac
+
+# ---- Aliases, arguments, directories.
+__sessile_alias=
+for __sessile_n in "${!BASH_ALIASES[@]}"; do
+    __sessile_v=${BASH_ALIASES[$__sessile_n]}
+    \builtin printf 'alias\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
+    \builtin printf -v __sessile_v '\\builtin alias -- %q\n' "$__sessile_n=$__sessile_v"
+    __sessile_alias+=$__sessile_v
+done
+
+__sessile_i=0 __sessile_v=
+for __sessile_n in "${__sessile_args[@]}"; do
+    \builtin printf 'arg\0%s\0%s\0' "$((++__sessile_i))" "$__sessile_n"
+done
+case $__sessile_i in 0) ;; *) \builtin printf -v __sessile_v ' %q' "${__sessile_args[@]}" ;; esac
+__sessile_define+="\\builtin set --$__sessile_v"$'\n'
+
 __sessile_cwd=$PWD
 case $PWD in /*) [[ $PWD -ef . ]] ;; *) [[ '' ]] ;; esac ||
     __sessile_cwd=$(\builtin pwd -P) || __sessile_cwd=$PWD
 \builtin printf 'cwd\0\0%s\0flags\0\0%s\0' "$__sessile_cwd" "$__sessile_flags"
+\builtin printf -v __sessile_dirs '\\builtin cd -- %q\n\\builtin unset -v OLDPWD\n' "$__sessile_cwd"
+for ((__sessile_i = ${#DIRSTACK[@]} - 1; __sessile_i > 0; __sessile_i--)); do
+    \builtin printf -v __sessile_v '\\builtin pushd -n -- %q\n' "${DIRSTACK[__sessile_i]}"
+    __sessile_dirs+=$__sessile_v
+done
 
-__sessile_set= __sessile_keep=' ' __sessile_readonly=
-for __sessile_i in "${!__sessile_names[@]}"; do
-    __sessile_n=${__sessile_names[__sessile_i]}
-    __sessile_line=${__sessile_decls[__sessile_i]}
-    __sessile_a=${__sessile_line:9:20} __sessile_a=${__sessile_a%% *}
-    case $__sessile_a in *[aA]*) __sessile_kind=var ;; *x*) __sessile_kind=env ;; *) __sessile_kind=var ;; esac
-    case $__sessile_line in *=*) ;; *) __sessile_kind=var ;; esac
-    case $__sessile_n in IFS) __sessile_v=$__sessile_ifs ;; LC_ALL) __sessile_v=$__sessile_lc ;; *) __sessile_v=${!__sessile_n-} ;; esac
-    case $__sessile_n in
-    # Dynamic, or a fact about the process and not about its state.
-    BASH | BASHOPTS | BASHPID | BASH_ALIASES | BASH_ARG[CV] | BASH_ARGV0 | BASH_CMDS | BASH_COMMAND | \
-        BASH_EXECUTION_STRING | BASH_LINENO | BASH_MONOSECONDS | BASH_SOURCE | BASH_SUBSHELL | BASH_TRAPSIG | \
-        BASH_VERSINFO | BASH_VERSION | COMP_WORDBREAKS | DIRSTACK | EPOCHREALTIME | EPOCHSECONDS | EUID | \
-        FUNCNAME | GROUPS | HISTCMD | LINENO | PIPESTATUS | POSIXLY_CORRECT | PPID | RANDOM | SECONDS | \
-        SHELLOPTS | SRANDOM | UID | _)
-        continue
+# ---- Options. Those that are on by default are tabled to tell what differs;
+# the restore compares with the fresh kernel itself.
+__sessile_off=":$__sessile_shopts:$__sessile_opts:"
+for __sessile_n in braceexpand hashall interactive-comments checkwinsize cmdhist complete_fullquote expand_aliases \
+    extquote force_fignore globasciiranges globskipdots hostcomplete interactive_comments patsub_replacement \
+    progcomp promptvars sourcepath; do
+    case $__sessile_off in
+    *:$__sessile_n:*) __sessile_off=${__sessile_off/:$__sessile_n:/:} ;;
+    *)
+        # Older versions lack some, or have them off.
+        case $((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502)):$__sessile_n in
+        1:checkwinsize | 1:complete_fullquote | 1:glob* | 1:patsub_replacement) ;;
+        *) \builtin printf 'opt\0%s\0off\0' "$__sessile_n" ;;
+        esac
         ;;
-    PWD | SHLVL)
-        case $__sessile_kind in env) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v" ;; esac
-        continue
-        ;;
-    esac
-    case $__sessile_kind$__sessile_line in
-    env*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v" ;;
-    # As a fresh kernel has them: restored, but no news.
-    var'declare -'[!\ ]' '@(BASH_LOADABLES_PATH|COLUMNS|HOSTNAME|HOSTTYPE|LINES|MACHTYPE|OSTYPE|SHELL|TERM)=*) ;;
     esac
 done
+while
+    __sessile_off=${__sessile_off#:}
+    __sessile_n=${__sessile_off%%:*}
+    [[ $__sessile_n ]]
+do
+    # POSIX mode and BASH_COMPAT imply these, and BASHOPTS does not always tell.
+    case :$__sessile_opts:$__sessile_n in
+    *:posix:*inherit_errexit | *:posix:*shift_verbose | *:compat[0-9]*) ;;
+    *) \builtin printf 'opt\0%s\0on\0' "$__sessile_n" ;;
+    esac
+    __sessile_off=${__sessile_off#"$__sessile_n"}
+done
+
+# Turned on at the end, when nothing is left to be parsed or expanded by them.
+# POSIX mode goes first because it sets others; restricted, noexec and onecmd
+# would leave a kernel that takes no further command.
+__sessile_on=
+case :$__sessile_opts: in *:posix:*) __sessile_on=$'\\builtin set -o posix\n' ;; esac
+case $__sessile_posix in =*)
+    __sessile_a=${__sessile_posix_attrs#declare } __sessile_a=${__sessile_a%% *}
+    \builtin printf -v __sessile_v '\\builtin declare %s POSIXLY_CORRECT=%q\n' "$__sessile_a" "${__sessile_posix#=}"
+    __sessile_on+=$__sessile_v
+    case POSIXLY_CORRECT$__sessile_a in *-*x*)
+        \builtin printf 'env\0POSIXLY_CORRECT\0%s\0' "${__sessile_posix#=}"
+        ;;
+    *) \builtin printf 'var\0POSIXLY_CORRECT\0declare %s POSIXLY_CORRECT=%q\0' "$__sessile_a" "${__sessile_posix#=}" ;;
+    esac
+    ;;
+esac
+case :$__sessile_shopts: in *:extglob:*) ;; *) __sessile_on+=$'\\builtin shopt -u extglob\n' ;; esac
+__sessile_v=:$__sessile_shopts
+while
+    __sessile_v=${__sessile_v#:}
+    __sessile_n=${__sessile_v%%:*}
+    [[ $__sessile_n ]]
+do
+    __sessile_v=${__sessile_v#"$__sessile_n"}
+    case $__sessile_n in login_shell | restricted_shell) ;; *) __sessile_on+="\\builtin shopt -s $__sessile_n"$'\n' ;; esac
+done
+__sessile_v=:$__sessile_opts __sessile_errexit=
+while
+    __sessile_v=${__sessile_v#:}
+    __sessile_n=${__sessile_v%%:*}
+    [[ $__sessile_n ]]
+do
+    __sessile_v=${__sessile_v#"$__sessile_n"}
+    case $__sessile_n in
+    posix | noexec | onecmd | privileged | restricted) ;;
+    errexit) __sessile_errexit=$'\\builtin set -o errexit\n' ;;
+    *) __sessile_on+="\\builtin set -o $__sessile_n"$'\n' ;;
+    esac
+done
+
+# ---- Traps. The listing is made of shell words, four an item. DEBUG is the
+# very last thing restored: it would run for each further command.
+\builtin eval "__sessile_words=($__sessile_trap_text)"
+__sessile_traps= __sessile_debug=
+for ((__sessile_i = 0; __sessile_i + 3 < ${#__sessile_words[@]}; __sessile_i += 4)); do
+    __sessile_v=${__sessile_words[__sessile_i + 2]} __sessile_n=${__sessile_words[__sessile_i + 3]#SIG}
+    # `-` is how POSIX mode lists a signal without a trap; the other is the keeper's.
+    case $__sessile_v in - | *__sessile''_exit*) \builtin continue ;; esac
+    \builtin printf 'trap\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
+    \builtin printf -v __sessile_v '\\builtin trap -- %q %s\n' "$__sessile_v" "$__sessile_n"
+    case $__sessile_n in DEBUG) __sessile_debug=$__sessile_v ;; *) __sessile_traps+=$__sessile_v ;; esac
+done
+
+# ---- Umask and limits print themselves: no need to hold them in variables.
+\builtin printf 'umask\0\0'
+\builtin umask
+\builtin printf '\0'
+for __sessile_n in c d e f i l m n q r R s t u v x; do
+    case $__sessile_n in
+    f) __sessile_v=$__sessile_fsize$'\n' ;;
+    # 5.1 brought -R; an unknown flag prints nothing.
+    *) __sessile_v= ;;
+    esac
+    \builtin printf 'ulimit\0-%s\0%s' "$__sessile_n" "$__sessile_v"
+    case $__sessile_n in f) ;; *) \builtin ulimit -S -"$__sessile_n" ;; esac
+    \builtin ulimit -H -"$__sessile_n"
+    \builtin printf '\0'
+done
+
+# ---- The restore text. First empty the fresh kernel (a variable would keep its
+# export attribute), then bring things back, what could disturb the rest last.
+# Unsetting the dynamic variables would take their meaning from them for good,
+# and unsetting BASH_XTRACEFD closes a descriptor.
+\builtin printf 'restore\0\0%s' '\builtin shopt -u expand_aliases
+\builtin shopt -s extglob
+\builtin set -f
+for __sessile_n in $(\builtin declare -F); do
+    case $__sessile_n in declare | -*) ;; *) \builtin unset -f -- "$__sessile_n" ;; esac
+done
+'
+\builtin printf '__sessile_o=:%s:\n' "$__sessile_shopts:extglob"
+\builtin printf '%s' 'for __sessile_n in ${BASHOPTS//:/ }; do
+    case $__sessile_o in *:$__sessile_n:*) ;; *) \builtin shopt -u "$__sessile_n" ;; esac
+done
+'
+\builtin printf '__sessile_o=:%s:\n' "$__sessile_opts:noglob"
+\builtin printf '%s' 'for __sessile_n in ${SHELLOPTS//:/ }; do
+    case $__sessile_o in *:$__sessile_n:*) ;; *) \builtin set +o "$__sessile_n" ;; esac
+done
+'
+\builtin printf '%s' 'for __sessile_n in'
+\builtin printf ' ${!%s@}' {A..Z} {a..z} _
+\builtin printf '%s' '; do
+    case $__sessile_n in
+    __sessile_* | BASH | BASH_XTRACEFD | BASHOPTS | BASHPID | BASH_ALIASES | BASH_ARG* | BASH_CMDS | BASH_COMMAND | BASH_EXECUTION_STRING | \
+        BASH_LINENO | BASH_MONOSECONDS | BASH_SOURCE | BASH_SUBSHELL | BASH_TRAPSIG | BASH_VERS* | COMP_WORDBREAKS | \
+        DIRSTACK | EPOCH* | EUID | FUNCNAME | GROUPS | HISTCMD | LINENO | PIPESTATUS | PPID | PWD | RANDOM | SECONDS | SHELLOPTS | SHLVL | SRANDOM | UID | _) ;;
+    *) \builtin unset -v "$__sessile_n" ;;
+    esac
+done
+\builtin unset -v __sessile_n __sessile_o
+'
+\builtin printf '%s' "$__sessile_dirs" "$__sessile_set" "$__sessile_alias" "$__sessile_define" '\builtin umask '
+\builtin umask
+for __sessile_n in c d e i l m n q r R s t u v x; do
+    \builtin printf '\n\\builtin ulimit -S -%s ' "$__sessile_n"
+    \builtin ulimit -S -"$__sessile_n"
+    \builtin printf '\n\\builtin ulimit -H -%s ' "$__sessile_n"
+    \builtin ulimit -H -"$__sessile_n"
+done
+\builtin printf '\n\\builtin ulimit -S -f %s\n\\builtin ulimit -H -f ' "$__sessile_fsize"
+\builtin ulimit -H -f
+for __sessile_n in "${__sessile_disabled[@]}"; do
+    \builtin printf '\n\\builtin enable -n -- %q' "$__sessile_n"
+done
+case :$__sessile_opts: in *:noglob:*) ;; *) \builtin printf '\n\\builtin set +f' ;; esac
+\builtin printf '\n%s' "$__sessile_lock" "$__sessile_on" "$__sessile_traps" "$__sessile_last" "$__sessile_errexit" "$__sessile_debug"
+\builtin printf '\0end\0\0%s\0' 1
+\builtin exit 0

@@ -1,0 +1,72 @@
+//! What is typed. No effects here: see `settings` and `commands`.
+
+use clap::{Parser, Subcommand};
+use sessile_protocol::{Language, SessionId, parse_duration, parse_size};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A live shell, Python and Node that remember, for agents and people.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        sessile start\n  \
+        echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
+        sessile exec sess_… -- 'pwd; echo $((x+1))'\n  \
+        sessile end sess_…"
+)]
+pub(crate) struct Args {
+    /// Where sessions are kept
+    #[arg(long, global = true, value_name = "DIR", env = "SESSILE_SESSIONS_DIR", default_value = ".sessions")]
+    pub(crate) sessions_dir: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Start(crate::commands::start::Start),
+    Exec(crate::commands::exec::Exec),
+    End(crate::commands::end::End),
+    List(crate::commands::list::List),
+    State(crate::commands::state::State),
+    History(crate::commands::history::History),
+    Reset(crate::commands::reset::Reset),
+    Interrupt(crate::commands::interrupt::Interrupt),
+    Cleanup(crate::commands::cleanup::Cleanup),
+    Run(crate::commands::run::Run),
+}
+
+pub(crate) fn parse() -> Result<Args, clap::Error> {
+    // Linked under another name, it calls itself by that name.
+    let name = std::env::args_os().next().map(PathBuf::from);
+    let name = name.as_ref().and_then(|path| path.file_name()?.to_str()).unwrap_or("sessile").to_owned();
+    let command = <Args as clap::CommandFactory>::command().bin_name(name);
+    let matches = command.try_get_matches_from(std::env::args_os())?;
+    <Args as clap::FromArgMatches>::from_arg_matches(&matches)
+}
+
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn language(text: &str) -> Result<Language, String> {
+    text.parse().map_err(|error: sessile_protocol::UnknownLanguage| error.to_string())
+}
+
+/// A text that cannot be an id names no session either.
+pub(crate) fn session(text: &str) -> anyhow::Result<SessionId> {
+    text.parse().map_err(|_| anyhow::anyhow!("Session {text} not found"))
+}
+
+/// `K=V`.
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("{text:?} is not of the form NAME=VALUE");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    if name.is_empty() || name.contains('\0') { Err(wrong()) } else { Ok((name.into(), value.into())) }
+}

@@ -1,0 +1,59 @@
+use crate::settings::Settings;
+use crate::{args, output};
+use clap::Args;
+use serde_json::json;
+use sessile_client::{Client, ClientError};
+use sessile_protocol::Request;
+use sessile_store::{Directory, Liveness, SessionStatus, timestamp};
+use std::process::ExitCode;
+
+/// End a session and everything that it started
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile end sess_…\n  sessile end --all")]
+pub(crate) struct End {
+    /// The session
+    #[arg(required_unless_present = "all")]
+    id: Option<String>,
+    /// End all sessions
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+}
+
+impl End {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        if let Some(id) = self.id {
+            let id = args::session(&id)?;
+            end(&settings.sessions.find(&id)?)?;
+            output::json(&json!({"status": "terminated", "session_id": id}))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut ended = Vec::new();
+        for (directory, metadata) in settings.sessions.list()? {
+            if metadata.status != SessionStatus::Terminated {
+                end(&directory)?;
+                ended.push(metadata.session_id);
+            }
+        }
+        output::json(&json!({"status": "terminated", "session_ids": ended}))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Ends a session; one that has ended already, or was lost, is ended too.
+pub(crate) fn end(directory: &Directory) -> anyhow::Result<()> {
+    if let Liveness::Live(socket) = directory.connect() {
+        match Client::new(socket).call(Request::End) {
+            // Gone while we asked: somebody else ended it at the same moment.
+            Ok(_) | Err(ClientError::Gone) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut metadata = directory.observed_metadata()?;
+    if metadata.status == SessionStatus::Lost {
+        metadata.status = SessionStatus::Terminated;
+        metadata.ended_at = Some(timestamp());
+        metadata.ended_by = Some("request".to_owned());
+        directory.write_metadata(&metadata)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+use super::start::milliseconds;
+use crate::settings::Settings;
+use crate::{args, interrupts, output, render};
+use anyhow::bail;
+use clap::Args;
+use sessile_client::{Client, ClientError, Interruption};
+use sessile_protocol::{
+    Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, Until,
+};
+use std::io::{self, IsTerminal, Read};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run a command in a session
+///
+/// The command is read from stdin, any number of lines, or given after `--`.
+/// Prints one JSON object; exits 0 when the command ran, whatever its own exit
+/// code. Ctrl-C interrupts the command and keeps the session.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
+    sessile exec sess_… -- 'echo $((x+1))'\n  \
+    sessile exec sess_… --timeout 5m --raw -- make test\n  \
+    echo 'import math; math.pi' | sessile exec sess_… --language python")]
+pub(crate) struct Exec {
+    /// The session
+    id: String,
+    /// Interrupt the command after this long; 0: never [default: the session's]
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    timeout: Option<Duration>,
+    /// bash, sh, zsh, python or node [default: the session's]
+    #[arg(long, short, value_parser = args::language)]
+    language: Option<Language>,
+    /// Pass stdout, stderr and the exit code through as they come
+    #[arg(long)]
+    raw: bool,
+    /// Bytes of each stream to print; the middle of longer ones is left out
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = args::size)]
+    max_output: u64,
+    /// Give the command this file as its stdin (with a command after `--`: `-`
+    /// is our own stdin)
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<String>,
+    /// Set an environment variable for this command alone (may be repeated)
+    #[arg(long = "env", value_name = "K=V", value_parser = args::assignment)]
+    env: Vec<(String, String)>,
+    /// The command; several words are joined by spaces
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Exec {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let id = args::session(&self.id)?;
+        let directory = settings.sessions.find(&id)?;
+        let text = self.text()?;
+        let stdin = self.stdin()?;
+        let opened = settings.launcher.open(&directory)?;
+        let mut client = opened.client;
+        interrupts::watch();
+        let order = Order {
+            text,
+            language: self.language,
+            timeout_ms: self.timeout.map(milliseconds),
+            stdin: stdin.map(Into::into),
+            env: self.env.into_iter().collect(),
+            max_output: self.max_output,
+            until: if self.raw { Until::Accepted } else { Until::Recorded },
+        };
+        if self.raw {
+            return Ok(ExitCode::from(stream(&mut client, order)?));
+        }
+        let mut done = run(&mut client, order)?;
+        if let Some(previous) = opened.revived {
+            done.notes.insert(0, render::revival(&previous));
+        }
+        output::json(&render::completed(&done).into())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn text(&self) -> anyhow::Result<Vec<u8>> {
+        if !self.command.is_empty() {
+            return Ok(self.command.join(" ").into_bytes());
+        }
+        if io::stdin().is_terminal() {
+            eprintln!("Type the command, then Ctrl-D:");
+        }
+        let mut text = Vec::new();
+        io::stdin().lock().read_to_end(&mut text)?;
+        if text.iter().all(u8::is_ascii_whitespace) {
+            bail!("No command provided (stdin is empty)");
+        }
+        Ok(text)
+    }
+
+    fn stdin(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        match self.stdin.as_deref() {
+            None => Ok(None),
+            Some("-") if self.command.is_empty() => {
+                bail!("--stdin - needs the command after --, because our stdin cannot be both")
+            }
+            Some("-") => {
+                let mut bytes = Vec::new();
+                io::stdin().lock().read_to_end(&mut bytes)?;
+                Ok(Some(bytes))
+            }
+            Some(path) => match std::fs::read(path) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(error) => bail!("cannot read {path} for the command's stdin: {error}"),
+            },
+        }
+    }
+}
+
+/// Runs a command and waits for its result.
+pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed> {
+    match client.call_watching(Request::Exec(order), interrupts::take) {
+        Ok(Answer::Completed(done)) => Ok(*done),
+        Ok(_) => Err(ClientError::Unexpected.into()),
+        Err(ClientError::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
+            bail!("left; the command goes on in the session")
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Runs a command and passes its output on as it comes. Its exit code.
+pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
+    let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
+        bail!(ClientError::Unexpected);
+    };
+    let mut read = ReadOutput { run, stdout_from: 0, stderr_from: 0, max: 1 << 20, wait: true };
+    loop {
+        let answer = client.call_watching(Request::Output(read), interrupts::take)?;
+        let Answer::Output(view) = answer else { bail!(ClientError::Unexpected) };
+        output::all(&mut io::stdout().lock(), &view.stdout)?;
+        output::all(&mut io::stderr().lock(), &view.stderr)?;
+        read.stdout_from = view.stdout_next;
+        read.stderr_from = view.stderr_next;
+        let is_over = matches!(view.phase, RunPhase::Exited | RunPhase::Closed);
+        if is_over && view.stdout.is_empty() && view.stderr.is_empty() {
+            return exit_code(client, run);
+        }
+    }
+}
+
+fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
+    match client.call_watching(Request::Result { run, max_output: 0 }, || Interruption::None)? {
+        Answer::Completed(done) => Ok(u8::try_from(done.exit_code).unwrap_or(255)),
+        _ => bail!(ClientError::Unexpected),
+    }
+}

@@ -1,0 +1,45 @@
+use crate::settings::Settings;
+use crate::{args, output};
+use anyhow::bail;
+use clap::Args;
+use serde_json::json;
+use sessile_client::{Client, ClientError};
+use sessile_protocol::{Answer, Request, RunNo};
+use sessile_store::{Liveness, SessionStatus};
+use std::process::ExitCode;
+
+/// Interrupt the running command and keep the state
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  sessile interrupt sess_…")]
+pub(crate) struct Interrupt {
+    /// The session
+    id: String,
+    /// Only this run
+    #[arg(long, value_name = "N")]
+    run: Option<u64>,
+}
+
+impl Interrupt {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let id = args::session(&self.id)?;
+        let directory = settings.sessions.find(&id)?;
+        let interrupted = match directory.connect() {
+            Liveness::Live(socket) => {
+                let request = Request::Interrupt { run: self.run.map(RunNo) };
+                match Client::new(socket).call(request)? {
+                    Answer::Interrupted { run } => run,
+                    _ => bail!(ClientError::Unexpected),
+                }
+            }
+            Liveness::Gone if directory.observed_metadata()?.status == SessionStatus::Terminated => {
+                bail!(ClientError::Ended(id.to_string()))
+            }
+            Liveness::Gone => None,
+        };
+        output::json(&match interrupted {
+            Some(run) => json!({"status": "interrupted", "session_id": id, "run": run}),
+            None => json!({"status": "idle", "session_id": id, "run": null}),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,33 @@
+//! One file per command: its arguments, whose doc comments are its help, and
+//! what it does.
+
+pub(crate) mod cleanup;
+pub(crate) mod end;
+pub(crate) mod exec;
+pub(crate) mod history;
+pub(crate) mod interrupt;
+pub(crate) mod list;
+pub(crate) mod reset;
+pub(crate) mod run;
+pub(crate) mod start;
+pub(crate) mod state;
+
+use crate::args::{Args, Command};
+use crate::settings::Settings;
+use std::process::ExitCode;
+
+pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
+    let settings = Settings::resolve(args.sessions_dir)?;
+    match args.command {
+        Command::Start(command) => command.execute(&settings),
+        Command::Exec(command) => command.execute(&settings),
+        Command::End(command) => command.execute(&settings),
+        Command::List(command) => command.execute(&settings),
+        Command::State(command) => command.execute(&settings),
+        Command::History(command) => command.execute(&settings),
+        Command::Reset(command) => command.execute(&settings),
+        Command::Interrupt(command) => command.execute(&settings),
+        Command::Cleanup(command) => command.execute(&settings),
+        Command::Run(command) => command.execute(&settings),
+    }
+}

@@ -1,0 +1,27 @@
+use crate::settings::Settings;
+use crate::{args, output};
+use clap::Args;
+use serde_json::json;
+use sessile_protocol::Request;
+use std::process::ExitCode;
+
+/// Fresh kernels in the session's initial directory and environment
+///
+/// The id stays; everything that the session had started is ended, and its
+/// history is empty.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  sessile reset sess_…")]
+pub(crate) struct Reset {
+    /// The session
+    id: String,
+}
+
+impl Reset {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let id = args::session(&self.id)?;
+        let directory = settings.sessions.find(&id)?;
+        settings.launcher.open(&directory)?.client.call(Request::Reset)?;
+        output::json(&json!({"status": "reset", "session_id": id}))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

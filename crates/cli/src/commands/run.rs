@@ -1,0 +1,66 @@
+use super::{end, exec, start};
+use crate::settings::Settings;
+use crate::{args, interrupts};
+use anyhow::Context;
+use clap::Args;
+use sessile_protocol::{Exec as Order, Until};
+use sessile_store::Sessions;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run commands one after the other in a temporary session
+///
+/// Output is passed through, and the last command's exit code is ours.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  sessile run 'x=41' 'echo $((x+1))'")]
+pub(crate) struct Run {
+    /// The commands
+    #[arg(required = true, value_name = "CMD")]
+    commands: Vec<String>,
+    /// The program of the session
+    #[arg(long, default_value = "bash")]
+    shell: String,
+    /// Interrupt a command after this long; 0: never
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = args::duration)]
+    timeout: Duration,
+}
+
+impl Run {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
+        let settings =
+            Settings { sessions: Sessions::at(place.clone()), launcher: settings.launcher.clone() };
+        let options = start::Options {
+            env: Vec::new(),
+            cwd: None,
+            idle_timeout: Duration::ZERO,
+            command_timeout: self.timeout,
+            max_history: 100,
+            output_cap: 1 << 30,
+        };
+        let (directory, _) = start::start(&settings, &self.shell, &options, None)
+            .with_context(|| "cannot start a temporary session")?;
+        interrupts::watch();
+        let mut code = 0;
+        let mut outcome = Ok(());
+        for command in self.commands {
+            let order =
+                Order { text: command.into_bytes(), until: Until::Accepted, ..Order::default() };
+            let status = settings
+                .launcher
+                .open(&directory)
+                .map_err(anyhow::Error::from)
+                .and_then(|mut opened| exec::stream(&mut opened.client, order));
+            match status {
+                Ok(status) => code = status,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        end::end(&directory)?;
+        let _ = std::fs::remove_dir_all(place);
+        outcome.map(|()| ExitCode::from(code))
+    }
+}

@@ -1,0 +1,73 @@
+//! Answers as JSON.
+
+use crate::encoding;
+use serde_json::{Map, Value, json};
+use sessile_protocol::{Completed, KernelFate};
+use sessile_store::Metadata;
+
+/// What `sessile exec` prints.
+pub(crate) fn completed(done: &Completed) -> Map<String, Value> {
+    let stdout = encoding::encode(&done.stdout, done.run, "stdout");
+    let stderr = encoding::encode(&done.stderr, done.run, "stderr");
+    let mut answer = Map::new();
+    let mut put = |key: &str, value: Value| answer.insert(key.to_owned(), value);
+    put("stdout", stdout.text.into());
+    put("stderr", stderr.text.into());
+    put("exit_code", done.exit_code.into());
+    put("execution_time_ms", milliseconds(done.duration_us));
+    put("run", done.run.0.into());
+    put("kernel", done.kernel.as_str().into());
+    if let KernelFate::Restored { as_of_run } = done.kernel {
+        put("as_of_run", as_of_run.0.into());
+    }
+    put("language", done.language.as_str().into());
+    put("timed_out", done.timed_out.into());
+    if done.interrupted {
+        put("interrupted", true.into());
+    }
+    if let Some(result) = &done.result {
+        put("result", result.text.clone().into());
+        let data = result.data_json.as_ref().and_then(|text| serde_json::from_str(text).ok());
+        if let Some(data) = data {
+            put("data", data);
+        }
+    }
+    if let Some(error) = &done.error {
+        put("error", json!({"type": error.kind, "message": error.message}));
+    }
+    let mut encodings = Map::new();
+    let mut truncated = Map::new();
+    for (name, stream) in [("stdout", stdout.is_base64), ("stderr", stderr.is_base64)] {
+        if stream {
+            encodings.insert(name.to_owned(), "base64".into());
+        }
+    }
+    for (name, stream) in [("stdout", stdout.truncated), ("stderr", stderr.truncated)] {
+        if let Some(stream) = stream {
+            truncated.insert(name.to_owned(), stream);
+        }
+    }
+    if !encodings.is_empty() {
+        put("encoding", encodings.into());
+    }
+    if !truncated.is_empty() {
+        put("truncated", truncated.into());
+    }
+    if !done.notes.is_empty() {
+        put("notes", done.notes.clone().into());
+    }
+    answer
+}
+
+/// Milliseconds to the microsecond.
+pub(crate) fn milliseconds(us: u64) -> Value {
+    if us.is_multiple_of(1000) { (us / 1000).into() } else { (us as f64 / 1000.0).into() }
+}
+
+/// What a command says about a lost session that it continued.
+pub(crate) fn revival(previous: &Metadata) -> String {
+    format!(
+        "the session's keeper had died (last run at {}); what the session had started is gone, and its state was brought back",
+        previous.last_executed_at.as_deref().unwrap_or("no time"),
+    )
+}

@@ -1,0 +1,29 @@
+//! What the arguments and the environment come to, resolved once.
+
+use sessile_client::Launcher;
+use sessile_protocol::SessionId;
+use sessile_store::Sessions;
+use std::path::PathBuf;
+
+/// The first argument of a keeper process.
+pub(crate) const KEEPER: &str = "keeper";
+
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) sessions: Sessions,
+    pub(crate) launcher: Launcher,
+}
+
+impl Settings {
+    pub(crate) fn resolve(sessions_dir: PathBuf) -> anyhow::Result<Self> {
+        let program = std::env::current_exe()?;
+        let launcher = Launcher::new(program, vec![KEEPER.to_owned()]);
+        Ok(Self { sessions: Sessions::at(sessions_dir), launcher })
+    }
+}
+
+pub(crate) fn new_session_id() -> anyhow::Result<SessionId> {
+    let mut bytes = [0; 12];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(SessionId::from_random(bytes))
+}

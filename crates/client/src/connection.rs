@@ -1,0 +1,117 @@
+//! One connection to a keeper.
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use sessile_protocol::{Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode};
+use sessile_store::StoreError;
+use std::io;
+use std::os::fd::OwnedFd;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Refused(#[from] Failure),
+    #[error("the keeper went away before it answered; the session's directory has what it recorded")]
+    Gone,
+    #[error("cannot talk to the keeper: {0}")]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("the keeper answered with something else than was asked for; it may be of another version")]
+    Unexpected,
+    #[error("Session {0} has ended; start a new one")]
+    Ended(String),
+    #[error("cannot launch a keeper: {0}")]
+    Launch(String),
+}
+
+/// What to do when a signal interrupts the wait for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// Wait on.
+    None,
+    /// Have the running command interrupted, and wait for its result.
+    Interrupt,
+    /// Give up waiting.
+    Leave,
+}
+
+#[derive(Debug)]
+pub struct Client {
+    socket: OwnedFd,
+    splitter: Splitter,
+    last: u64,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    #[must_use]
+    pub fn new(socket: OwnedFd) -> Self {
+        Self { socket, splitter: Splitter::default(), last: 0, buffer: vec![0; 64 << 10] }
+    }
+
+    /// Asks and waits for the answer.
+    ///
+    /// # Errors
+    /// When the keeper refuses, or is gone.
+    pub fn call(&mut self, request: Request) -> Result<Answer, ClientError> {
+        self.call_watching(request, || Interruption::None)
+    }
+
+    /// The same; `interruption` is asked whenever a signal interrupts the wait.
+    ///
+    /// # Errors
+    /// When the keeper refuses, or is gone.
+    pub fn call_watching(
+        &mut self,
+        request: Request,
+        mut interruption: impl FnMut() -> Interruption,
+    ) -> Result<Answer, ClientError> {
+        let id = self.send(request)?;
+        loop {
+            if let Some(reply) = self.next_reply()? {
+                if reply.id == id {
+                    return Ok(reply.outcome?);
+                }
+                // The answer to an interrupt that was sent meanwhile.
+                continue;
+            }
+            match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((_, 0)) | Err(Errno::CONNRESET) => return Err(ClientError::Gone),
+                Ok((_, n)) => self.splitter.push(&self.buffer[..n]),
+                Err(Errno::INTR) => match interruption() {
+                    Interruption::None => {}
+                    Interruption::Interrupt => {
+                        self.send(Request::Interrupt { run: None })?;
+                    }
+                    Interruption::Leave => return Err(io::Error::from(io::ErrorKind::Interrupted).into()),
+                },
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+
+    fn send(&mut self, request: Request) -> Result<u64, ClientError> {
+        self.last += 1;
+        let frame = encode(&Call::new(self.last, request));
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(n) => rest = &rest[n..],
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Gone),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+        Ok(self.last)
+    }
+
+    fn next_reply(&mut self) -> Result<Option<Reply>, ClientError> {
+        Ok(match self.splitter.next_body()? {
+            Some(body) => Some(decode(body)?),
+            None => None,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! Starting keepers, and finding the one of a session.
+
+use crate::{Client, ClientError};
+use sessile_protocol::{Boot, BootReport, Code, decode, encode};
+use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a keeper that is going, or coming up for another client, is waited
+/// for. Ending takes up to two seconds.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Launches keepers: as a copy of some program of ours.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    program: PathBuf,
+    arguments: Vec<String>,
+}
+
+/// A session that can be used.
+#[derive(Debug)]
+pub struct Opened {
+    pub client: Client,
+    /// What the session was before, if its keeper had to be started anew.
+    pub revived: Option<Box<Metadata>>,
+}
+
+impl Launcher {
+    #[must_use]
+    pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
+        Self { program, arguments }
+    }
+
+    /// Launches a keeper and waits until its kernel is up.
+    ///
+    /// # Errors
+    /// When it cannot be launched, or says that it cannot start.
+    pub fn launch(&self, boot: &Boot) -> Result<u32, ClientError> {
+        let failed = |error: std::io::Error| ClientError::Launch(error.to_string());
+        let mut launcher = Command::new(&self.program)
+            .args(&self.arguments)
+            .arg(boot.session.as_str())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        if let Some(mut stdin) = launcher.stdin.take() {
+            stdin.write_all(&encode(boot)).map_err(failed)?;
+        }
+        let mut report = Vec::new();
+        if let Some(mut stdout) = launcher.stdout.take() {
+            stdout.read_to_end(&mut report).map_err(failed)?;
+        }
+        // It leaves at once: the keeper is a grandchild.
+        launcher.wait().map_err(failed)?;
+        let Some(body) = report.get(4..) else {
+            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
+        };
+        let report: BootReport = decode(body)?;
+        Ok(report.outcome?)
+    }
+
+    /// Connects to a session's keeper; a session whose keeper was lost gets a
+    /// new one, which goes on from the last captured state.
+    ///
+    /// # Errors
+    /// When the session has ended, or its keeper cannot be started.
+    pub fn open(&self, directory: &Directory) -> Result<Opened, ClientError> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Liveness::Live(socket) = directory.connect() {
+                return Ok(Opened { client: Client::new(socket), revived: None });
+            }
+            let metadata = directory.observed_metadata()?;
+            match metadata.status {
+                SessionStatus::Terminated => return Err(ClientError::Ended(metadata.session_id.to_string())),
+                SessionStatus::Lost | SessionStatus::Unknown => {
+                    if let Some(opened) = self.revive(directory, metadata)? {
+                        return Ok(opened);
+                    }
+                }
+                // Another client is just starting it, or it was killed then.
+                SessionStatus::Starting | SessionStatus::Active => {}
+            }
+            if Instant::now() > deadline {
+                return Err(ClientError::Gone);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts a new keeper for a lost session; `None` when another client does.
+    fn revive(&self, directory: &Directory, metadata: Metadata) -> Result<Option<Opened>, ClientError> {
+        match self.launch(&boot(directory, &metadata, true)) {
+            Ok(_) => {}
+            Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        match directory.connect() {
+            Liveness::Live(socket) => {
+                Ok(Some(Opened { client: Client::new(socket), revived: Some(Box::new(metadata)) }))
+            }
+            Liveness::Gone => Ok(None),
+        }
+    }
+}
+
+/// What a session's keeper is told, from the session's metadata.
+fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
+    Boot {
+        session: metadata.session_id.clone(),
+        directory: directory.path().to_owned(),
+        work_dir: metadata.work_dir.clone(),
+        kernel: metadata.kernel(),
+        env: metadata.env.clone(),
+        idle_timeout_ms: metadata.idle_timeout_ms,
+        command_timeout_ms: metadata.command_timeout_ms,
+        max_history: metadata.max_history,
+        output_cap: metadata.output_cap,
+        revive,
+    }
+}
+
+impl Launcher {
+    /// Starts a new session in a directory whose metadata is written already.
+    /// When that fails, nothing of it is left.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, directory: &Directory, metadata: &Metadata) -> Result<(), ClientError> {
+        let outcome = directory
+            .write_metadata(metadata)
+            .map_err(ClientError::from)
+            .and_then(|()| self.launch(&boot(directory, metadata, false)));
+        if let Err(error) = outcome {
+            let _ = directory.remove();
+            return Err(error);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Clients of the keeper's socket.
+
+use crate::reactor::{Interest, Reactor, Token};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use sessile_protocol::{Call, Code, Failure, Reply, Splitter, decode, encode};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// A client that has this much unread is not served further until it reads.
+const BACKLOG: usize = 4 << 20;
+
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    splitter: Splitter,
+    unsent: Vec<u8>,
+    interest: Interest,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connections {
+    listener: OwnedFd,
+    listening: Token,
+    open: BTreeMap<Token, Connection>,
+}
+
+impl Connections {
+    pub(crate) fn new(listener: OwnedFd, reactor: &mut Reactor) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        let listening = reactor.add(&listener, Interest::Read)?;
+        Ok(Self { listener, listening, open: BTreeMap::new() })
+    }
+
+    pub(crate) fn is_listener(&self, token: Token) -> bool {
+        token == self.listening
+    }
+
+    pub(crate) fn is_open(&self, token: Token) -> bool {
+        self.open.contains_key(&token)
+    }
+
+    pub(crate) fn accept(&mut self, reactor: &mut Reactor) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
+            // The directory's mode keeps others out; this keeps them out even
+            // if somebody opens it up.
+            let peer = rustix::net::sockopt::socket_peercred(&socket);
+            let me = rustix::process::geteuid();
+            if !peer.is_ok_and(|peer| peer.uid == me || peer.uid.is_root()) {
+                continue;
+            }
+            if let Ok(token) = reactor.add(&socket, Interest::Read) {
+                let connection = Connection {
+                    socket,
+                    splitter: Splitter::default(),
+                    unsent: Vec::new(),
+                    interest: Interest::Read,
+                };
+                self.open.insert(token, connection);
+            }
+        }
+    }
+
+    /// Reads what a client has sent. The calls in it; a client that is gone,
+    /// or that sends something else, is dropped.
+    pub(crate) fn receive(&mut self, token: Token, buffer: &mut [u8], reactor: &Reactor) -> Vec<Call> {
+        self.flush(token, reactor);
+        let Some(connection) = self.open.get_mut(&token) else { return Vec::new() };
+        if connection.unsent.len() > BACKLOG {
+            return Vec::new();
+        }
+        let mut calls = Vec::new();
+        match rustix::net::recv(&connection.socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((_, 0)) => {
+                self.open.remove(&token);
+                return calls;
+            }
+            Ok((_, n)) => connection.splitter.push(&buffer[..n]),
+            Err(Errno::AGAIN | Errno::INTR) => return calls,
+            Err(_) => {
+                self.open.remove(&token);
+                return calls;
+            }
+        }
+        let mut refusals = Vec::new();
+        loop {
+            match connection.splitter.next_body() {
+                Ok(Some(body)) => match decode(body) {
+                    Ok(call) => calls.push(call),
+                    Err(error) => refusals.push(unintelligible(body, &error.to_string())),
+                },
+                Ok(None) => break,
+                Err(_) => {
+                    self.open.remove(&token);
+                    return Vec::new();
+                }
+            }
+        }
+        for refusal in refusals {
+            self.send(token, &refusal, reactor);
+        }
+        calls
+    }
+
+    /// Answers. A client that does not read never holds anything up: what it
+    /// has not taken waits in memory, and no more is accepted from it.
+    pub(crate) fn send(&mut self, token: Token, reply: &Reply, reactor: &Reactor) {
+        if let Some(connection) = self.open.get_mut(&token) {
+            let frame = encode(reply);
+            if connection.unsent.is_empty() {
+                connection.unsent = frame;
+            } else {
+                connection.unsent.extend_from_slice(&frame);
+            }
+            self.flush(token, reactor);
+        }
+    }
+
+    fn flush(&mut self, token: Token, reactor: &Reactor) {
+        let Some(connection) = self.open.get_mut(&token) else { return };
+        let mut sent = 0;
+        while sent < connection.unsent.len() {
+            match rustix::net::send(&connection.socket, &connection.unsent[sent..], SendFlags::NOSIGNAL) {
+                Ok(n) => sent += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.open.remove(&token);
+                    return;
+                }
+            }
+        }
+        if sent == connection.unsent.len() {
+            connection.unsent = Vec::new();
+        } else {
+            connection.unsent.drain(..sent);
+        }
+        let wanted =
+            if connection.unsent.is_empty() { Interest::Read } else { Interest::ReadWrite };
+        if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {
+            connection.interest = wanted;
+            reactor.change(&connection.socket, token, wanted);
+        }
+    }
+}
+
+/// A call that cannot be read still gets an answer if its number can be.
+fn unintelligible(body: &[u8], why: &str) -> Reply {
+    #[derive(serde::Deserialize)]
+    struct Envelope {
+        #[serde(default)]
+        id: u64,
+    }
+    let id = decode::<Envelope>(body).map_or(0, |envelope| envelope.id);
+    let message = format!("this keeper does not know that request ({why}); it may be older than its client");
+    Reply::new(id, Err(Failure::new(Code::BadRequest, message)))
+}

@@ -1,0 +1,246 @@
+//! Doing what the session decided.
+
+use super::events::letter;
+use super::requests::Closing;
+use super::{Keeper, Live};
+use crate::kernels::{Heritage, Order, Plan};
+use crate::processes;
+use crate::reactor::Interest;
+use crate::streams::Stream;
+use rustix::process::Signal;
+use sessile_protocol::{Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo};
+use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Why};
+use sessile_store::{SessionStatus, StreamName, timestamp};
+
+impl Keeper {
+    pub(super) fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
+            Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
+            Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
+            Effect::Capture { language, epoch: _, as_of } => {
+                if let Some(live) = self.kernels.get_mut(&language) {
+                    let _ = live.kernel.capture(as_of);
+                }
+            }
+            Effect::Abandon { language, epoch: _ } => {
+                if let Some(live) = self.kernels.get(&language) {
+                    processes::signal(&[live.pid], Signal::KILL);
+                }
+            }
+            Effect::Complete { run, outcome } => self.complete(run, outcome),
+            Effect::Cancel { run, why } => self.cancel(run, why),
+            Effect::Teardown(step) => self.tear_down(step),
+            Effect::Forget => self.forget(),
+            Effect::Finished => self.finish(),
+        }
+    }
+
+    fn launch(&mut self, language: Language, epoch: Epoch, source: Source) {
+        match self.try_launch(language, epoch, source) {
+            Ok(live) => {
+                self.launch_failures.remove(&language);
+                self.kernels.insert(language, live);
+            }
+            Err(message) => {
+                if language == self.boot.kernel.language && !self.boot.revive {
+                    self.report_start(Err(Failure::new(Code::KernelUnavailable, message.clone())));
+                }
+                self.launch_failures.insert(language, message);
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+        }
+    }
+
+    fn try_launch(&mut self, language: Language, epoch: Epoch, source: Source) -> Result<Live, String> {
+        let text = |error: std::io::Error| format!("cannot start {language}: {error}");
+        let directory = self.scratch.subdirectory(letter(language)).map_err(text)?;
+        let stdout = Stream::create(&directory, StreamName::Stdout, &mut self.reactor).map_err(text)?;
+        let stderr = Stream::create(&directory, StreamName::Stderr, &mut self.reactor).map_err(text)?;
+        let saved = match source {
+            Source::Nothing => None,
+            Source::Final | Source::Captured { .. } => {
+                self.directory.state().and_then(|mut state| state.kernels.remove(&language))
+            }
+        };
+        let program = self.program(language);
+        let status = self.last_status.get(&language).copied().unwrap_or(0);
+        let plan = Plan {
+            kernel: &program,
+            directory,
+            env: &self.env,
+            cwd: if self.boot.work_dir.is_dir() { &self.boot.work_dir } else { std::path::Path::new("/") },
+            heritage: Heritage { state: saved.as_ref(), status },
+        };
+        let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
+        let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;
+        Ok(Live {
+            epoch,
+            pid: spawned.pid,
+            kernel: spawned.kernel,
+            reports: spawned.reports,
+            reporting,
+            stdout,
+            stderr,
+            begun: 0,
+            current: None,
+        })
+    }
+
+    /// The program of a language: what the session was started with, or what
+    /// is found in its PATH.
+    fn program(&self, language: Language) -> KernelProgram {
+        if self.boot.kernel.language == language {
+            return self.boot.kernel.clone();
+        }
+        let program = match language {
+            Language::Bash => "bash",
+            Language::Sh => "sh",
+            Language::Zsh => "zsh",
+            Language::Python => "python3",
+            Language::Node => "node",
+        };
+        KernelProgram { language, program: program.to_owned() }
+    }
+
+    fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
+        let (Some(live), Some(run)) = (self.kernels.get_mut(&language), self.runs.get_mut(&number)) else {
+            return;
+        };
+        live.begun = processes::start_clock();
+        live.current = Some(number);
+        run.begin();
+        let order = Order {
+            run: number,
+            text: &run.order.text,
+            stdin: run.order.stdin.as_ref().map(|bytes| bytes.as_slice()),
+            env: &run.order.env,
+        };
+        if let Err(error) = live.kernel.begin(&order) {
+            // Nothing was sent: the kernel is as it was.
+            run.notes.push(format!("the run could not be handed to {language}: {error}"));
+            self.close_streams(language);
+            self.step(Input::Reported { language, epoch, run: number, exit_code: 126 });
+        }
+    }
+
+    fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
+        let Some(live) = self.kernels.get_mut(&language).filter(|live| live.epoch == epoch) else { return };
+        let work = processes::foreground(live.pid, live.begun, Some(live.stdout.inode()));
+        let (to_work, to_kernel) = match pressure {
+            Pressure::Interrupt => (Signal::INT, Signal::INT),
+            Pressure::Terminate => (Signal::TERM, Signal::INT),
+            Pressure::KillWork => (Signal::KILL, Signal::INT),
+            Pressure::KillKernel => (Signal::KILL, Signal::KILL),
+        };
+        // The kernel first: a shell takes its child's death by SIGINT for an
+        // interrupt of its own only if it knows of one.
+        processes::signal(&[live.pid], to_kernel);
+        processes::signal(&work, to_work);
+        // One that was stopped could not act on any of it.
+        processes::signal(&[live.pid], Signal::CONT);
+        processes::signal(&work, Signal::CONT);
+        if let Some(run) = live.current {
+            let _ = live.kernel.pressed(run);
+        }
+    }
+
+    fn complete(&mut self, number: RunNo, outcome: Outcome) {
+        let Some(run) = self.runs.get_mut(&number) else { return };
+        self.last_status.insert(run.language, outcome.exit_code);
+        run.finish(outcome);
+        self.record(number);
+        self.answer_waiters(number, false);
+        self.unsettle(number);
+        let wants_record = self.runs.get(&number).is_some_and(|run| !run.waiters.is_empty());
+        if wants_record {
+            self.settle();
+            self.answer_waiters(number, true);
+        }
+    }
+
+    fn cancel(&mut self, number: RunNo, why: Why) {
+        let Some(run) = self.runs.remove(&number) else { return };
+        let failure = match why {
+            Why::Reset => Failure::new(Code::RunCancelled, "the session was reset before the run had ended"),
+            Why::Ended => Failure::new(Code::RunCancelled, "the session was ended before the run had"),
+            Why::Interrupted => Failure::new(Code::RunCancelled, "the run was interrupted before it began"),
+            Why::NoKernel => {
+                let reason = self.launch_failures.get(&run.language);
+                let reason = reason.cloned().unwrap_or_else(|| format!("{} does not come up", run.language));
+                Failure::new(Code::KernelUnavailable, reason)
+            }
+        };
+        for waiter in run.waiters {
+            let reply = Reply::new(waiter.call, Err(failure.clone()));
+            self.connections.send(waiter.connection, &reply, &self.reactor);
+        }
+        for live in self.kernels.values_mut() {
+            live.current = live.current.filter(|current| *current != number);
+        }
+    }
+
+    fn tear_down(&mut self, step: Teardown) {
+        let me = rustix::process::getpid();
+        match step {
+            Teardown::Exit => {
+                for live in self.kernels.values_mut() {
+                    let work = processes::foreground(live.pid, live.begun, None);
+                    if !work.is_empty() {
+                        processes::signal(&[live.pid], Signal::INT);
+                        processes::signal(&work, Signal::INT);
+                    }
+                    let _ = live.kernel.exit();
+                }
+                if self.kernels.is_empty() {
+                    self.step(Input::KernelsGone);
+                }
+            }
+            Teardown::Terminate => {
+                let all = processes::descendants(me);
+                processes::signal(&all, Signal::TERM);
+                processes::signal(&all, Signal::HUP);
+                processes::signal(&all, Signal::CONT);
+            }
+            Teardown::Kill => processes::signal(&processes::descendants(me), Signal::KILL),
+        }
+        if processes::children(me).is_empty() {
+            self.step(Input::AllGone);
+        }
+    }
+
+    /// After a reset: the numbers go on, nothing else does.
+    fn forget(&mut self) {
+        self.kernels.clear();
+        self.lingering.clear();
+        self.runs.clear();
+        self.unsettled.clear();
+        self.last_status.clear();
+        self.directory.forget_runs();
+        self.history.clear();
+        let _ = self.write_metadata();
+        for (connection, call, closing) in std::mem::take(&mut self.closing) {
+            let answer = match closing {
+                Closing::Reset => Answer::Reset(Reset::default()),
+                Closing::End => Answer::Ended,
+            };
+            self.connections.send(connection, &Reply::new(call, Ok(answer)), &self.reactor);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        self.metadata.status = SessionStatus::Terminated;
+        self.metadata.ended_at = Some(timestamp());
+        self.metadata.keeper_pid = None;
+        let asked = self.closing.iter().any(|(_, _, closing)| *closing == Closing::End);
+        self.metadata.ended_by = Some(if asked { "request" } else { "idle timeout" }.to_owned());
+        let _ = self.write_metadata();
+        self.directory.remove_socket();
+        self.scratch.remove();
+        for (connection, call, _) in std::mem::take(&mut self.closing) {
+            self.connections.send(connection, &Reply::new(call, Ok(Answer::Ended)), &self.reactor);
+        }
+        self.has_finished = true;
+    }
+}

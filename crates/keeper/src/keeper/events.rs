@@ -1,0 +1,319 @@
+//! What a descriptor's readiness means.
+
+use super::Keeper;
+use crate::kernels::{Ended, Report};
+use crate::processes::{self, Reaped};
+use crate::reactor::Token;
+use crate::streams::{CHUNK, Drained, Stream};
+use crate::{guardian, runs::Run};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{Input, Tick};
+use sessile_store::{SavedKernel, SessionStatus, StreamName};
+
+/// What one stream may take up before others have their turn.
+const TURN: usize = 8 * CHUNK;
+
+/// How long a dead kernel's last capture, done by a fork of it, is waited for.
+const CAPTURE_PATIENCE_MS: i64 = 200;
+
+impl Keeper {
+    pub(super) fn handle(&mut self, token: Token) {
+        if self.connections.is_listener(token) {
+            self.connections.accept(&mut self.reactor);
+        } else if self.connections.is_open(token) {
+            let calls = self.connections.receive(token, &mut self.buffer, &self.reactor);
+            for call in calls {
+                self.call(token, call.id, call.request);
+            }
+        } else if token == self.signalled {
+            self.signalled();
+        } else if let Some(language) = self.kernel_by(|live| live.reporting == token) {
+            self.hear(language);
+        } else if let Some(language) =
+            self.kernel_by(|live| live.stdout.token == token || live.stderr.token == token)
+        {
+            self.take_output(language, token);
+        } else {
+            self.take_late_output(token);
+        }
+    }
+
+    fn kernel_by(&self, is_it: impl Fn(&super::Live) -> bool) -> Option<Language> {
+        self.kernels.iter().find(|(_, live)| is_it(live)).map(|(language, _)| *language)
+    }
+
+    fn signalled(&mut self) {
+        for signal in guardian::take_signals(&self.signals) {
+            if signal == Signal::TERM {
+                self.shut_down();
+            }
+        }
+        loop {
+            match processes::reap() {
+                Reaped::Ended(pid, code) => {
+                    if let Some(language) = self.kernel_by(|live| live.pid == pid) {
+                        self.kernel_died(language, code);
+                    }
+                }
+                Reaped::Other => {}
+                Reaped::NoneEnded => break,
+                Reaped::NoneLeft => {
+                    self.step(Input::AllGone);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The machine goes down, or somebody wants this keeper gone: the session
+    /// is not ended by that, the next client goes on from its last state.
+    fn shut_down(&mut self) {
+        self.settle();
+        self.metadata.status = SessionStatus::Lost;
+        self.metadata.ended_at = Some(sessile_store::timestamp());
+        self.metadata.keeper_pid = None;
+        let _ = self.write_metadata();
+        self.directory.remove_socket();
+        self.has_finished = true;
+    }
+
+    /// Reads a kernel's reports. False when there were none.
+    fn hear(&mut self, language: Language) -> bool {
+        let Some(live) = self.kernels.get_mut(&language) else { return false };
+        let Ok(n) = rustix::io::read(&live.reports, &mut self.buffer) else { return false };
+        let epoch = live.epoch;
+        for report in live.kernel.hear(&self.buffer[..n]) {
+            match report {
+                Report::Ready => {
+                    self.report_start(Ok(()));
+                    self.step(Input::Ready { language, epoch });
+                }
+                Report::Ended(ended) => self.run_ended(language, ended),
+                Report::Captured { as_of, saved } => {
+                    if self.save(language, *saved) {
+                        self.step(Input::Captured { language, epoch, as_of });
+                    }
+                    self.answer_inspectors(language);
+                }
+            }
+        }
+        true
+    }
+
+    fn run_ended(&mut self, language: Language, ended: Ended) {
+        let Some(live) = self.kernels.get_mut(&language) else { return };
+        if live.current != Some(ended.run) {
+            return;
+        }
+        let epoch = live.epoch;
+        if let Some(run) = self.runs.get_mut(&ended.run) {
+            run.value = ended.value;
+            run.error = ended.error;
+            run.notes.extend(ended.notes);
+        }
+        self.close_streams(language);
+        self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
+    }
+
+    /// Takes what the current run has written, and leaves its pipes to it if
+    /// somebody still holds them.
+    pub(super) fn close_streams(&mut self, language: Language) {
+        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let Some(number) = live.current.take() else { return };
+        let Some(run) = self.runs.get_mut(&number) else { return };
+        let directory = self.scratch.path().join(letter(language));
+        for stream in [&mut live.stdout, &mut live.stderr] {
+            let state = take_all(stream, &mut self.buffer, run);
+            if state == Drained::Closed {
+                run.open_streams -= 1;
+                continue;
+            }
+            match Stream::create(&directory, stream.name, &mut self.reactor) {
+                Ok(fresh) => {
+                    let old = std::mem::replace(stream, fresh);
+                    let token = old.token;
+                    self.lingering.insert(token, crate::streams::Lingering { run: number, stream: old });
+                    // What came since its edge was reported is not reported again.
+                    self.again.push(token);
+                }
+                // Without a new pipe the old one goes on; better mixed than lost.
+                Err(_) => run.open_streams -= 1,
+            }
+        }
+    }
+
+    fn take_output(&mut self, language: Language, token: Token) {
+        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let current = live.current;
+        let stream = if live.stdout.token == token { &mut live.stdout } else { &mut live.stderr };
+        let name = stream.name;
+        let run = current.and_then(|number| self.runs.get_mut(&number));
+        let state = match run {
+            Some(run) => {
+                let state = stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+                if let Some(number) = current {
+                    self.answer_waiters(number, false);
+                }
+                state
+            }
+            // Between two runs nobody but the kernel itself can write here.
+            None => stream.drain(&mut self.buffer, TURN, |_| {}),
+        };
+        if state == Drained::More {
+            self.again.push(token);
+        }
+    }
+
+    /// Output of a run that is over, by something that it left behind.
+    fn take_late_output(&mut self, token: Token) {
+        let Some(lingering) = self.lingering.get_mut(&token) else { return };
+        let (number, name) = (lingering.run, lingering.stream.name);
+        let mut wrote = false;
+        let run = self.runs.get_mut(&number);
+        let state = match run {
+            Some(run) => lingering.stream.drain(&mut self.buffer, TURN, |bytes| {
+                run.spool(name).push(bytes);
+                wrote = true;
+            }),
+            None => lingering.stream.drain(&mut self.buffer, TURN, |_| {}),
+        };
+        match state {
+            Drained::More => self.again.push(token),
+            Drained::Empty => {}
+            Drained::Closed => {
+                self.lingering.remove(&token);
+                if let Some(run) = self.runs.get_mut(&number) {
+                    run.open_streams -= 1;
+                }
+                self.unsettle(number);
+            }
+        }
+        if wrote {
+            self.unsettle(number);
+            self.answer_waiters(number, true);
+        }
+    }
+
+    /// A kernel process is gone, and reaped.
+    fn kernel_died(&mut self, language: Language, exit_code: i32) {
+        // What it reported before it died counts.
+        while self.hear(language) {}
+        self.await_captures(language);
+        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let epoch = live.epoch;
+        let current = live.current;
+        let last_words = live.kernel.last_words();
+        let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
+        let left_state = last_words.is_some_and(|saved| {
+            self.save(language, SavedKernel { as_of_run: as_of, ..saved })
+        });
+        if let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
+            if !left_state {
+                run.notes.push(death(language, exit_code));
+            }
+        }
+        self.note_losses(language, current, left_state);
+        self.close_streams(language);
+        self.kernels.remove(&language);
+        self.last_status.insert(language, exit_code);
+        if self.session.is_open() {
+            self.step(Input::Died { language, epoch, exit_code, left_state });
+        } else if self.kernels.is_empty() {
+            self.step(Input::KernelsGone);
+        }
+    }
+
+    /// What dies with a kernel whose state cannot be brought back.
+    fn note_losses(&mut self, language: Language, current: Option<RunNo>, left_state: bool) {
+        if left_state || language.is_shell() {
+            return;
+        }
+        let Some(saved) = self.directory.state().and_then(|mut s| s.kernels.remove(&language)) else { return };
+        let names: Vec<String> = ["variables", "functions", "imports"]
+            .iter()
+            .filter_map(|section| {
+                let names = names_in(saved.view.get(*section)?);
+                (!names.is_empty()).then(|| format!("{section} {}", names.join(", ")))
+            })
+            .collect();
+        if let Some(run) = current.and_then(|number| self.runs.get_mut(&number))
+            && !names.is_empty()
+        {
+            run.notes.push(format!("lost with the {language} process: {}", names.join("; ")));
+        }
+    }
+
+    /// A capture is written by a fork of the kernel, which may outlive it by a
+    /// few milliseconds; it is worth more than an older one.
+    fn await_captures(&mut self, language: Language) {
+        let deadline = self.now() + CAPTURE_PATIENCE_MS.cast_unsigned();
+        loop {
+            let Some(live) = self.kernels.get(&language) else { return };
+            let now: Tick = self.now();
+            if !live.kernel.is_capturing() || !language.is_shell() || now >= deadline {
+                return;
+            }
+            let wait = rustix::time::Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::try_from(deadline - now).unwrap_or(0) * 1_000_000,
+            };
+            let mut fds = [PollFd::new(&live.reports, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, Some(&wait)) {
+                Ok(1..) => {
+                    self.hear(language);
+                }
+                Ok(0) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Everything that is in a pipe at this moment.
+fn take_all(stream: &mut Stream, buffer: &mut [u8], run: &mut Run) -> Drained {
+    let name: StreamName = stream.name;
+    let waiting = stream.waiting();
+    // One byte more than there is: finds out whether the pipe is closed, but
+    // never follows somebody who writes without end.
+    stream.drain(buffer, waiting + 1, |bytes| run.spool(name).push(bytes))
+}
+
+/// The name of a kernel's directory.
+pub(super) fn letter(language: Language) -> &'static str {
+    match language {
+        Language::Bash => "b",
+        Language::Sh => "s",
+        Language::Zsh => "z",
+        Language::Python => "p",
+        Language::Node => "n",
+    }
+}
+
+fn death(language: Language, exit_code: i32) -> String {
+    match exit_code - 128 {
+        signal @ 1..=64 => format!("the {language} process was ended by signal {signal}"),
+        _ => format!("the {language} process ended with status {exit_code}"),
+    }
+}
+
+/// Names in a section of a state: keys of an object, or items of a list.
+fn names_in(section: &serde_json::Value) -> Vec<String> {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = match section {
+        serde_json::Value::Object(map) => map.keys().map(String::as_str).collect(),
+        serde_json::Value::Array(list) => {
+            list.iter().filter_map(|item| item.as_str().or_else(|| item.get("name")?.as_str())).collect()
+        }
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_) => Vec::new(),
+    };
+    let more = names.len().saturating_sub(SHOWN);
+    let mut shown: Vec<String> = names.into_iter().take(SHOWN).map(str::to_owned).collect();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown
+}

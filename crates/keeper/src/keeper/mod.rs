@@ -1,0 +1,238 @@
+//! The driver: takes every event in order, asks the session what to do, does
+//! it. The only owner of all that a keeper has.
+
+mod effects;
+mod events;
+mod records;
+mod requests;
+
+use crate::connections::Connections;
+use crate::kernels::Kernel;
+use crate::reactor::{Interest, Reactor, Token};
+use crate::runs::Runs;
+use crate::scratch::Scratch;
+use crate::streams::{CHUNK, Lingering, Stream};
+use crate::{guardian, processes};
+use rustix::process::Pid;
+use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
+use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
+use sessile_store::{Directory, History, Lock, Metadata, SessionStatus};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+/// Runs that may wait for one kernel.
+const QUEUE: usize = 256;
+
+/// Set in every kernel's environment: programs can tell that they are in a
+/// session, and what a killed keeper left behind can be found.
+const MARKER: &str = "SESSILE_SESSION_ID";
+
+/// A kernel process and its descriptors.
+#[derive(Debug)]
+struct Live {
+    epoch: Epoch,
+    pid: Pid,
+    kernel: Box<dyn Kernel>,
+    reports: OwnedFd,
+    reporting: Token,
+    stdout: Stream,
+    stderr: Stream,
+    /// When the current run began, in the unit of a process's age.
+    begun: u64,
+    current: Option<RunNo>,
+}
+
+pub(crate) struct Keeper {
+    boot: Boot,
+    /// The environment that kernels start with.
+    env: BTreeMap<OsString, OsString>,
+    directory: Directory,
+    metadata: Metadata,
+    history: History,
+    scratch: Scratch,
+    reactor: Reactor,
+    signals: OwnedFd,
+    signalled: Token,
+    connections: Connections,
+    session: Session,
+    kernels: BTreeMap<Language, Live>,
+    /// The exit code of each language's last run, for a shell's `$?`.
+    last_status: BTreeMap<Language, i32>,
+    /// Why a kernel could not be started.
+    launch_failures: BTreeMap<Language, String>,
+    lingering: BTreeMap<Token, Lingering>,
+    runs: Runs,
+    /// Finished runs whose output is still only in memory.
+    unsettled: Vec<RunNo>,
+    /// When what is only in memory is written to disk.
+    settle_due: Option<Tick>,
+    closing: Vec<(Token, u64, requests::Closing)>,
+    inspectors: Vec<requests::Inspector>,
+    /// Streams that had more than their turn's worth.
+    again: Vec<Token>,
+    buffer: Vec<u8>,
+    clock: Instant,
+    has_reported: bool,
+    has_finished: bool,
+    /// Last, so that it is released last.
+    _lock: Lock,
+}
+
+impl Keeper {
+    /// Becomes the keeper: in a process of its own, detached from the caller's.
+    pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
+        close_inherited_descriptors();
+        let storage = |error: io::Error| Failure::new(Code::Storage, format!("the keeper cannot start: {error}"));
+        let directory = Directory::at(boot.directory.clone());
+        let lock = directory
+            .lock()
+            .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
+            .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
+        let metadata = directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        if boot.revive {
+            processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        }
+        let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
+        guardian::detach(scratch.path()).map_err(storage)?;
+        let _ = std::env::set_current_dir("/");
+        Self::assemble(boot, directory, lock, metadata, scratch).map_err(storage)
+    }
+
+    fn assemble(
+        boot: Boot,
+        directory: Directory,
+        lock: Lock,
+        metadata: Metadata,
+        scratch: Scratch,
+    ) -> io::Result<Self> {
+        let mut reactor = Reactor::new()?;
+        let signals = guardian::signal_descriptor()?;
+        let signalled = reactor.add(&signals, Interest::Read)?;
+        let connections = Connections::new(directory.listen()?, &mut reactor)?;
+        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
+        env.insert(MARKER.into(), boot.session.as_str().into());
+        let history = directory.history();
+        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
+        let language = boot.kernel.language;
+        let session = if boot.revive {
+            let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
+            let last = last.max(RunNo(metadata.execution_count));
+            let captured: Vec<(Language, RunNo)> = directory
+                .state()
+                .into_iter()
+                .flat_map(|state| state.kernels)
+                .filter(|(_, saved)| saved.restore.is_some())
+                .map(|(language, saved)| (language, saved.as_of_run))
+                .collect();
+            Session::revived(language, limits, 0, last, &captured)
+        } else {
+            Session::new(language, limits, 0)
+        };
+        Ok(Self {
+            boot,
+            env,
+            directory,
+            metadata,
+            history,
+            scratch,
+            reactor,
+            signals,
+            signalled,
+            connections,
+            session,
+            kernels: BTreeMap::new(),
+            last_status: BTreeMap::new(),
+            launch_failures: BTreeMap::new(),
+            lingering: BTreeMap::new(),
+            runs: Runs::new(),
+            unsettled: Vec::new(),
+            settle_due: None,
+            closing: Vec::new(),
+            inspectors: Vec::new(),
+            again: Vec::new(),
+            buffer: vec![0; CHUNK],
+            clock: Instant::now(),
+            has_reported: false,
+            has_finished: false,
+            _lock: lock,
+        })
+    }
+
+    /// Serves until the session has ended.
+    pub(crate) fn serve(&mut self) {
+        let effects = self.session.open(self.now());
+        self.perform(effects);
+        let mut tokens = Vec::new();
+        while !self.has_finished {
+            tokens.clear();
+            tokens.append(&mut self.again);
+            let timeout = if tokens.is_empty() { self.patience() } else { Some(0) };
+            if self.reactor.wait(timeout, &mut tokens).is_err() {
+                break;
+            }
+            for token in tokens.drain(..) {
+                self.handle(token);
+            }
+            let now = self.now();
+            if self.session.due().is_some_and(|due| due <= now) {
+                self.step(Input::Tick);
+            }
+            if self.settle_due.is_some_and(|due| due <= now) {
+                self.settle();
+            }
+        }
+        self.scratch.remove();
+    }
+
+    /// Tells the launching client that the session can be used, or why not.
+    fn report_start(&mut self, outcome: Result<(), Failure>) {
+        if std::mem::replace(&mut self.has_reported, true) {
+            return;
+        }
+        if outcome.is_ok() {
+            self.metadata.status = SessionStatus::Active;
+            self.metadata.ended_at = None;
+            self.metadata.keeper_pid = Some(std::process::id());
+        }
+        let written = self.write_metadata();
+        let outcome = outcome.and(written).map(|()| std::process::id());
+        let has_failed = outcome.is_err();
+        crate::report(outcome);
+        if has_failed {
+            self.directory.remove_socket();
+            self.has_finished = true;
+        }
+    }
+
+    fn now(&self) -> Tick {
+        Tick::try_from(self.clock.elapsed().as_millis()).unwrap_or(Tick::MAX)
+    }
+
+    /// How long to wait for events at the most.
+    fn patience(&self) -> Option<Tick> {
+        let due = self.session.due().into_iter().chain(self.settle_due).min()?;
+        Some(due.saturating_sub(self.now()))
+    }
+
+    fn step(&mut self, input: Input) {
+        let effects = self.session.step(input, self.now());
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.effect(effect);
+        }
+    }
+}
+
+/// Whatever the launching process had open is none of ours.
+fn close_inherited_descriptors() {
+    // SAFETY: called before anything in this process has opened a descriptor
+    // above the standard streams.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+}

@@ -1,0 +1,124 @@
+//! What goes to the session directory, and when.
+//!
+//! A run's line in the history is written before the run is answered. What it
+//! wrote, the metadata and the captured state follow in the next idle moment,
+//! or before the answer where the client wants to look at the files.
+
+use super::Keeper;
+use crate::runs::Want;
+use sessile_protocol::{Answer, Code, Failure, Language, Reply, RunNo};
+use sessile_store::{SavedKernel, Spool, timestamp};
+
+/// Idle time before what is only in memory goes to disk.
+const SETTLE_AFTER: u64 = 5;
+
+/// In a tight loop of runs there is no idle time; then after so many of them.
+const UNSETTLED: usize = 64;
+
+impl Keeper {
+    pub(super) fn write_metadata(&self) -> Result<(), Failure> {
+        self.directory
+            .write_metadata(&self.metadata)
+            .map_err(|error| Failure::new(Code::Storage, error.to_string()))
+    }
+
+    /// Writes a finished run's line in the history.
+    pub(super) fn record(&mut self, number: RunNo) {
+        let Some(entry) = self.runs.get(&number).and_then(|run| run.entry(number)) else { return };
+        self.metadata.execution_count += 1;
+        self.metadata.last_executed_at = Some(entry.timestamp.clone());
+        if let Ok(Some(oldest)) = self.history.append(&entry, self.boot.max_history.max(1)) {
+            self.drop_output_before(oldest);
+        }
+    }
+
+    /// Output is kept as long as its run is in the history.
+    fn drop_output_before(&mut self, oldest: RunNo) {
+        let runs = self.directory.runs();
+        for entry in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|n| n.split('.').next()?.parse().ok()).map(RunNo);
+            if let Some(number) = number.filter(|number| *number < oldest) {
+                Spool::discard(&runs, number);
+            }
+        }
+    }
+
+    pub(super) fn unsettle(&mut self, number: RunNo) {
+        if !self.unsettled.contains(&number) {
+            self.unsettled.push(number);
+        }
+        self.settle_due = Some(self.now() + SETTLE_AFTER);
+        if self.unsettled.len() >= UNSETTLED {
+            self.settle();
+        }
+    }
+
+    /// Brings the files up to date.
+    pub(super) fn settle(&mut self) {
+        self.settle_due = None;
+        let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
+        for number in finished {
+            let Some(run) = self.runs.get_mut(&number) else { continue };
+            for spool in [&mut run.stdout, &mut run.stderr] {
+                if spool.settle().is_err() {
+                    run.notes.push("the disk refused the run's output".to_owned());
+                }
+            }
+            if run.finished().is_some() && run.open_streams == 0 && run.waiters.is_empty() {
+                self.runs.remove(&number);
+            }
+        }
+        let _ = self.write_metadata();
+    }
+
+    /// Writes down a captured state. True when the kernel can be brought back
+    /// from it.
+    pub(super) fn save(&mut self, language: Language, mut saved: SavedKernel) -> bool {
+        self.keep_changes_of_environment(&mut saved);
+        let can_restore = saved.restore.is_some();
+        let mut state = self.directory.state().unwrap_or_default();
+        state.captured_at = timestamp();
+        state.kernels.insert(language, saved);
+        self.directory.write_state(&state).is_ok() && can_restore
+    }
+
+    /// Of the environment, what differs from the session's initial one.
+    fn keep_changes_of_environment(&self, saved: &mut SavedKernel) {
+        let Some(serde_json::Value::Object(env)) = saved.view.get_mut("env_vars") else { return };
+        let initial = |name: &str| self.env.get(std::ffi::OsStr::new(name));
+        let removed: Vec<serde_json::Value> = self
+            .env
+            .keys()
+            .filter_map(|name| name.to_str())
+            .filter(|name| !env.contains_key(*name))
+            .map(Into::into)
+            .collect();
+        env.retain(|name, value| {
+            let value = value.as_str().unwrap_or_default();
+            initial(name).is_none_or(|before| before.to_string_lossy() != value)
+        });
+        if !removed.is_empty() {
+            saved.view.insert("env_removed".into(), removed.into());
+        }
+    }
+
+    /// Answers those who waited for this run, as far as it has got.
+    pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
+        let Some(run) = self.runs.get_mut(&number) else { return };
+        if run.waiters.is_empty() {
+            return;
+        }
+        for waiter in run.satisfied(recorded) {
+            let answer = match &waiter.want {
+                Want::Result { max_output, .. } => {
+                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
+                }
+                Want::Output(read) => run.output(read).map(Answer::Output),
+            };
+            if let Some(answer) = answer {
+                self.connections.send(waiter.connection, &Reply::new(waiter.call, Ok(answer)), &self.reactor);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What clients ask for.
+
+use super::Keeper;
+use crate::kernels;
+use crate::reactor::Token;
+use crate::runs::{Run, Waiter, Want, output_of, recall};
+use sessile_protocol::{
+    Answer, Code, Exec, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
+    ReadOutput, Reply, Request, RunNo, RunPhase, StateView, Status, Until,
+};
+use sessile_session::{Close, Input, Refusal, Submission};
+use sessile_store::{Entry, SavedKernel, Spool, StreamName};
+
+/// Larger texts are data, and belong into a file or stdin. Scratch space may
+/// be a container's 64 MiB of shared memory.
+const COMMAND_LIMIT: usize = 16 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    Reset,
+    End,
+}
+
+/// A call that waits for the state of kernels.
+#[derive(Debug)]
+pub(super) struct Inspector {
+    connection: Token,
+    call: u64,
+    /// Kernels that have not answered yet.
+    missing: Vec<Language>,
+}
+
+impl Keeper {
+    pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
+        let answer = match request {
+            Request::Exec(order) => self.exec(connection, call, order),
+            Request::Result { run, max_output } => self.result(connection, call, run, max_output),
+            Request::Output(read) => self.output(connection, call, read),
+            Request::State => self.inspect(connection, call),
+            Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
+            Request::Interrupt { run } => {
+                let running = self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
+                self.step(Input::Interrupt { run });
+                Ok(Some(Answer::Interrupted { run: running }))
+            }
+            Request::Reset => self.close(connection, call, Closing::Reset),
+            Request::End => self.close(connection, call, Closing::End),
+            Request::Status => Ok(Some(Answer::Status(self.status()))),
+        };
+        let outcome = match answer {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => return,
+            Err(failure) => Err(failure),
+        };
+        self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+    }
+
+    fn exec(&mut self, connection: Token, call: u64, order: Exec) -> Result<Option<Answer>, Failure> {
+        check(&order)?;
+        let language = order.language.unwrap_or(self.boot.kernel.language);
+        let timeout = order.timeout_ms.unwrap_or(self.boot.command_timeout_ms);
+        let submission = Submission {
+            language,
+            timeout: (timeout > 0).then_some(timeout),
+            risky: language.is_shell() && kernels::is_risky(&order.text),
+        };
+        let (number, effects) = self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
+        let (until, max_output) = (order.until, order.max_output);
+        let mut run = Run::new(number, language, order, &self.directory.runs(), self.boot.output_cap);
+        let want = |recorded| Waiter { connection, call, want: Want::Result { max_output, recorded } };
+        let answer = match until {
+            Until::Accepted => Some(Answer::Accepted { run: number }),
+            Until::Finished => {
+                run.waiters.push(want(false));
+                None
+            }
+            Until::Recorded => {
+                run.waiters.push(want(true));
+                None
+            }
+        };
+        self.runs.insert(number, run);
+        self.perform(effects);
+        Ok(answer)
+    }
+
+    fn result(&mut self, connection: Token, call: u64, number: RunNo, max_output: u64) -> Result<Option<Answer>, Failure> {
+        if let Some(run) = self.runs.get_mut(&number) {
+            if let Some(done) = run.completed(number, max_output) {
+                return Ok(Some(Answer::Completed(Box::new(done))));
+            }
+            run.waiters.push(Waiter { connection, call, want: Want::Result { max_output, recorded: false } });
+            return Ok(None);
+        }
+        let entry = self.recorded(number)?;
+        let done = recall(&entry, &self.directory.runs(), self.boot.output_cap, max_output);
+        Ok(Some(Answer::Completed(Box::new(done))))
+    }
+
+    fn output(&mut self, connection: Token, call: u64, read: ReadOutput) -> Result<Option<Answer>, Failure> {
+        if let Some(run) = self.runs.get_mut(&read.run) {
+            if let Some(view) = run.output(&read) {
+                return Ok(Some(Answer::Output(view)));
+            }
+            run.waiters.push(Waiter { connection, call, want: Want::Output(read) });
+            return Ok(None);
+        }
+        self.recorded(read.run)?;
+        let reopen = |name| Spool::reopen(&self.directory.runs(), read.run, name, self.boot.output_cap);
+        let (stdout, stderr) = (reopen(StreamName::Stdout), reopen(StreamName::Stderr));
+        Ok(output_of(&stdout, &stderr, &read, RunPhase::Closed).map(Answer::Output))
+    }
+
+    /// A run of which only the files are left.
+    fn recorded(&self, number: RunNo) -> Result<Entry, Failure> {
+        let entries = self.history.newest(u64::MAX);
+        entries.into_iter().find(|entry| entry.run == number).ok_or_else(|| {
+            let message = format!("run {number} is not in the session's history (older runs are dropped from it)");
+            Failure::new(Code::RunNotFound, message)
+        })
+    }
+
+    fn history_view(&self, limit: u64) -> HistoryView {
+        let entries = self.history.newest(limit.min(self.boot.max_history));
+        let entries = entries.into_iter().map(|entry| HistoryEntry {
+            run: entry.run,
+            timestamp: entry.timestamp,
+            command: entry.command,
+            language: entry.language,
+            exit_code: entry.exit_code,
+            duration_ms: entry.duration_ms,
+            timed_out: entry.timed_out,
+        });
+        HistoryView { entries: entries.collect() }
+    }
+
+    fn status(&self) -> Status {
+        let kernels = self.kernels.iter().map(|(language, live)| KernelStatus {
+            language: *language,
+            pid: live.pid.as_raw_nonzero().get().cast_unsigned(),
+        });
+        Status {
+            keeper_pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            running: self.session.running().collect(),
+            queued: self.session.queued() as u64,
+            kernels: kernels.collect(),
+        }
+    }
+
+    fn close(&mut self, connection: Token, call: u64, closing: Closing) -> Result<Option<Answer>, Failure> {
+        self.closing.push((connection, call, closing));
+        let why = match closing {
+            Closing::Reset => Close::Reset,
+            Closing::End => Close::End,
+        };
+        self.step(Input::Close(why));
+        Ok(None)
+    }
+
+    /// Asks every kernel that is idle for its state; of the others the last
+    /// captured one has to do.
+    fn inspect(&mut self, connection: Token, call: u64) -> Result<Option<Answer>, Failure> {
+        if !self.session.is_open() {
+            return Err(refuse(&Refusal::Ending));
+        }
+        let missing: Vec<Language> =
+            self.kernels.keys().copied().filter(|l| self.session.idle_as_of(*l).is_some()).collect();
+        self.step(Input::Inspect);
+        if missing.is_empty() {
+            return Ok(Some(Answer::State(self.state_view())));
+        }
+        self.inspectors.push(Inspector { connection, call, missing });
+        Ok(None)
+    }
+
+    /// A kernel has answered, or will not.
+    pub(super) fn answer_inspectors(&mut self, language: Language) {
+        if self.inspectors.is_empty() {
+            return;
+        }
+        for inspector in &mut self.inspectors {
+            inspector.missing.retain(|missing| *missing != language);
+        }
+        let view = self.state_view();
+        let (done, waiting) = std::mem::take(&mut self.inspectors).into_iter().partition(|i| i.missing.is_empty());
+        self.inspectors = waiting;
+        let done: Vec<Inspector> = done;
+        for inspector in done {
+            let reply = Reply::new(inspector.call, Ok(Answer::State(view.clone())));
+            self.connections.send(inspector.connection, &reply, &self.reactor);
+        }
+    }
+
+    fn state_view(&self) -> StateView {
+        let state = self.directory.state().unwrap_or_default();
+        let kernels = state.kernels.into_iter().filter(|(language, _)| self.kernels.contains_key(language));
+        StateView {
+            default_language: self.boot.kernel.language,
+            kernels: kernels
+                .map(|(language, saved)| KernelState {
+                    language,
+                    as_of_run: saved.as_of_run,
+                    busy: self.session.idle_as_of(language).is_none(),
+                    json: self.view_text(saved),
+                })
+                .collect(),
+        }
+    }
+
+    /// A kernel's state with its whole environment.
+    fn view_text(&self, saved: SavedKernel) -> String {
+        let mut view = saved.view;
+        let removed = view.remove("env_removed").unwrap_or_default();
+        let changed = match view.get_mut("env_vars") {
+            Some(serde_json::Value::Object(env)) => std::mem::take(env),
+            Some(_) | None => serde_json::Map::new(),
+        };
+        let is_removed = |name: &str| {
+            removed.as_array().is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
+        };
+        let mut env = serde_json::Map::new();
+        for (name, value) in &self.env {
+            let name = name.to_string_lossy();
+            if !is_removed(&name) {
+                env.insert(name.into_owned(), value.to_string_lossy().into());
+            }
+        }
+        env.extend(changed);
+        view.insert("env_vars".into(), env.into());
+        serde_json::Value::Object(view).to_string()
+    }
+}
+
+fn check(order: &Exec) -> Result<(), Failure> {
+    if order.text.contains(&0) {
+        return Err(Failure::new(
+            Code::CommandHasNul,
+            "the command contains a NUL byte, which no interpreter takes; remove it, or pass the data on stdin",
+        ));
+    }
+    if order.text.len() > COMMAND_LIMIT {
+        let message = format!(
+            "the command has {} bytes, over the limit of {COMMAND_LIMIT}; put the data into a file or on stdin",
+            order.text.len()
+        );
+        return Err(Failure::new(Code::CommandTooLarge, message));
+    }
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    for (name, value) in &order.env {
+        if !is_name(name) || value.contains('\0') {
+            let message = format!("{name:?} cannot be an environment variable of a run");
+            return Err(Failure::new(Code::BadRequest, message));
+        }
+    }
+    Ok(())
+}
+
+fn refuse(refusal: &Refusal) -> Failure {
+    match refusal {
+        Refusal::QueueFull { limit } => Failure::new(
+            Code::QueueFull,
+            format!("{limit} runs are waiting in this session already; wait for some of them"),
+        ),
+        Refusal::Ending => Failure::new(Code::Ending, "the session is ending or being reset; try again"),
+    }
+}

@@ -1,0 +1,169 @@
+//! Where every kernel process is started.
+
+use super::scripted::Scripted;
+use super::shell::Shell;
+use super::{Heritage, Kernel};
+use crate::scratch::{make_fifo, open_both_ways, write_file};
+use rustix::process::{Pid, Signal};
+use sessile_protocol::{KernelProgram, Language};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaunchError {
+    #[error("{program} was not found{}", place(path.as_deref()))]
+    NotFound { program: String, path: Option<String> },
+    #[error("{program} is not a program that can be run: {source}")]
+    NotRunnable { program: String, source: io::Error },
+    #[error("cannot prepare the kernel's files: {0}")]
+    Files(#[from] io::Error),
+}
+
+fn place(path: Option<&str>) -> String {
+    match path {
+        Some(path) => format!(" in PATH ({path}); install it, or start the session with its full path"),
+        None => "; check the path".to_owned(),
+    }
+}
+
+/// What a kernel is started with.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) kernel: &'a KernelProgram,
+    /// Its private directory.
+    pub(crate) directory: PathBuf,
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    pub(crate) cwd: &'a Path,
+    pub(crate) heritage: Heritage<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) pid: Pid,
+    pub(crate) kernel: Box<dyn Kernel>,
+    pub(crate) reports: OwnedFd,
+}
+
+/// How an interpreter is called.
+pub(super) struct Invocation {
+    pub(super) args: Vec<OsString>,
+    /// The FIFO on which it gets orders, if that is its stdin.
+    pub(super) stdin: Option<PathBuf>,
+    pub(super) env: Vec<(&'static str, Option<&'static str>)>,
+}
+
+impl Plan<'_> {
+    pub(crate) fn spawn(self) -> Result<Spawned, LaunchError> {
+        let program = self.resolve()?;
+        let (orders, reports) = (self.directory.join("t"), self.directory.join("s"));
+        make_fifo(&orders)?;
+        make_fifo(&reports)?;
+        let orders = open_both_ways(&orders)?;
+        let reports = open_both_ways(&reports)?;
+        let (kernel, invocation): (Box<dyn Kernel>, Invocation) = match self.kernel.language {
+            Language::Bash | Language::Sh | Language::Zsh => {
+                let (shell, invocation) =
+                    Shell::prepare(self.kernel.language, &self.directory, orders, self.heritage)?;
+                (Box::new(shell), invocation)
+            }
+            Language::Python | Language::Node => {
+                let (scripted, invocation) =
+                    Scripted::prepare(self.kernel.language, &self.directory, orders)?;
+                (Box::new(scripted), invocation)
+            }
+        };
+        let pid = self.start(&program, invocation)?;
+        Ok(Spawned { pid, kernel, reports })
+    }
+
+    fn start(&self, program: &Path, invocation: Invocation) -> Result<Pid, LaunchError> {
+        let mut command = Command::new(program);
+        // A shell calls itself by argv[0] in its messages: `bash: …`, not the
+        // path that it was found under.
+        command.arg0(self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program));
+        if !self.kernel.language.is_shell() {
+            // An interpreter finds its libraries, or its virtual environment,
+            // from the path that it was called by.
+            command.arg0(program);
+        }
+        command.args(&invocation.args).env_clear().envs(self.env).current_dir(self.cwd);
+        command.env("PWD", self.cwd);
+        for (name, value) in invocation.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let stdin = match invocation.stdin {
+            // Non-blocking only for the opening: a shell's read must wait.
+            Some(path) => Stdio::from(File::options().read(true).write(true).open(path)?),
+            None => Stdio::null(),
+        };
+        command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+        let keeper = rustix::process::getpid();
+        // SAFETY: only async-signal-safe system calls between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                // Without a controlling terminal, programs that would prompt
+                // on it fail at once instead of waiting for a person.
+                rustix::process::setsid()?;
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                if rustix::process::getppid() != Some(keeper) {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                // The guardian ignores these, and ignoring is inherited.
+                for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().map_err(|source| LaunchError::NotRunnable {
+            program: program.display().to_string(),
+            source,
+        })?;
+        Ok(Pid::from_child(&child))
+    }
+
+    /// Finds the program as a shell would, so that a missing one can be named.
+    fn resolve(&self) -> Result<PathBuf, LaunchError> {
+        let wanted = &self.kernel.program;
+        if wanted.contains('/') {
+            let path = self.cwd.join(wanted);
+            return if path.exists() {
+                Ok(path)
+            } else {
+                Err(LaunchError::NotFound { program: wanted.clone(), path: None })
+            };
+        }
+        let search = self.env.get(&OsString::from("PATH")).cloned();
+        let search = search.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let mut names = vec![wanted.as_str()];
+        if wanted == "python3" {
+            names.push("python");
+        }
+        for name in names {
+            for directory in std::env::split_paths(&search) {
+                let path = self.cwd.join(directory).join(name);
+                if rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file() {
+                    return Ok(path);
+                }
+            }
+        }
+        Err(LaunchError::NotFound {
+            program: wanted.clone(),
+            path: Some(search.to_string_lossy().into_owned()),
+        })
+    }
+}
+
+/// Puts files of ours where the kernel finds them.
+pub(super) fn install(directory: &Path, files: &[(&str, &str)]) -> io::Result<()> {
+    files.iter().try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
+}

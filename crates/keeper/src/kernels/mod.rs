@@ -1,0 +1,103 @@
+//! Kernels: the live interpreters, behind one shape.
+//!
+//! A kernel gets its orders on a FIFO of its own and reports on another, both
+//! in its private directory; user code has ordinary stdin, stdout and stderr,
+//! which are the run's. A language's quirks stay in its file.
+
+mod launch;
+mod records;
+mod scripted;
+mod shell;
+
+pub(crate) use launch::Plan;
+
+use sessile_protocol::{RunError, RunNo, RunValue};
+use sessile_store::SavedKernel;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io;
+
+/// A run, as handed to a kernel. Its output FIFOs are `o` and `e` in the
+/// kernel's directory.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) run: RunNo,
+    pub(crate) text: &'a [u8],
+    pub(crate) stdin: Option<&'a [u8]>,
+    pub(crate) env: &'a BTreeMap<String, String>,
+}
+
+/// What a new kernel process takes over from the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heritage<'a> {
+    pub(crate) state: Option<&'a SavedKernel>,
+    /// The last run's exit code.
+    pub(crate) status: i32,
+}
+
+/// What a kernel says.
+#[derive(Debug)]
+pub(crate) enum Report {
+    Ready,
+    Ended(Ended),
+    Captured { as_of: RunNo, saved: Box<SavedKernel> },
+}
+
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) run: RunNo,
+    pub(crate) exit_code: i32,
+    pub(crate) value: Option<RunValue>,
+    pub(crate) error: Option<RunError>,
+    pub(crate) notes: Vec<String>,
+}
+
+pub(crate) trait Kernel: Debug {
+    /// Hands over a run. The kernel is idle.
+    fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
+
+    /// The run was signalled: whatever the kernel needs besides, to notice.
+    fn pressed(&mut self, run: RunNo) -> io::Result<()>;
+
+    /// Asks for a capture, which is reported when it is done.
+    fn capture(&mut self, as_of: RunNo) -> io::Result<()>;
+
+    /// Asks the interpreter to exit as it would at the end of its input.
+    fn exit(&mut self) -> io::Result<()>;
+
+    /// Takes bytes from the report FIFO.
+    fn hear(&mut self, bytes: &[u8]) -> Vec<Report>;
+
+    /// After its death: the state that it wrote down as it went, if it did.
+    fn last_words(&mut self) -> Option<SavedKernel>;
+
+    /// Whether a capture was asked for that has not been reported.
+    fn is_capturing(&self) -> bool;
+}
+
+/// Whether a text may well end its kernel without leaving its state behind.
+pub(crate) fn is_risky(text: &[u8]) -> bool {
+    ["kill", "exec", "trap"].iter().any(|word| mentions(text, word))
+}
+
+fn mentions(text: &[u8], word: &str) -> bool {
+    let word = word.as_bytes();
+    text.windows(word.len()).any(|window| window == word)
+}
+
+/// Bytes into lines.
+#[derive(Debug, Default)]
+struct Lines {
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    /// The whole lines, without their ends.
+    fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.rest.extend_from_slice(bytes);
+        let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else { return Vec::new() };
+        let after = self.rest.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.rest, after);
+        whole[..end].split(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+    }
+}

@@ -1,0 +1,115 @@
+'use strict';
+// Descriptors 0, 1 and 2, and writing to pipes.
+//
+// Node has no dup2, but open() returns the lowest free descriptor, so closing
+// 1 and opening a path puts that path at 1: children, native addons and
+// fs.writeSync(1) then reach the run's own pipe with nothing patched.
+//
+// Invariant: after `place`, the descriptor is the path asked for, or `place`
+// has said which other descriptor holds it. Another thread (libuv's pool, a
+// Worker) may open a file in the instant between close and open and so get the
+// number; that file is then left alone.
+
+const fs = require('node:fs');
+const { closeSync, openSync, fstatSync, statSync, writeSync } = fs;
+const safe = require('./safe.js');
+
+const { O_RDONLY, O_WRONLY } = fs.constants;
+
+// How long a full non-blocking pipe is left to drain before the next try.
+const DRAIN_MS = 1;
+const nap = new safe.Int32Array(new safe.SharedArrayBuffer(4));
+
+const NULL = '/dev/null';
+const nullDevice = statSync(NULL).rdev;
+
+// What took one of 0, 1, 2 from us, by descriptor: {dev, ino}.
+const taken = { __proto__: null };
+
+function close(fd) {
+  try {
+    closeSync(fd);
+  } catch {
+    // Already closed by user code: closed is what was wanted.
+  }
+}
+
+function isStillTaken(fd) {
+  const thief = taken[fd];
+  if (thief === undefined) return false;
+  try {
+    const now = fstatSync(fd);
+    if (now.ino === thief.ino && now.dev === thief.dev) return true;
+  } catch {
+    // The other thread has closed it: the number is free again.
+  }
+  delete taken[fd];
+  return false;
+}
+
+function noteThief(fd) {
+  try {
+    const { dev, ino } = fstatSync(fd);
+    taken[fd] = { dev, ino };
+  } catch {
+    // Gone again already.
+  }
+}
+
+function isNull(fd) {
+  try {
+    return fstatSync(fd).rdev === nullDevice;
+  } catch {
+    return false;
+  }
+}
+
+// Puts `path` at descriptor `fd` (0, 1 or 2) and returns the descriptor that
+// holds it: `fd`, or a higher one if another thread was faster.
+function place(fd, path) {
+  const flags = fd === 0 ? O_RDONLY : O_WRONLY;
+  if (isStillTaken(fd)) return openSync(path, flags);
+  // Most runs have no input: 0 stays what it was.
+  if (fd === 0 && path === NULL && isNull(fd)) return fd;
+  close(fd);
+  let got = openSync(path, flags);
+  while (got < fd) got = fillBelow(path, flags);
+  if (got !== fd) noteThief(fd);
+  return got;
+}
+
+// A lower standard descriptor was free (user code closed it); it keeps what
+// was opened there, since leaving it free would hand it to the next open().
+function fillBelow(path, flags) {
+  return openSync(path, flags);
+}
+
+// Writes all of `buffer`. Blocks while the pipe is full: the keeper drains it.
+// Returns false if nobody can read it any more, or the descriptor is not open.
+function writeAll(fd, buffer) {
+  let at = 0;
+  const end = buffer.byteLength;
+  while (at < end) {
+    try {
+      at += writeSync(fd, buffer, at, end - at);
+    } catch (error) {
+      if (error.code === 'EINTR') continue;
+      // A child that shares the pipe may have made it non-blocking.
+      if (error.code !== 'EAGAIN') return false;
+      safe.AtomicsWait(nap, 0, 0, DRAIN_MS);
+    }
+  }
+  return true;
+}
+
+function identity(fd) {
+  try {
+    const { dev, ino } = fstatSync(fd);
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+module.exports = { __proto__: null, place, close, writeAll, identity };
+//# sourceURL=node:internal/sessile/descriptors

@@ -1,0 +1,350 @@
+'use strict';
+// The Node kernel: keeps one interpreter alive and evaluates one run after the
+// other in it.
+//
+//   keeper ── ctl ──► driver: {"op":"run"|"state"|"exit", …}, a line each
+//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state", …}
+//
+// Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
+//
+// Invariants:
+// - completion is reported on `rep` alone, after the run's output has been
+//   written; nothing that user code prints or closes can forge or lose it;
+// - user code runs only between `start` and `finish`, or in callbacks that it
+//   left behind; the driver's own entry points are never terminated half-way;
+// - the event loop is never blocked while waiting for the keeper;
+// - nothing of the driver shows in process.argv, require.main or a stack.
+// It must not exit on an error of the user's, and must not write to 0, 1, 2
+// except for a run.
+
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const safe = require('./safe.js');
+const descriptors = require('./descriptors.js');
+const streams = require('./streams.js');
+const interrupt = require('./interrupt.js');
+const imports = require('./imports.js');
+const report = require('./report.js');
+const state = require('./state.js');
+const redeclare = require('./redeclare.js');
+const { evaluate, messageOf } = require('./evaluate.js');
+
+const { readFileSync, openSync } = fs;
+const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants;
+const { exit: leave, reallyExit, _fatalException: rethrow } = process;
+const on = safe.uncurry(process.on);
+const off = safe.uncurry(process.removeListener);
+const countListeners = safe.uncurry(process.listenerCount);
+const { Socket } = net;
+
+// Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
+const INTERRUPTED = 130;
+
+// One for each name that a text declares anew as something else.
+const ATTEMPTS = 100;
+
+const directory = path.resolve(process.argv[2]);
+const control = { path: path.join(directory, 'ctl'), fd: -1, identity: null, rest: '' };
+const reply = { path: path.join(directory, 'rep'), fd: -1, identity: null };
+const waiting = [];
+
+let current = null;
+
+// ---- channels
+
+function openControl() {
+  control.fd = openSync(control.path, O_RDONLY | O_NONBLOCK);
+  control.identity = descriptors.identity(control.fd);
+  const socket = new Socket({ fd: control.fd, readable: true, writable: false });
+  socket.setEncoding('utf8');
+  socket.on('data', interrupt.guarded(receive));
+  socket.on('error', () => {});
+  socket.on('close', () => safe.nextTick(openControl));
+}
+
+function openReply() {
+  reply.fd = openSync(reply.path, O_WRONLY);
+  reply.identity = descriptors.identity(reply.fd);
+}
+
+// User code may have closed any descriptor, and opened something else there.
+function checkChannels() {
+  if (descriptors.identity(reply.fd) !== reply.identity) openReply();
+  if (descriptors.identity(control.fd) !== control.identity) openControl();
+}
+
+function send(message) {
+  const bytes = safe.bufferFrom(`${safe.JSONStringify(message)}\n`);
+  if (descriptors.identity(reply.fd) !== reply.identity) openReply();
+  descriptors.writeAll(reply.fd, bytes);
+}
+
+function receive(chunk) {
+  control.rest += chunk;
+  for (;;) {
+    const end = safe.indexOf(control.rest, '\n');
+    if (end === -1) return;
+    const line = safe.slice(control.rest, 0, end);
+    control.rest = safe.slice(control.rest, end + 1);
+    obey(safe.JSONParse(line));
+  }
+}
+
+function obey(message) {
+  if (message.op === 'run') {
+    if (current === null) start(message);
+    else safe.push(waiting, message);
+  } else if (message.op === 'state') {
+    send(state.capture(imports.names()));
+  } else if (message.op === 'exit') {
+    endKernel();
+  }
+}
+
+// ---- a run
+
+function start(message) {
+  const run = {
+    id: message.run,
+    notes: safe.list(),
+    outcome: null,
+    environment: null,
+    paths: null,
+    fds: null,
+    stdin: null,
+    reopened: [false, false, false],
+    wrote: 0,
+    keepOpen: false,
+    leave: null,
+    text: '',
+    attempts: 0,
+  };
+  current = run;
+  interrupt.setRun(run.id);
+  try {
+    streams.open(run, message);
+    begin(run, message);
+  } catch (error) {
+    settle(run, { kind: 'error', error: report.errorOf(error) });
+  }
+}
+
+function begin(run, message) {
+  run.environment = message.env ? setEnvironment(message.env) : null;
+  imports.refresh();
+  const text = withoutPreamble(readFileSync(message.code, 'utf8'));
+  report.rememberSource(run.id, text);
+  interrupt.watchSignals();
+  attempt(run, redeclare.withLet(imports.rewrite(text)));
+}
+
+function attempt(run, text) {
+  run.text = text;
+  run.attempts++;
+  const enter = (fn) => streams.within(run, fn);
+  run.leave = evaluate(text, run.id, enter, interrupt.guarded((outcome) => evaluated(run, outcome)));
+}
+
+// A byte order mark and a #! line are legal only at the start of a file, which
+// the text is not once it has been wrapped for a look at its syntax.
+function withoutPreamble(text) {
+  const body = safe.charCodeAt(text, 0) === 0xfeff ? safe.slice(text, 1) : text;
+  return safe.startsWith(body, '#!') ? `//${safe.slice(body, 2)}` : body;
+}
+
+function evaluated(run, outcome) {
+  if (run.outcome !== null) return;
+  if ('thrown' in outcome) fail(run, outcome.thrown);
+  else if ('syntax' in outcome) {
+    if (!attemptAdapted(run, outcome.syntax)) refuse(run, outcome.syntax);
+  }
+  else if ('value' in outcome) {
+    const text = interrupt.unguarded(() => report.resultText(outcome.value, run.notes));
+    settle(run, { kind: 'value', text });
+  } else settle(run, { kind: 'interrupted' });
+}
+
+// A text that V8 refused, before running any of it, because of a name that is
+// declared as something else.
+function attemptAdapted(run, details) {
+  const clash = safe.exec(/^SyntaxError: Identifier '(.+)' has already been declared$/, messageOf(details));
+  if (clash === null || run.attempts > ATTEMPTS) return false;
+  const isLexical = state.hasLexical(clash[1]);
+  if (!isLexical && safe.getOwn(globalThis, clash[1])?.configurable !== false) return false;
+  const text = redeclare.adapt(run.text, clash[1], isLexical);
+  if (text === null) return false;
+  attempt(run, text);
+  return true;
+}
+
+// An error counts even if the last expression had a value: it is found out
+// only when the microtasks are through.
+function fail(run, thrown) {
+  const isCurrent = run === current && (run.outcome === null || run.outcome.kind === 'value');
+  const text = interrupt.unguarded(() => report.uncaughtText(thrown));
+  streams.write(run, 2, safe.bufferFrom(text));
+  if (!isCurrent) return;
+  run.outcome = null;
+  settle(run, { kind: 'error', error: report.errorOf(thrown) });
+}
+
+function refuse(run, details) {
+  const error = report.syntaxErrorOf(details);
+  streams.write(run, 2, safe.bufferFrom(report.syntaxText(run.id, details, error)));
+  settle(run, { kind: 'error', error });
+}
+
+// The first outcome counts. It is reported when the ticks, microtasks and
+// rejections that the run has already queued are through.
+function settle(run, outcome) {
+  if (run.outcome !== null) return;
+  run.outcome = outcome;
+  safe.setImmediate(finishCurrent);
+}
+
+const finishCurrent = interrupt.guarded(() => {
+  if (current !== null && current.outcome !== null) finish(current);
+});
+
+function finish(run) {
+  if (run.leave !== null) run.leave();
+  const { outcome } = run;
+  const done = {
+    __proto__: null,
+    op: 'done',
+    run: run.id,
+    exit_code: exitCode(outcome),
+    result: outcome.kind === 'value' && outcome.text !== null ? { __proto__: null, text: outcome.text } : null,
+    error: errorField(outcome),
+    notes: run.notes,
+  };
+  process.exitCode = undefined;
+  if (run.environment !== null) restoreEnvironment(run.environment);
+  current = null;
+  interrupt.setRun(0);
+  send(done);
+  streams.close(run);
+  checkChannels();
+  if (waiting.length > 0) start(safe.shift(waiting));
+}
+
+function exitCode(outcome) {
+  switch (outcome.kind) {
+    case 'error':
+      return 1;
+    case 'exit':
+      return outcome.code;
+    case 'interrupted':
+      return INTERRUPTED;
+    default:
+      return statusOf(process.exitCode);
+  }
+}
+
+function errorField(outcome) {
+  if (outcome.kind === 'error') return outcome.error;
+  if (outcome.kind !== 'interrupted') return null;
+  return { __proto__: null, type: 'Interrupted', message: 'the run was interrupted; the state is kept' };
+}
+
+function statusOf(code) {
+  return code === undefined || code === null ? 0 : safe.NumberOf(code) & 0xff;
+}
+
+// ---- environment of one run
+
+function setEnvironment(given) {
+  const before = { __proto__: null };
+  for (const key of safe.ownKeys(given)) {
+    before[key] = process.env[key];
+    process.env[key] = given[key];
+  }
+  return before;
+}
+
+function restoreEnvironment(before) {
+  for (const key of safe.ownKeys(before)) {
+    if (before[key] === undefined) delete process.env[key];
+    else process.env[key] = before[key];
+  }
+}
+
+// ---- what would end the process, and here ends a run
+
+// 'exit' handlers are not called: the process goes on. They are when it ends.
+function exit(code) {
+  const run = streams.owner();
+  if (code !== undefined) process.exitCode = code;
+  const status = statusOf(process.exitCode);
+  if (run !== null && run === current) settle(run, { kind: 'exit', code: status });
+  interrupt.terminate();
+}
+
+// Node asks for this function by name when nobody caught an error; handlers of
+// the user's go first, as they do without us. Returning true keeps the process.
+function onUncaught(thrown, fromPromise) {
+  if (countListeners(process, 'uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) {
+    try {
+      if (interrupt.unguarded(() => safe.apply(rethrow, process, [thrown, fromPromise]))) return true;
+    } catch (error) {
+      blame(error);
+      return true;
+    }
+  }
+  blame(thrown);
+  // Node's own handler also cleans up after the callback that threw; with a
+  // listener it leaves the process alive.
+  const handled = () => {};
+  on(process, 'uncaughtException', handled);
+  try {
+    safe.apply(rethrow, process, [thrown, fromPromise]);
+  } finally {
+    off(process, 'uncaughtException', handled);
+  }
+  return true;
+}
+
+function blame(thrown) {
+  const run = streams.owner() ?? current;
+  if (run !== null) fail(run, thrown);
+}
+
+function endKernel() {
+  try {
+    safe.apply(leave, process, [0]);
+  } finally {
+    safe.apply(reallyExit, process, [0]);
+  }
+}
+
+// ---- start
+
+function hide() {
+  process.argv = [process.execPath];
+  process.execArgv = [];
+  process.mainModule = undefined;
+  for (const file of Object.keys(require.cache)) delete require.cache[file];
+}
+
+function installExits() {
+  process.exit = exit;
+  process._fatalException = interrupt.guarded(onUncaught);
+}
+
+hide();
+openReply();
+streams.install();
+interrupt.install(
+  () => {
+    if (current !== null && current.outcome === null) current.outcome = { kind: 'interrupted' };
+  },
+  finishCurrent,
+);
+imports.install();
+installExits();
+state.install();
+openControl();
+streams.calibrate();
+send({ __proto__: null, op: 'ready', version: process.version, executable: process.execPath });
+//# sourceURL=node:internal/sessile/driver

@@ -1,0 +1,133 @@
+'use strict';
+// Evaluates user text with the semantics of V8's own REPL mode: top-level
+// await, let/const/class that persist and may be declared again, and the value
+// of the last expression.
+//
+// REPL mode is reachable only through the inspector, in this same process. Its
+// answer is not used: V8 (seen in Node 22) may deliver it during a garbage
+// collection, which aborts the process. Instead the promise that REPL mode
+// evaluates into is caught as it is created (it resolves to an object with the
+// value at '.repl_result'), and the session is disconnected before the promise
+// settles. Only what fails before any user code has run (a syntax error) is
+// taken from the answer, which then comes synchronously.
+//
+// Invariant: the user's code is entered from process.nextTick directly, so no
+// frame of the driver is on its stack.
+
+const inspector = require('node:inspector');
+const { promiseHooks } = require('node:v8');
+const { Script } = require('node:vm');
+const safe = require('./safe.js');
+
+const { onInit } = promiseHooks;
+const session = new inspector.Session();
+const connect = safe.uncurry(inspector.Session.prototype.connect);
+const disconnect = safe.uncurry(inspector.Session.prototype.disconnect);
+const post = safe.uncurry(inspector.Session.prototype.post);
+const bindPost = inspector.Session.prototype.post.bind.bind(inspector.Session.prototype.post);
+
+const sourceName = (id) => `<run-${id}>`;
+
+// Calls `enter(fn)` to run `fn` in the context of the run, and later
+// `settled(outcome)`: {value} | {thrown} | {syntax} | {ended} (by termination).
+// Returns a function that ends the evaluation's hold on the inspector; it is
+// called when the synchronous part is over, however it ended.
+function evaluate(text, id, enter, settled) {
+  const state = { promise: null, answer: null, stop: null, closed: false };
+  const params = { expression: `${text}\n//# sourceURL=${sourceName(id)}`, replMode: true };
+  const answered = (error, result) => {
+    if (!state.closed && state.answer === null) state.answer = { error, result };
+  };
+  const leave = () => {
+    if (state.closed || state.stop === null) return;
+    state.closed = true;
+    state.stop();
+    disconnect(session);
+    settle(state, settled);
+  };
+  safe.nextTick(() => arm(state));
+  enter(() => safe.nextTick(bindPost(session, 'Runtime.evaluate', params, answered)));
+  safe.nextTick(leave);
+  return leave;
+}
+
+function arm(state) {
+  connect(session);
+  const stop = onInit((promise) => {
+    if (state.promise === null) {
+      state.promise = promise;
+      stop();
+    }
+  });
+  state.stop = stop;
+}
+
+function settle(state, settled) {
+  const { answer, promise } = state;
+  if (answer !== null && answer.error === null) {
+    const details = answer.result.exceptionDetails;
+    settled(details === undefined ? { value: answer.result.result.value } : { syntax: details });
+  } else if (answer !== null || promise === null) {
+    settled({ ended: true });
+  } else {
+    safe.then(
+      promise,
+      (wrapped) => settled({ value: unwrap(wrapped) }),
+      (thrown) => settled({ thrown }),
+    );
+  }
+}
+
+function unwrap(wrapped) {
+  const own = safe.getOwn(wrapped, '.repl_result');
+  return own === undefined ? wrapped : own.value;
+}
+
+// Asks the inspector for something that runs no user code; the answer is
+// there when post returns.
+function ask(method, params) {
+  const session = new inspector.Session();
+  let answer;
+  connect(session);
+  try {
+    post(session, 'Runtime.enable');
+    post(session, method, params, (error, result) => {
+      answer = { error, result };
+    });
+  } finally {
+    disconnect(session);
+  }
+  return answer !== undefined && answer.error === null ? answer.result : null;
+}
+
+const wrapped = (text) => `(async()=>{\n${text}\n})`;
+
+function parses(text) {
+  try {
+    new Script(wrapped(text));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// Why `text` is not a program, or null if it is: {message, line, column}, both
+// from 0. Nothing is run. The wrapper makes await and return legal, so a text
+// that passes here may still be refused by REPL mode for other reasons.
+function parseError(text) {
+  if (parses(text)) return null;
+  const expression = wrapped(text);
+  const answer = ask('Runtime.compileScript', { expression, sourceURL: '', persistScript: false });
+  const details = answer === null ? undefined : answer.exceptionDetails;
+  if (details === undefined) return null;
+  return { message: messageOf(details), line: details.lineNumber - 1, column: details.columnNumber };
+}
+
+function messageOf(details) {
+  const text = details.exception?.description ?? details.text;
+  const end = safe.indexOf(text, '\n    at ');
+  return end === -1 ? text : safe.slice(text, 0, end);
+}
+
+module.exports = { __proto__: null, evaluate, ask, parses, parseError, messageOf, sourceName };
+//# sourceURL=node:internal/sessile/evaluate

@@ -1,0 +1,208 @@
+'use strict';
+// Ends user code that will not end by itself: an endless loop on SIGINT, and
+// the synchronous rest of a callback after process.exit().
+//
+// A signal handler in JavaScript runs only when the event loop does, so a
+// thread of its own (watcher.js) receives SIGINT and asks this thread, between
+// two instructions of whatever it executes, for a verdict. The main thread is
+// held in that question until the order to terminate is queued behind it:
+// otherwise the loop could end in between and the order would hit the driver.
+//
+// Termination cannot be caught and runs no `finally`, neither the user's nor
+// Node's; what Node keeps in such blocks (the stack of async ids) is put right
+// afterwards, in `recover`.
+
+const path = require('node:path');
+const inspector = require('node:inspector');
+const safe = require('./safe.js');
+
+const RUN = 0;
+const VERDICT = 1;
+const QUEUED = 2;
+const WATCHING = 3;
+const TERMINATE = 1;
+const SPARE = 2;
+// The watcher answers within microseconds; this bounds a watcher that died.
+const QUEUE_MS = 1000;
+// Not writable by user code and found without any lookup they can change.
+const HOOK = '\u200csessile';
+
+const cells = new safe.Int32Array(new safe.SharedArrayBuffer(16));
+const connect = safe.uncurry(inspector.Session.prototype.connect);
+const post = safe.uncurry(inspector.Session.prototype.post);
+
+let watcher = null;
+let depth = 0;
+let asyncIds = null;
+let totals = -1;
+let onInterrupt = null;
+let onSettled = null;
+
+// `interrupted` is called in the middle of user code and may only set plain
+// variables; `settled` is called from the event loop after it.
+function install(interrupted, settled) {
+  onInterrupt = interrupted;
+  onSettled = settled;
+  asyncIds = openAsyncIds();
+  safe.defineProperty(globalThis, HOOK, { value: judge });
+  process.on('SIGINT', beforeWatching);
+}
+
+// Node before 24 aborts when the async id stack is not as expected, and offers
+// no other way to mend it; Node 24 needs only --no-force-async-hooks-checks.
+function openAsyncIds() {
+  const { noDeprecation } = process;
+  process.noDeprecation = true;
+  try {
+    const { async_hook_fields: fields, constants, clearAsyncIdStack } = process.binding('async_wrap');
+    return { fields, constants, clearAsyncIdStack };
+  } catch {
+    return null;
+  } finally {
+    if (noDeprecation === undefined) delete process.noDeprecation;
+    else process.noDeprecation = noDeprecation;
+  }
+}
+
+// Until the watcher is up, only a loop that still turns can be interrupted.
+function beforeWatching() {
+  if (safe.AtomicsLoad(cells, WATCHING) === 1) return;
+  onInterrupt();
+  onSettled();
+}
+
+// Costs some 30 ms of another core and a few MB, so not before user code runs.
+function watchSignals() {
+  if (watcher !== null) return;
+  const { Worker } = require('node:worker_threads');
+  try {
+    watcher = new Worker(path.join(__dirname, 'watcher.js'), {
+      workerData: { memory: cells.buffer, hook: HOOK },
+      execArgv: ['--expose-internals'],
+      argv: [],
+      env: {},
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      trackUnmanagedFds: false,
+      resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16 },
+    });
+  } catch {
+    watcher = false;
+    return;
+  }
+  watcher.on('message', afterSignal);
+  watcher.on('error', () => {});
+  watcher.unref();
+}
+
+function afterSignal(kind) {
+  // From here on the watcher's own handle keeps the default action (death) off,
+  // and user code sees no listener of ours.
+  if (kind === 'watching') process.removeListener('SIGINT', beforeWatching);
+  else {
+    recover();
+    onSettled();
+  }
+}
+
+function setRun(id) {
+  safe.AtomicsStore(cells, RUN, id);
+}
+
+// Called by the watcher's question. `id` is the run that was current when the
+// signal came: a run that has started since is not to be hit.
+function judge(id) {
+  let verdict = SPARE;
+  if (id === safe.AtomicsLoad(cells, RUN)) {
+    onInterrupt();
+    if (depth === 0 && isOverUserCode()) verdict = TERMINATE;
+  }
+  if (verdict === TERMINATE) loosen();
+  safe.AtomicsStore(cells, QUEUED, 0);
+  safe.AtomicsStore(cells, VERDICT, verdict);
+  safe.AtomicsNotify(cells, VERDICT);
+  if (verdict === TERMINATE) safe.AtomicsWait(cells, QUEUED, 0, QUEUE_MS);
+}
+
+// Whether there is anything on the stack below the question itself; when the
+// event loop is idle, termination would hit the next innocent callback.
+function isOverUserCode() {
+  const { Error } = safe;
+  const limit = safe.getOwn(Error, 'stackTraceLimit');
+  const prepare = safe.getOwn(Error, 'prepareStackTrace');
+  const probe = {};
+  try {
+    safe.defineProperty(Error, 'stackTraceLimit', { value: 4, configurable: true, writable: true });
+    safe.defineProperty(Error, 'prepareStackTrace', { value: (_, sites) => sites.length, configurable: true, writable: true });
+    Error.captureStackTrace(probe, judge);
+    return probe.stack > 1;
+  } catch {
+    return true;
+  } finally {
+    restore(Error, 'stackTraceLimit', limit);
+    restore(Error, 'prepareStackTrace', prepare);
+  }
+}
+
+function restore(object, key, descriptor) {
+  try {
+    if (descriptor === undefined) delete object[key];
+    else safe.defineProperty(object, key, descriptor);
+  } catch {
+    // Frozen by user code.
+  }
+}
+
+function loosen() {
+  if (asyncIds === null) return;
+  const { fields, constants } = asyncIds;
+  if (totals === -1) totals = fields[constants.kTotals];
+  fields[constants.kTotals] = 0;
+  fields[constants.kCheck] = 0;
+}
+
+function recover() {
+  if (asyncIds === null || totals === -1) return;
+  const { fields, constants, clearAsyncIdStack } = asyncIds;
+  clearAsyncIdStack();
+  fields[constants.kTotals] = totals;
+  totals = -1;
+}
+
+// Terminates the user code that called into the driver. Does not return.
+function terminate() {
+  loosen();
+  safe.setImmediate(recover);
+  const session = new inspector.Session();
+  connect(session);
+  post(session, 'Runtime.terminateExecution');
+  for (;;);
+}
+
+// Wraps an entry point of the driver, which must not be terminated half-way.
+function guarded(fn) {
+  return function entry(a, b) {
+    depth++;
+    try {
+      return fn(a, b);
+    } finally {
+      depth--;
+    }
+  };
+}
+
+// Runs code of the user's from within the driver: it may be terminated, and
+// then `depth` is as if it had returned.
+function unguarded(fn) {
+  const before = depth;
+  depth = 0;
+  try {
+    return fn();
+  } finally {
+    depth = before;
+  }
+}
+
+module.exports = { __proto__: null, install, watchSignals, setRun, terminate, guarded, unguarded };
+//# sourceURL=node:internal/sessile/interrupt

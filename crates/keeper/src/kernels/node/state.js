@@ -1,0 +1,165 @@
+'use strict';
+// What the kernel remembers: the user's top-level names, loaded modules,
+// working directory and environment.
+//
+// Looking must not change anything: no getter, no Proxy trap, no custom
+// inspect method is called, and what is printed of a value is bounded.
+
+const fs = require('node:fs');
+const vm = require('node:vm');
+const util = require('node:util');
+const safe = require('./safe.js');
+const { ask } = require('./evaluate.js');
+const { isTwin } = require('./redeclare.js');
+
+const { inspect } = util;
+const { isProxy } = util.types;
+const { readlinkSync } = fs;
+const { Script } = vm;
+
+const REPR_LIMIT = 200;
+// util.inspect has no bound on the keys of an object.
+const KEYS_LIMIT = 100;
+const SIGNATURE_LIMIT = 200;
+
+const own = new safe.Set();
+const isOwn = safe.uncurry(Set.prototype.has);
+
+// Global names that are there before any user code.
+function install() {
+  for (const key of safe.ownKeys(globalThis)) own.add(key);
+  for (const key of ['require', 'module', 'exports']) own.add(key);
+}
+
+function lexicalNames() {
+  const answer = ask('Runtime.globalLexicalScopeNames', {});
+  return answer === null ? [] : answer.names;
+}
+
+function hasLexical(name) {
+  for (const known of lexicalNames()) if (known === name) return true;
+  return false;
+}
+
+// The value of a top-level let, const or class: {value}, or null if it has not
+// been initialised. The name comes from V8, so it is an identifier.
+function lexicalValue(name) {
+  try {
+    return new Script(`({value: ${name}})`).runInThisContext();
+  } catch {
+    return null;
+  }
+}
+
+function globalValue(name) {
+  const descriptor = safe.getOwn(globalThis, name);
+  if (descriptor === undefined) return null;
+  if ('value' in descriptor) return descriptor;
+  return isOwn(own, name) ? null : { value: undefined, accessor: true };
+}
+
+function isClass(value) {
+  return safe.exec(/^class\b/, safe.sourceOf(value)) !== null;
+}
+
+function typeOf(value) {
+  if (value === null) return 'null';
+  if (typeof value !== 'object' && typeof value !== 'function') return typeof value;
+  if (isProxy(value)) return 'Proxy';
+  const prototype = safe.getPrototypeOf(value);
+  const maker = prototype === null || isProxy(prototype) ? undefined : safe.getOwn(prototype, 'constructor')?.value;
+  const name = typeof maker === 'function' && !isProxy(maker) ? safe.getOwn(maker, 'name')?.value : undefined;
+  return typeof name === 'string' && name !== '' ? name : typeof value;
+}
+
+function reprOf(value) {
+  try {
+    if (isUnsafeToShow(value)) return `[${typeOf(value)}]`;
+    const text = inspect(value, {
+      depth: 0,
+      maxArrayLength: 10,
+      maxStringLength: REPR_LIMIT,
+      breakLength: Infinity,
+      getters: false,
+      showProxy: true,
+      customInspect: false,
+    });
+    return text.length <= REPR_LIMIT ? text : `${safe.slice(text, 0, REPR_LIMIT)}…`;
+  } catch {
+    return `[${typeOf(value)}]`;
+  }
+}
+
+// inspect reads Symbol.toStringTag, and the name, message and stack of errors,
+// with whatever getter the user has put there; and it lists every key.
+function isUnsafeToShow(value) {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || isProxy(value)) return false;
+  if (!safe.isArray(value) && !ArrayBuffer.isView(value) && safe.ownKeys(value).length > KEYS_LIMIT) return true;
+  for (let object = value; object !== null; object = safe.getPrototypeOf(object)) {
+    if (isProxy(object)) return true;
+    for (const key of [Symbol.toStringTag, 'constructor', 'name', 'message', 'stack']) {
+      const get = safe.getOwn(object, key)?.get;
+      if (get !== undefined && !safe.includes(safe.sourceOf(get), '[native code]')) return true;
+    }
+  }
+  return false;
+}
+
+// The head of a function's source: its name and parameters.
+function signatureOf(name, value) {
+  const source = safe.sourceOf(value);
+  const parameters = safe.exec(/^(?:async\b\s*)?(?:function\b\s*)?\*?\s*[\w$]*\s*(\([^()]*(?:\([^()]*\)[^()]*)*\))/, source);
+  if (parameters !== null && parameters[1].length <= SIGNATURE_LIMIT) return name + parameters[1];
+  const single = safe.exec(/^(?:async\s+)?([\w$]+)\s*=>/, source);
+  return single === null ? `${name}(…)` : `${name}(${single[1]})`;
+}
+
+function sort(name, found, state) {
+  const { value } = found;
+  if (typeof value !== 'function' || isProxy(value)) {
+    const repr = found.accessor === true ? '[Getter]' : reprOf(value);
+    safe.push(state.variables, { __proto__: null, name, type: found.accessor === true ? 'accessor' : typeOf(value), repr });
+  } else if (isClass(value)) {
+    safe.push(state.classes, name);
+  } else {
+    safe.push(state.functions, { __proto__: null, name, signature: signatureOf(name, value) });
+  }
+}
+
+function capture(imports) {
+  const state = {
+    __proto__: null,
+    op: 'state',
+    working_dir: workingDirectory(),
+    variables: safe.list(),
+    functions: safe.list(),
+    classes: safe.list(),
+    imports,
+    env_vars: { __proto__: null, ...process.env },
+  };
+  const seen = new safe.Set();
+  for (const name of lexicalNames()) {
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const found = lexicalValue(name);
+    if (found !== null) sort(name, found, state);
+  }
+  for (const name of safe.ownKeys(globalThis)) {
+    if (typeof name !== 'string' || isOwn(own, name) || seen.has(name) || isTwin(name)) continue;
+    const found = globalValue(name);
+    if (found !== null) sort(name, found, state);
+  }
+  return state;
+}
+
+// A directory that was removed has no path any more; Linux remembers one.
+function workingDirectory() {
+  try {
+    return process.cwd();
+  } catch {
+    return readlinkSync('/proc/self/cwd');
+  }
+}
+
+module.exports = { __proto__: null, install, capture, hasLexical };
+//# sourceURL=node:internal/sessile/state

@@ -1,0 +1,270 @@
+'use strict';
+// process.stdin, process.stdout, process.stderr and console, filed by run.
+//
+// While a run is current, descriptors 0, 1 and 2 are its own pipes. What its
+// timers, servers and promises print after it has ended is routed by
+// AsyncLocalStorage to a pair of descriptors kept for it.
+//
+// Invariants:
+// - bytes are in the pipe when write() returns, so `done` never overtakes them;
+// - a pair is kept only for a run that left something alive, and is closed when
+//   nothing is left, when its context has been collected, or when too many are
+//   kept; there is never one pair a run for good;
+// - user code cannot break a later run by ending or destroying a stream.
+
+const fs = require('node:fs');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { Writable, Readable } = require('node:stream');
+const { Console } = require('node:console');
+const safe = require('./safe.js');
+const descriptors = require('./descriptors.js');
+
+const { openSync, fstatSync } = fs;
+const { O_WRONLY, O_RDONLY, O_NONBLOCK } = fs.constants;
+const activeResources = process.getActiveResourcesInfo;
+
+// Two descriptors each; far below the usual limit of 1024 open files.
+const KEPT_LIMIT = 64;
+// Background work that ends while the kernel is idle is noticed this late.
+const SWEEP_MS = 1000;
+
+const NULL = '/dev/null';
+
+const storage = new AsyncLocalStorage();
+const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
+const runIn = safe.uncurry(AsyncLocalStorage.prototype.run);
+
+let current = null;
+// What is alive in a kernel that runs nothing: the control channel.
+let baseline = 1;
+let sweeper = null;
+const kept = new safe.Set();
+const keptAdd = safe.uncurry(Set.prototype.add);
+const keptDelete = safe.uncurry(Set.prototype.delete);
+const keptEach = safe.uncurry(Set.prototype.forEach);
+const sizeOf = safe.uncurry(safe.getOwn(Set.prototype, 'size').get);
+
+const collected = new FinalizationRegistry((run) => release(run));
+const watch = safe.uncurry(FinalizationRegistry.prototype.register);
+
+// The run that the code now executing belongs to.
+function owner() {
+  const store = getStore(storage);
+  return store === undefined ? current : store.run;
+}
+
+// Runs `fn` so that everything it starts belongs to `run`. The store is a
+// separate object: the run is in `kept`, and only what user code holds on to
+// may keep the store from being collected.
+function within(run, fn) {
+  const store = { run };
+  watch(collected, store, run);
+  runIn(storage, store, fn);
+}
+
+function open(run, paths) {
+  run.paths = ['', paths.stdout, paths.stderr];
+  run.fds = [0, 1, 2];
+  run.stdin = { fd: descriptors.place(0, paths.stdin), stream: null };
+  run.fds[1] = descriptors.place(1, paths.stdout);
+  run.fds[2] = descriptors.place(2, paths.stderr);
+  if (run.stdin.fd !== 0 || run.fds[1] !== 1 || run.fds[2] !== 2) {
+    safe.push(run.notes, 'a standard descriptor was taken by another thread; only JavaScript output is captured in this run');
+  }
+  current = run;
+}
+
+// Ends the run's hold on 0, 1 and 2. What it left alive gets a pair of its own.
+function close(run) {
+  if (run.stdin.stream !== null) retire(run.stdin.stream);
+  current = null;
+  if (isAnythingAlive() || run.keepOpen === true) keep(run);
+  else {
+    letGo(run, 1);
+    letGo(run, 2);
+  }
+  if (run.stdin.fd !== 0) descriptors.close(run.stdin.fd);
+  for (let fd = 0; fd < 3; fd++) descriptors.place(fd, NULL);
+  if (sizeOf(kept) > 0) sweep();
+}
+
+function keep(run) {
+  for (let fd = 1; fd < 3; fd++) {
+    if (run.fds[fd] === fd) run.fds[fd] = reopen(run, fd);
+  }
+  keptAdd(kept, run);
+  if (sizeOf(kept) > KEPT_LIMIT) release(leastRecent());
+}
+
+// Through /proc, as the keeper may have unlinked the pipe's name by now.
+function reopen(run, fd) {
+  try {
+    return openSync(`/proc/self/fd/${fd}`, O_WRONLY);
+  } catch {
+    return openAnew(run, fd);
+  }
+}
+
+function openAnew(run, fd) {
+  try {
+    // Without a reader this must fail at once instead of waiting for one.
+    return openSync(run.paths[fd], O_WRONLY | O_NONBLOCK);
+  } catch {
+    return -1;
+  }
+}
+
+function letGo(run, fd) {
+  if (run.fds[fd] > 2) descriptors.close(run.fds[fd]);
+  run.fds[fd] = -1;
+}
+
+function release(run) {
+  if (run === null || !keptDelete(kept, run)) return;
+  letGo(run, 1);
+  letGo(run, 2);
+}
+
+function leastRecent() {
+  let oldest = null;
+  keptEach(kept, (run) => {
+    if (oldest === null || run.wrote < oldest.wrote) oldest = run;
+  });
+  return oldest;
+}
+
+function isAnythingAlive() {
+  return safe.apply(activeResources, process, []).length > baseline;
+}
+
+function calibrate() {
+  baseline = safe.apply(activeResources, process, []).length;
+}
+
+function sweep() {
+  if (current === null && !isAnythingAlive()) {
+    keptEach(kept, (run) => {
+      if (run.keepOpen !== true) release(run);
+    });
+  }
+  if (sizeOf(kept) === 0 || sweeper !== null) return;
+  sweeper = safe.setTimeout(() => {
+    sweeper = null;
+    sweep();
+  }, SWEEP_MS);
+  sweeper.unref();
+}
+
+let writes = 0;
+
+// Writes to stdout (1) or stderr (2) of `run`; of a run whose pipes are closed,
+// to the current one, since that one has made it print.
+function write(run, fd, buffer) {
+  let to = run;
+  if (to === null || to.fds[fd] === -1) to = current;
+  if (to === null) return;
+  to.wrote = ++writes;
+  if (descriptors.writeAll(to.fds[fd], buffer)) return;
+  // User code closed the descriptor: the pipe itself is still there.
+  if (to.reopened[fd] === true) return;
+  to.reopened[fd] = true;
+  const again = openAnew(to, fd);
+  if (again === -1) return;
+  to.fds[fd] = again;
+  descriptors.writeAll(again, buffer);
+}
+
+// The descriptor that stands for 1 or 2 in the run that executes now.
+function descriptorFor(fd) {
+  const run = owner();
+  if (run === null || run === current || run.fds[fd] === -1) return fd;
+  return run.fds[fd];
+}
+
+class Output extends Writable {
+  constructor(fd) {
+    super({ decodeStrings: true, emitClose: false });
+    this.fd = fd;
+    this._type = 'pipe';
+    this._isStdio = true;
+    this.destroySoon = this.destroy;
+  }
+
+  _write(chunk, encoding, done) {
+    write(owner(), this.fd, chunk);
+    done();
+  }
+
+  // An ended stream would be lost to every later run.
+  end(chunk, encoding, done) {
+    if (typeof chunk === 'function') return this.end(null, null, chunk);
+    if (typeof encoding === 'function') return this.end(chunk, null, encoding);
+    if (chunk !== null && chunk !== undefined) this.write(chunk, encoding ?? undefined);
+    process.nextTick(() => {
+      this.emit('finish');
+      if (typeof done === 'function') done();
+    });
+    return this;
+  }
+
+  _destroy(error, done) {
+    done(error);
+    this._undestroy();
+    process.nextTick(() => this.emit('close'));
+  }
+}
+
+function inputOf(run) {
+  if (run === null) return ended();
+  run.stdin.stream ??= openInput(run.stdin.fd);
+  return run.stdin.stream;
+}
+
+function openInput(fd) {
+  let stream;
+  if (fstatSync(fd).isFIFO()) {
+    // A description of its own: reading must be non-blocking here, and must
+    // not become so for children that inherit descriptor 0.
+    const own = openSync(`/proc/self/fd/${fd}`, O_RDONLY | O_NONBLOCK);
+    const { Socket } = require('node:net');
+    stream = new Socket({ fd: own, readable: true, writable: false, manualStart: true });
+  } else {
+    stream = new fs.ReadStream(null, { fd, autoClose: false });
+  }
+  stream.fd = 0;
+  return stream;
+}
+
+function ended() {
+  const stream = new Readable({ read() {} });
+  stream.push(null);
+  stream.fd = 0;
+  return stream;
+}
+
+function retire(stream) {
+  try {
+    stream.on('error', () => {});
+    stream.destroy();
+  } catch {
+    // A stream that user code has tampered with is theirs to keep.
+  }
+}
+
+function install() {
+  const stdout = new Output(1);
+  const stderr = new Output(2);
+  const getter = (name, get) => safe.defineProperty(process, name, { get, configurable: true, enumerable: true });
+  getter('stdout', () => stdout);
+  getter('stderr', () => stderr);
+  getter('stdin', () => inputOf(current));
+  // The methods of the global console also report to a connected inspector,
+  // which would keep every argument ever printed alive.
+  const own = new Console({ stdout, stderr });
+  for (const key of safe.ownKeys(own)) {
+    if (typeof own[key] === 'function') console[key] = own[key];
+  }
+}
+
+module.exports = { __proto__: null, install, within, owner, open, close, write, calibrate, descriptorFor };
+//# sourceURL=node:internal/sessile/streams

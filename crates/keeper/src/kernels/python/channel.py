@@ -1,0 +1,155 @@
+"""The control channel: two FIFOs, one JSON object a line.
+
+Invariants: user code may close or overwrite any descriptor, so none is used
+before `Held.fd` has checked that it still is the file we opened. Only the main
+thread sends. What is sent is valid JSON for strict readers: no lone surrogates,
+no NaN.
+"""
+import os
+from posix import close, dup2, fstat, open, read, write
+
+try:
+    from _json import encode_basestring_ascii as quote, make_scanner
+except ImportError:  # an interpreter built without the accelerator
+    from json.encoder import py_encode_basestring_ascii as quote
+    from json.scanner import py_make_scanner as make_scanner
+
+# High enough to be out of the way of what user code opens or sweeps with
+# closerange, low enough for the usual limit of 1024 descriptors.
+HIGHEST = 1000
+CHUNK = 65536
+# A channel that fails this often in a row has lost its keeper.
+HOPELESS = 50
+
+
+class _Syntax:
+    strict = False
+    object_hook = object_pairs_hook = parse_constant = None
+    parse_float, parse_int = float, int
+    memo = {}
+
+
+decode = make_scanner(_Syntax)
+
+
+def encode(value):
+    kind = type(value)
+    if kind is str:
+        return _encode_text(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    if kind is float:
+        return repr(value) if value - value == 0 else "null"
+    if kind is dict:
+        pairs = [_encode_text(str(k)) + ":" + encode(v) for k, v in value.items()]
+        return "{" + ",".join(pairs) + "}"
+    if kind is list or kind is tuple:
+        return "[" + ",".join([encode(item) for item in value]) + "]"
+    raise TypeError("cannot send a " + kind.__name__)
+
+
+def _encode_text(text):
+    quoted = quote(text)
+    if "\\ud" in quoted:
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        quoted = quote(whole)
+    return quoted
+
+
+def to_high(fd):
+    """Moves `fd` to the highest free number, not inherited by children."""
+    limit = os.sysconf("SC_OPEN_MAX")
+    target = HIGHEST if limit < 0 or limit > HIGHEST else limit - 1
+    while target > fd and _is_open(target):
+        target -= 1
+    if target <= fd:
+        return fd
+    dup2(fd, target, False)
+    close(fd)
+    return target
+
+
+def _is_open(fd):
+    try:
+        fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+class Held:
+    """A descriptor of ours that is opened again if user code took it away.
+
+    `last_fd` is the unchecked number, for uses where a mistake is harmless.
+    """
+
+    def __init__(self, path, flags):
+        self._path = path
+        self._flags = flags | os.O_CLOEXEC
+        self._reopen()
+
+    def fd(self):
+        try:
+            found = fstat(self.last_fd)
+            if found.st_ino == self._inode and found.st_dev == self._device:
+                return self.last_fd
+        except OSError:
+            pass
+        return self._reopen()
+
+    def _reopen(self):
+        self.last_fd = to_high(open(self._path, self._flags))
+        found = fstat(self.last_fd)
+        self._inode, self._device = found.st_ino, found.st_dev
+        return self.last_fd
+
+
+class Channel:
+    def __init__(self, directory):
+        self._ctl = Held(directory + "/ctl", os.O_RDONLY)
+        self._rep = Held(directory + "/rep", os.O_WRONLY)
+        self._unread = b""
+
+    def receive(self, idle):
+        """The next message; `idle(fd)` is called before each wait.
+
+        Signal handlers of the user's may raise in here: then we wait again.
+        None means that the keeper is gone.
+        """
+        failures = 0
+        while failures < HOPELESS:
+            try:
+                line = self._take_line()
+                if line is not None:
+                    return decode(line.decode("utf-8", "replace"), 0)[0]
+                idle(self._ctl.fd)
+                data = read(self._ctl.fd(), CHUNK)
+                if not data:
+                    return None
+                self._unread += data
+                failures = 0
+            except BaseException:
+                failures += 1
+        return None
+
+    def _take_line(self):
+        head, newline, rest = self._unread.partition(b"\n")
+        if not newline:
+            return None
+        self._unread = rest
+        return head
+
+    def send(self, text):
+        """Writes one line whole. A user's signal handler that raises in here may
+        make the line appear twice, never make it vanish."""
+        line = text.encode("ascii") + b"\n"
+        failures = 0
+        while line and failures < HOPELESS:
+            try:
+                line = line[write(self._rep.fd(), line):]
+            except BaseException:
+                failures += 1

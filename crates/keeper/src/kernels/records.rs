@@ -1,0 +1,200 @@
+//! What a shell's capture script writes: KIND NUL NAME NUL VALUE NUL, the last
+//! record being `end`.
+//!
+//! The text comes from a process that user code has had its hands on: nothing
+//! of it is trusted to be there or to make sense.
+
+use serde_json::{Map, Value};
+
+/// A captured shell, as far as the keeper cares.
+#[derive(Debug, Default)]
+pub(super) struct Captured {
+    pub(super) view: Map<String, Value>,
+    pub(super) restore: String,
+    pub(super) exit_trap: Option<String>,
+    pub(super) debug_trap: Option<String>,
+}
+
+/// The records of a whole capture; `None` for a part of one.
+pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
+    let body = bytes.strip_suffix(b"\0")?;
+    let fields: Vec<&[u8]> = body.split(|b| *b == 0).collect();
+    let (records, rest) = fields.as_chunks::<3>();
+    if !rest.is_empty() || records.last()?[0] != b"end" {
+        return None;
+    }
+    let mut captured = Captured::default();
+    let mut sections = Sections::default();
+    for [kind, name, value] in records {
+        let (name, value) = (lossy(name), lossy(value));
+        match *kind {
+            b"cwd" => captured.put("working_dir", value),
+            b"env" => sections.env.put(name, value),
+            b"var" => sections.variables.put(name, plain_value(&value)),
+            b"func" => sections.functions.push(Value::from(name)),
+            b"alias" => sections.aliases.put(name, value),
+            b"opt" => sections.options.put(name, value),
+            b"umask" => captured.put("umask", value),
+            b"ulimit" => sections.limits.put(name, value),
+            b"arg" => sections.arguments.push(Value::from(value)),
+            b"job" => sections.jobs.put(name, value),
+            b"trap" => {
+                match name.as_str() {
+                    "EXIT" | "SIGEXIT" => captured.exit_trap = Some(value.clone()),
+                    "DEBUG" => captured.debug_trap = Some(value.clone()),
+                    _ => {}
+                }
+                sections.traps.put(name, value);
+            }
+            b"restore" => captured.restore = value,
+            // A record of a newer script.
+            _ => {}
+        }
+    }
+    sections.finish(&mut captured.view);
+    Some(captured)
+}
+
+impl Captured {
+    fn put(&mut self, name: &str, value: String) {
+        self.view.insert(name.to_owned(), value.into());
+    }
+}
+
+#[derive(Default)]
+struct Sections {
+    env: Map<String, Value>,
+    variables: Map<String, Value>,
+    functions: Vec<Value>,
+    aliases: Map<String, Value>,
+    options: Map<String, Value>,
+    traps: Map<String, Value>,
+    limits: Map<String, Value>,
+    jobs: Map<String, Value>,
+    arguments: Vec<Value>,
+}
+
+impl Sections {
+    fn finish(self, view: &mut Map<String, Value>) {
+        // The first five are promised to readers, empty or not.
+        view.insert("env_vars".into(), self.env.into());
+        view.insert("functions".into(), self.functions.into());
+        view.insert("aliases".into(), self.aliases.into());
+        view.insert("variables".into(), self.variables.into());
+        for (name, section) in
+            [("options", self.options), ("traps", self.traps), ("limits", self.limits), ("jobs", self.jobs)]
+        {
+            if !section.is_empty() {
+                view.insert(name.into(), section.into());
+            }
+        }
+        if !self.arguments.is_empty() {
+            view.insert("arguments".into(), self.arguments.into());
+        }
+    }
+}
+
+trait Put {
+    fn put(&mut self, name: String, value: String);
+}
+
+impl Put for Map<String, Value> {
+    fn put(&mut self, name: String, value: String) {
+        self.insert(name, value.into());
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The value in a declaration such as `declare -- x="41"`, when it is a plain
+/// string; the declaration's right side otherwise (an array, say).
+fn plain_value(declaration: &str) -> String {
+    let value = declaration.split_once('=').map_or("", |(_, value)| value).trim_end_matches('\n');
+    unquote(value).unwrap_or_else(|| value.to_owned())
+}
+
+/// A word that a shell quoted for itself; `None` when it is more than one
+/// quoted string.
+fn unquote(word: &str) -> Option<String> {
+    if let Some(body) = word.strip_prefix("$'").and_then(|w| w.strip_suffix('\'')) {
+        return unescape(body);
+    }
+    if let Some(body) = word.strip_prefix('"').and_then(|w| w.strip_suffix('"')) {
+        let mut plain = String::new();
+        let mut chars = body.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' => plain.push(chars.next()?),
+                '"' => return None,
+                c => plain.push(c),
+            }
+        }
+        return Some(plain);
+    }
+    if let Some(body) = word.strip_prefix('\'').and_then(|w| w.strip_suffix('\'')) {
+        let plain = body.replace("'\\''", "\u{0}");
+        return (!plain.contains('\'')).then(|| plain.replace('\u{0}', "'"));
+    }
+    (!word.contains(['\'', '"', '(', '\\', '$'])).then(|| word.to_owned())
+}
+
+/// ANSI-C escapes, as in `$'a\nb'`.
+fn unescape(body: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = body.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next()? {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'a' => 7,
+            b'b' => 8,
+            b'e' | b'E' => 27,
+            b'f' => 12,
+            b'v' => 11,
+            digit @ b'0'..=b'7' => {
+                let mut value = u32::from(digit - b'0');
+                for _ in 0..2 {
+                    if let Some(next @ b'0'..=b'7') = rest.peek().copied() {
+                        value = value * 8 + u32::from(next - b'0');
+                        rest.next();
+                    }
+                }
+                u8::try_from(value).ok()?
+            }
+            other => other,
+        });
+    }
+    Some(lossy(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_capture_is_none() {
+        let whole = b"cwd\0\0/tmp\0var\0x\0declare -- x=\"4\\\"1\"\0end\0\x001\0";
+        let captured = parse(whole).unwrap();
+        assert_eq!(captured.view["working_dir"], "/tmp");
+        assert_eq!(captured.view["variables"]["x"], "4\"1");
+        for cut in 0..whole.len() {
+            assert!(parse(&whole[..cut]).is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn values_are_shown_as_the_user_set_them() {
+        assert_eq!(plain_value("declare -- x=\"a\\$b\""), "a$b");
+        assert_eq!(plain_value("declare -- x=$'a\\n\\303\\251'"), "a\né");
+        assert_eq!(plain_value("typeset x='it'\\''s'"), "it's");
+        assert_eq!(plain_value("declare -a a=([0]=\"1\" [1]=\"2\")"), "([0]=\"1\" [1]=\"2\")");
+        assert_eq!(plain_value("typeset n=5"), "5");
+    }
+}

@@ -1,0 +1,174 @@
+//! Python and Node: a driver of ours inside the interpreter takes orders and
+//! reports as lines of JSON.
+
+use super::launch::{Invocation, install};
+use super::{Ended, Kernel, Lines, Order, Report};
+use crate::scratch::write_file;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sessile_protocol::{Language, RunError, RunNo, RunValue};
+use sessile_store::SavedKernel;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const PYTHON: &[(&str, &str)] = &[("driver.py", include_str!("python/driver.py"))];
+const NODE: &[(&str, &str)] = &[("driver.js", include_str!("node/driver.js"))];
+
+#[derive(Debug)]
+pub(super) struct Scripted {
+    directory: PathBuf,
+    orders: OwnedFd,
+    lines: Lines,
+    /// What captures that are under way will be "as of".
+    capturing: std::collections::VecDeque<RunNo>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+enum Message {
+    Ready,
+    Done(Done),
+    State(Map<String, Value>),
+}
+
+#[derive(Deserialize)]
+struct Done {
+    run: RunNo,
+    exit_code: i32,
+    #[serde(default)]
+    result: Option<DoneValue>,
+    #[serde(default)]
+    error: Option<RunError>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct DoneValue {
+    text: String,
+    #[serde(default)]
+    data: Map<String, Value>,
+}
+
+impl Scripted {
+    pub(super) fn prepare(
+        language: Language,
+        directory: &Path,
+        orders: OwnedFd,
+    ) -> io::Result<(Self, Invocation)> {
+        let (files, flags): (_, &[&str]) = match language {
+            Language::Python => (PYTHON, &[]),
+            Language::Node => (NODE, &[]),
+            Language::Bash | Language::Sh | Language::Zsh => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        install(directory, files)?;
+        // The drivers know the two FIFOs by these names.
+        for (name, fifo) in [("ctl", "t"), ("rep", "s")] {
+            let link = directory.join(name);
+            let _ = std::fs::remove_file(&link);
+            std::fs::hard_link(directory.join(fifo), link)?;
+        }
+        let mut args: Vec<std::ffi::OsString> = flags.iter().map(Into::into).collect();
+        args.push(directory.join(files[0].0).into());
+        args.push(directory.into());
+        let kernel = Self {
+            directory: directory.to_owned(),
+            orders,
+            lines: Lines::default(),
+            capturing: std::collections::VecDeque::new(),
+        };
+        Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
+    }
+
+    fn order(&self, order: &Value) -> io::Result<()> {
+        let mut line = order.to_string();
+        line.push('\n');
+        super::shell::write_orders(&self.orders, line.as_bytes())
+    }
+
+    fn understand(&mut self, line: &[u8]) -> Option<Report> {
+        match serde_json::from_slice(line).ok()? {
+            Message::Ready => Some(Report::Ready),
+            Message::Done(done) => Some(Report::Ended(Ended {
+                run: done.run,
+                exit_code: done.exit_code,
+                value: done.result.map(|value| RunValue {
+                    text: value.text,
+                    data_json: (!value.data.is_empty()).then(|| Value::Object(value.data).to_string()),
+                }),
+                error: done.error,
+                notes: done.notes,
+            })),
+            Message::State(view) => {
+                let as_of = self.capturing.pop_front()?;
+                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
+                Some(Report::Captured { as_of, saved: Box::new(saved) })
+            }
+        }
+    }
+}
+
+impl Kernel for Scripted {
+    fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
+        let code = self.directory.join("c");
+        write_file(&code, order.text)?;
+        let stdin = match order.stdin {
+            Some(bytes) => {
+                let path = self.directory.join("i");
+                // Something in the background may still read the last one.
+                let _ = std::fs::remove_file(&path);
+                write_file(&path, bytes)?;
+                path
+            }
+            None => PathBuf::from("/dev/null"),
+        };
+        self.order(&json!({
+            "op": "run",
+            "run": order.run,
+            "code": code,
+            "stdin": stdin,
+            "stdout": self.directory.join("o"),
+            "stderr": self.directory.join("e"),
+            "env": order.env,
+        }))
+    }
+
+    fn pressed(&mut self, _: RunNo) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn capture(&mut self, as_of: RunNo) -> io::Result<()> {
+        self.order(&json!({"op": "state"}))?;
+        self.capturing.push_back(as_of);
+        Ok(())
+    }
+
+    fn exit(&mut self) -> io::Result<()> {
+        self.order(&json!({"op": "exit"}))
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+        self.lines.push(bytes).iter().filter_map(|line| self.understand(line)).collect()
+    }
+
+    fn last_words(&mut self) -> Option<SavedKernel> {
+        None
+    }
+
+    fn is_capturing(&self) -> bool {
+        !self.capturing.is_empty()
+    }
+}
+
+/// Variables by name, as in a shell's state.
+fn tidy(mut view: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Array(list)) = view.remove("variables") {
+        let named = list.into_iter().filter_map(|variable| {
+            let name = variable.get("name")?.as_str()?.to_owned();
+            Some((name, variable))
+        });
+        view.insert("variables".into(), Value::Object(named.collect()));
+    }
+    view
+}

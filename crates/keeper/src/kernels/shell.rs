@@ -1,0 +1,414 @@
+//! bash, zsh and the POSIX shells.
+//!
+//! The shell runs interactively, without line editing, terminal or history, and
+//! reads trigger lines on its stdin. For each run the keeper writes the text to
+//! a file and sends two lines:
+//!
+//! ```text
+//! \builtin . DIR/c <>/dev/null >DIR/o 2>DIR/e
+//! \builtin echo "r 7 $? $-" >DIR/s
+//! ```
+//!
+//! - Interactive, because then SIGINT aborts the first line only and the shell
+//!   comes back to read the second with all its state.
+//! - Sourced, because sourced text is not treated as typed: no `[1] 1234`.
+//! - Two lines, because whatever aborts the first (SIGINT, `${x?}`, an unset
+//!   variable under `set -u`) leaves the second.
+//! - By path, because user code may close any descriptor.
+//! - Redirections on the command itself, because then what the shell prints
+//!   about the trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own
+//!   stderr, which is /dev/null, before the run's takes its place.
+//!
+//! An EXIT trap of ours writes the state down when the shell exits. It must not
+//! be seen or lost: see [`ExitTrap`].
+
+use super::launch::{Invocation, install};
+use super::records;
+use super::{Ended, Heritage, Kernel, Lines, Order, Report, mentions};
+use crate::scratch::write_file;
+use serde_json::Value;
+use sessile_protocol::{Language, RunNo};
+use sessile_store::SavedKernel;
+use std::fmt::Write;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+mod dialect;
+use dialect::Dialect;
+
+/// Every trap of ours has this in its text.
+const MARK: &str = "__sessile_exit";
+
+/// A trigger must stay well below the 64 KiB that a pipe takes at once.
+const ENV_LIMIT: usize = 32 << 10;
+
+#[derive(Debug)]
+pub(super) struct Shell {
+    dialect: Dialect,
+    /// Its private directory, as text that needs no quoting.
+    dir: String,
+    orders: OwnedFd,
+    lines: Lines,
+    current: Option<Current>,
+    /// Of the last run, for the next one's `$?`.
+    status: i32,
+    flags: String,
+    exit_trap: ExitTrap,
+    debug_trap: Option<String>,
+    /// The user's EXIT trap in a state that is being restored.
+    inherited_exit_trap: Option<String>,
+    capturing: Vec<RunNo>,
+}
+
+/// The run that the shell is in.
+#[derive(Debug)]
+struct Current {
+    run: RunNo,
+    form: Form,
+    pressed: bool,
+    reported: Option<i32>,
+}
+
+/// How a run's streams are put in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As redirections of the sourcing command: gone by the time that an EXIT
+    /// trap runs.
+    Redirected,
+    /// As the shell's own streams, so that what an EXIT trap prints is part of
+    /// the run. Used when there may be such a trap.
+    Replaced,
+}
+
+/// Who has the shell's EXIT trap.
+///
+/// While the user has none, it is ours and writes down the state. While the
+/// user has one, it is the user's text followed by ours. Before a text that
+/// mentions `trap`, the user's own is put back, so that listing traps shows
+/// what a plain shell shows; what such a text leaves is found out by the next
+/// capture, after which ours is in place again.
+#[derive(Debug, PartialEq, Eq)]
+enum ExitTrap {
+    /// Ours is in place, behind the user's text if there is one.
+    Armed { users: Option<String> },
+    /// Not known, and not ours.
+    Open,
+}
+
+impl Shell {
+    pub(super) fn prepare(
+        language: Language,
+        directory: &Path,
+        orders: OwnedFd,
+        heritage: Heritage<'_>,
+    ) -> io::Result<(Self, Invocation)> {
+        let dialect = Dialect::of(language);
+        install(directory, dialect.files())?;
+        let mut shell = Self {
+            dialect,
+            dir: directory.display().to_string(),
+            orders,
+            lines: Lines::default(),
+            current: None,
+            status: 0,
+            flags: String::new(),
+            exit_trap: ExitTrap::Open,
+            debug_trap: None,
+            inherited_exit_trap: None,
+            capturing: Vec::new(),
+        };
+        shell.keep_status(heritage.status);
+        let mut boot = dialect.boot(&shell.dir);
+        if let Some(saved) = heritage.state
+            && let Some(text) = &saved.restore
+        {
+            let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
+            shell.inherited_exit_trap = trap("EXIT");
+            shell.debug_trap = trap("DEBUG");
+            write_file(&directory.join("restore"), text.as_bytes())?;
+            let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
+        }
+        let _ = writeln!(boot, "{} echo ready >{}/s", dialect.builtin(), shell.dir);
+        shell.send(&boot)?;
+        let args = dialect.arguments().iter().map(Into::into).collect();
+        Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
+    }
+
+    fn send(&self, lines: &str) -> io::Result<()> {
+        write_orders(&self.orders, lines.as_bytes())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        Path::new(&self.dir).join(name)
+    }
+
+    fn report_line(&self, run: RunNo) -> String {
+        format!("{} echo \"r {run} $? $-\" >{}/s", self.dialect.builtin(), self.dir)
+    }
+
+    /// The lines that make the shell run what lies in `c`.
+    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
+        let (dir, builtin, exec) = (&self.dir, self.dialect.builtin(), self.dialect.exec());
+        let stdin = match order.stdin {
+            Some(_) => format!("<{dir}/i"),
+            // Read and write, which tells a run's own empty stdin from that of
+            // a background job (see processes::is_asynchronous).
+            None => "<>/dev/null".to_owned(),
+        };
+        let mut env = String::new();
+        for (name, value) in order.env {
+            let _ = write!(env, "{name}={} ", quote(value));
+        }
+        if env.len() > ENV_LIMIT {
+            return Err(io::Error::other("the run's environment is too large; export it in a command instead"));
+        }
+        // A failed last run is still failed: `q` returns its status. On the
+        // left of `||` it sets off neither `set -e` nor an ERR trap.
+        let status = match self.status {
+            0 => String::new(),
+            _ if self.flags.contains('e') => String::new(),
+            _ => format!("{builtin} . {dir}/q || "),
+        };
+        let source = format!("{status}{env}{builtin} . {dir}/c {stdin}");
+        let report = self.report_line(order.run);
+        let streams = format!(">{dir}/o 2>{dir}/e");
+        let reopen = format!("{exec} <{dir}/t >/dev/null 2>&1");
+        Ok(match form {
+            // A text that moves descriptors about may have closed the copies
+            // that the shell keeps of its own streams during a redirection.
+            Form::Redirected if mentions(order.text, "exec") => {
+                format!("{prelude}{source} {streams}\n{report};{reopen}\n")
+            }
+            Form::Redirected => format!("{prelude}{source} {streams}\n{report}\n"),
+            // In one line, so that no prompt comes between. The second line
+            // is for the case that the first was aborted.
+            Form::Replaced => format!(
+                "{prelude}{exec} {streams};{source};{{ {report};{builtin} set +x; }} 2>/dev/null;\
+                 {exec} >/dev/null 2>&1\n{report};{reopen};{builtin} echo \"d {}\" >{dir}/s\n",
+                order.run
+            ),
+        })
+    }
+
+    fn form(&self, text: &[u8]) -> Form {
+        let users_trap = match &self.exit_trap {
+            ExitTrap::Armed { users } => users.is_some(),
+            ExitTrap::Open => true,
+        };
+        if self.dialect.exits_within_redirection() || !(users_trap || mentions(text, "trap")) {
+            Form::Redirected
+        } else {
+            Form::Replaced
+        }
+    }
+
+    /// Puts the user's own EXIT trap back before a text that may look at it.
+    fn disarm(&mut self, text: &[u8]) -> String {
+        if !mentions(text, "trap") {
+            return String::new();
+        }
+        let builtin = self.dialect.builtin();
+        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
+            ExitTrap::Armed { users: Some(users) } => format!("{builtin} trap -- {} EXIT;", quote(&users)),
+            ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
+            ExitTrap::Open => String::new(),
+        }
+    }
+
+    /// The line that puts our EXIT trap in place, behind the user's.
+    fn arm(&mut self, users: Option<String>) -> String {
+        let ours = self.dialect.exit_trap(&self.dir);
+        let text = match &users {
+            Some(users) => format!("{users}\n{ours}"),
+            None => ours,
+        };
+        self.exit_trap = ExitTrap::Armed { users };
+        format!("{} trap -- {} EXIT\n", self.dialect.builtin(), quote(&text))
+    }
+
+    fn understand(&mut self, line: &str) -> Option<Report> {
+        let mut words = line.split(' ');
+        let (kind, number) = (words.next()?, words.next());
+        let number = || number?.parse().ok().map(RunNo);
+        match kind {
+            "ready" => {
+                let users = self.inherited_exit_trap.take();
+                let line = self.arm(users);
+                self.send(&line).ok()?;
+                Some(Report::Ready)
+            }
+            "r" => {
+                let (run, status) = (number()?, words.next()?.parse().ok()?);
+                self.reported(run, status, words.next().unwrap_or_default())
+            }
+            "d" => self.done(number()?),
+            "c" => self.captured(number()?),
+            _ => None,
+        }
+    }
+
+    fn reported(&mut self, run: RunNo, status: i32, flags: &str) -> Option<Report> {
+        let current = self.current.as_mut().filter(|c| c.run == run)?;
+        if current.reported.is_none() {
+            current.reported = Some(status);
+            flags.clone_into(&mut self.flags);
+        }
+        match current.form {
+            Form::Redirected => self.done(run),
+            Form::Replaced => None,
+        }
+    }
+
+    fn done(&mut self, run: RunNo) -> Option<Report> {
+        let current = self.current.take_if(|c| c.run == run)?;
+        let mut status = current.reported?;
+        if current.pressed && status == 0 && self.dialect.forgets_interrupts() {
+            status = 128 + libc::SIGINT;
+        }
+        if current.form == Form::Replaced && self.flags.contains('x') {
+            let _ = self.send(&format!("{} set -x\n", self.dialect.builtin()));
+        }
+        self.keep_status(status);
+        Some(Report::Ended(Ended { run, exit_code: status, value: None, error: None, notes: Vec::new() }))
+    }
+
+    /// For the next run's `$?`.
+    fn keep_status(&mut self, status: i32) {
+        self.status = status;
+        if status != 0 {
+            let _ = write_file(&self.path("q"), format!("return {status}\n").as_bytes());
+        }
+    }
+
+    fn captured(&mut self, as_of: RunNo) -> Option<Report> {
+        let at = self.capturing.iter().position(|run| *run == as_of)?;
+        self.capturing.remove(at);
+        let saved = self.take_capture(&format!("x{as_of}"), as_of)?;
+        Some(Report::Captured { as_of, saved: Box::new(saved) })
+    }
+
+    fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<SavedKernel> {
+        let path = self.path(name);
+        let bytes = std::fs::read(&path).ok()?;
+        let _ = std::fs::remove_file(path);
+        let captured = records::parse(&bytes)?;
+        // Only what the shell is like now matters for its traps; a run that
+        // began meanwhile may have changed them again.
+        if self.current.is_none() {
+            self.debug_trap.clone_from(&captured.debug_trap);
+            self.rearm(captured.exit_trap.clone());
+        }
+        let mut view = captured.view;
+        view.insert("shell".into(), Value::from(self.dialect.name()));
+        Some(SavedKernel { as_of_run: as_of, view, restore: Some(captured.restore) })
+    }
+
+    /// After a capture found out what EXIT trap the user has.
+    fn rearm(&mut self, found: Option<String>) {
+        let found = found.filter(|text| !text.contains(MARK));
+        let line = match (&self.exit_trap, found) {
+            (ExitTrap::Armed { .. }, None) => return,
+            (ExitTrap::Armed { .. }, Some(users)) => self.arm(Some(users)),
+            (ExitTrap::Open, users) => self.arm(users),
+        };
+        let _ = self.send(&line);
+    }
+}
+
+impl Kernel for Shell {
+    fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
+        let form = self.form(order.text);
+        let prelude = self.disarm(order.text);
+        let trigger = self.trigger(order, form, &prelude)?;
+        let text = self.path("c");
+        let _ = std::fs::remove_file(&text);
+        match &self.debug_trap {
+            // Sourcing hides a DEBUG trap from the sourced text.
+            Some(trap) if self.dialect == Dialect::Bash => {
+                let mut bytes = format!("\\builtin trap -- {} DEBUG;", quote(trap)).into_bytes();
+                bytes.extend_from_slice(order.text);
+                write_file(&text, &bytes)?;
+            }
+            Some(_) | None => write_file(&text, order.text)?,
+        }
+        if let Some(stdin) = order.stdin {
+            let path = self.path("i");
+            // Something in the background may still read the last one.
+            let _ = std::fs::remove_file(&path);
+            write_file(&path, stdin)?;
+        }
+        self.send(&trigger)?;
+        self.current = Some(Current { run: order.run, form, pressed: false, reported: None });
+        Ok(())
+    }
+
+    fn pressed(&mut self, run: RunNo) -> io::Result<()> {
+        if let Some(current) = &mut self.current {
+            current.pressed = true;
+        }
+        if self.dialect.forgets_input() {
+            // dash throws away what it has read ahead, the report line too.
+            let line = self.report_line(run);
+            let dir = &self.dir;
+            let builtin = self.dialect.builtin();
+            let exec = self.dialect.exec();
+            let done = format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
+            self.send(&(line + &done))?;
+        }
+        Ok(())
+    }
+
+    fn capture(&mut self, as_of: RunNo) -> io::Result<()> {
+        if !self.capturing.contains(&as_of) {
+            self.send(&self.dialect.capture(&self.dir, as_of))?;
+            self.capturing.push(as_of);
+        }
+        Ok(())
+    }
+
+    fn exit(&mut self) -> io::Result<()> {
+        let builtin = self.dialect.builtin();
+        // Our trap would only delay it. Twice, because an interactive shell
+        // with stopped jobs refuses the first time.
+        let disarm = match &self.exit_trap {
+            ExitTrap::Armed { users: Some(users) } => format!("{builtin} trap -- {} EXIT;", quote(users)),
+            ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
+            ExitTrap::Open => String::new(),
+        };
+        self.send(&format!("{disarm}{builtin} exit\n{builtin} exit\n"))
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+        let lines = self.lines.push(bytes);
+        lines.iter().filter_map(|line| self.understand(std::str::from_utf8(line).ok()?)).collect()
+    }
+
+    fn last_words(&mut self) -> Option<SavedKernel> {
+        let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
+        self.take_capture("final", as_of)
+    }
+
+    fn is_capturing(&self) -> bool {
+        !self.capturing.is_empty()
+    }
+}
+
+/// The text as one word of any POSIX shell.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Writes to a kernel's orders, all or nothing. The pipe has room for a
+/// hundred triggers; a kernel that reads none of them is beyond orders.
+pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match rustix::io::write(orders, rest) {
+            Ok(n) => rest = &rest[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+# Writes the whole state of a live zsh to a file: records for the keeper, among
+# them a script that brings the state back in a fresh kernel.
+#
+# Called   \builtin trap > >(\builtin . capture OUT "$@")   by the user's shell:
+#          only there are all traps listed (any subshell drops those of signals),
+#          and a process substitution is a fork that reads the list from a pipe.
+# Writes   KIND NUL NAME NUL VALUE NUL …; the last record is `end`. A stream
+#          without it is incomplete and worth nothing.
+#
+# Invariants
+# - Nothing of the user's runs: every command word is `\builtin …` (no alias, no
+#   function). Options are saved, then set to zsh's defaults, before anything
+#   that depends on one. A function called `builtin` is out of reach here.
+# - No external command, no PATH, no temporary file and no further fork: the
+#   module zsh/parameter has functions, aliases and options as arrays.
+# - Our variables are called __sessile_*. If the user has such names (they might
+#   be readonly), this file runs under a longer prefix instead.
+# - What a fresh kernel reads back was quoted by zsh (typeset -p, ${(qqqq)…}) or
+#   is fixed text, and each item stands in a statement of its own.
+# It must not be sourced in the user's shell itself: it wrecks its own options.
+
+# Alias expansion happens while a line is read, so it goes off before the first
+# reserved word, and all options are kept as arguments before that. The first use
+# of one of the arrays loads the module, so who loaded it is asked even earlier.
+\builtin zmodload -e zsh/parameter && \builtin set -- user "$@" || \builtin set -- auto "$@"
+\builtin set -- "${#options[@]}" "${(@kv)options[@]}" "$@"
+\builtin unsetopt aliases errexit errreturn xtrace
+\builtin setopt unset
+\builtin trap - DEBUG ZERR
+#: stage two
+if [[ -n "${(k)parameters[(I)__sessile_*]}" ]]; then
+    # Every use of the prefix moves out of the way, this very test included.
+    \builtin set -- "$(<"${(%):-%x}")" "$@"
+    \builtin eval "\\builtin shift; ${${1#*$'\n#: stage two\n'}//__sessile_/__sessile_x_}"
+    \builtin exit 1
+fi
+__sessile_args=("$@") __sessile_dash=$-
+__sessile_modules=("${(@k)modules[(R)loaded]}")
+\builtin emulate -R zsh
+\builtin setopt extendedglob noglob noequals noaliases noshortloops nobanghist
+\builtin typeset -A __sessile_options
+__sessile_i=$__sessile_args[1]
+__sessile_options=("${(@)__sessile_args[2,2*__sessile_i+1]}")
+__sessile_loader=$__sessile_args[2*__sessile_i+2] __sessile_out=$__sessile_args[2*__sessile_i+3]
+__sessile_args=("${(@)__sessile_args[2*__sessile_i+4,-1]}")
+case $__sessile_loader in auto) __sessile_modules=(${__sessile_modules:#zsh/parameter}) ;; esac
+case $parameters[IFS] in
+*readonly*) __sessile_trap_text=$(</dev/stdin) ;;
+*) IFS= \builtin read -r -d '' __sessile_trap_text ;;
+esac
+\builtin exec </dev/null
+# ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
+__sessile_fsize=$(\builtin ulimit -S -f)
+\builtin ulimit -S -f hard
+() { \builtin exec >|$1 } "$__sessile_out" || \builtin exit 1
+
+# ---- Variables. `typeset -p` prints what a fresh kernel reads back; it runs
+# once for the record and once for the restore text, which costs no fork.
+# Asking for one parameter's type would load its module; listing all does not.
+\builtin typeset -A __sessile_types
+__sessile_types=("${(@kv)parameters}")
+__sessile_plain=() __sessile_special=() __sessile_hidden=()
+for __sessile_n in "${(@ok)__sessile_types}"; do
+    __sessile_t=$__sessile_types[$__sessile_n]
+    case $__sessile_n in
+    __sessile_* | [^a-zA-Z_]* | _ | PWD | SHLVL)
+        case $__sessile_n:$__sessile_t in [PS]*-export*)
+            \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${(P)__sessile_n}"
+            ;;
+        esac
+        continue
+        ;;
+    CPUTYPE | HOST | LOGNAME | MACHTYPE | OSTYPE | TTY | VENDOR | ZSH_ARGZERO | ZSH_NAME | ZSH_PATCHLEVEL | \
+        ZSH_VERSION | ZSH_EXECUTION_STRING | signals)
+        # Facts about the process; a user may still have exported one.
+        case $__sessile_t in *export*) ;; *) continue ;; esac
+        ;;
+    esac
+    case $__sessile_t in
+    undefined | *-hide-*special*) continue ;;
+    # The second half of a tied pair comes with the first.
+    array*-tied*) continue ;;
+    *readonly*special*) continue ;;
+    *special*)
+        case $__sessile_n in
+        [A-Z]*[^A-Z0-9_]* | [^A-Z]* | COLUMNS | E[GU]ID | [GU]ID | LINES | PROMPT* | RANDOM | SECONDS | TRY_BLOCK_* | USERNAME) continue ;;
+        esac
+        __sessile_special+=($__sessile_n)
+        ;;
+    *) __sessile_plain+=($__sessile_n) ;;
+    esac
+    case $__sessile_t in *hideval*)
+        __sessile_hidden+=($__sessile_n)
+        \builtin typeset +H $__sessile_n
+        ;;
+    esac
+    case $__sessile_t in
+    *export*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${(P)__sessile_n}" ;;
+    *special*) case $__sessile_n:$IFS in IFS:$' \t\n\0') ;; IFS:*) \builtin printf 'var\0IFS\0typeset IFS=%s\0' "${(qqqq)IFS}" ;; esac ;;
+    *)
+        case $__sessile_n in
+        # As every fresh kernel has them: worth restoring, not worth reporting.
+        KEYTIMEOUT | LISTMAX | MAILCHECK | TIMEFMT | TMPPREFIX) ;;
+        *)
+            \builtin printf 'var\0%s\0' "$__sessile_n"
+            \builtin typeset -p $__sessile_n
+            \builtin printf '\0'
+            ;;
+        esac
+        ;;
+    esac
+done
+
+# ---- Functions, aliases, arguments, directories.
+for __sessile_n in "${(@ok)functions}"; do
+    \builtin printf 'func\0%s\0%s () {\n%s\n}\0' "$__sessile_n" "$__sessile_n" "${functions[$__sessile_n]//$'\0'}"
+done
+for __sessile_n in "${(@ok)aliases}"; do
+    case $__sessile_n=$aliases[$__sessile_n] in run-help=man | which-command=whence) continue ;; esac
+    \builtin printf 'alias\0%s\0%s\0' "$__sessile_n" "${aliases[$__sessile_n]//$'\0'}"
+done
+for __sessile_n in "${(@ok)galiases}"; do
+    \builtin printf 'alias\0-g %s\0%s\0' "$__sessile_n" "${galiases[$__sessile_n]//$'\0'}"
+done
+for __sessile_n in "${(@ok)saliases}"; do
+    \builtin printf 'alias\0-s %s\0%s\0' "$__sessile_n" "${saliases[$__sessile_n]//$'\0'}"
+done
+for ((__sessile_i = 1; __sessile_i <= $#__sessile_args; __sessile_i++)); do
+    \builtin printf 'arg\0%d\0%s\0' $__sessile_i "${__sessile_args[__sessile_i]//$'\0'}"
+done
+__sessile_cwd=$PWD
+[[ $PWD == /* && $PWD -ef . ]] || __sessile_cwd=$(\builtin pwd -r) || __sessile_cwd=$PWD
+\builtin printf 'cwd\0\0%s\0' "$__sessile_cwd"
+
+# ---- Options: a fresh kernel's are the defaults that this shell has now, but
+# for those which we or the launch have set.
+__sessile_on=() __sessile_off=() __sessile_flags=
+for __sessile_n in "${(@ok)__sessile_options}"; do
+    __sessile_t=$__sessile_options[$__sessile_n]
+    case $__sessile_n in
+    # Facts about the process, or what would leave it deaf to further commands.
+    exec | globalrcs | interactive | login | privileged | rcs | restricted | shinstdin | singlecommand | zle) continue ;;
+    # Second names of other options.
+    braceexpand | dotglob | hashall | histappend | histexpand | log | mailwarn | onecmd | physical | promptvars | stdin | trackall) continue ;;
+    esac
+    case $__sessile_t in on) __sessile_on+=($__sessile_n) ;; *) __sessile_off+=($__sessile_n) ;; esac
+    case $__sessile_n:$__sessile_t in
+    aliases:on | banghist:off | equals:on | extendedglob:off | glob:on | shortloops:on | monitor:*) continue ;;
+    aliases:* | banghist:* | equals:* | extendedglob:* | glob:* | shortloops:*) ;;
+    *) case $__sessile_t in $options[$__sessile_n]) continue ;; esac ;;
+    esac
+    \builtin printf 'opt\0%s\0%s\0' "$__sessile_n" "$__sessile_t"
+done
+\builtin printf 'flags\0\0%s\0' "$__sessile_dash"
+
+# ---- Traps: shell words, four an item, once the definitions of trap functions
+# (which are functions, and captured as such) are taken out.
+for __sessile_n in "${(@k)functions[(I)TRAP*]}"; do
+    __sessile_trap_text=${__sessile_trap_text//"$__sessile_n () {"$'\n'"$functions[$__sessile_n]"$'\n}\n'}
+done
+\builtin eval "__sessile_words=($__sessile_trap_text)"
+__sessile_traps= __sessile_debug=
+for ((__sessile_i = 1; __sessile_i + 3 <= $#__sessile_words; __sessile_i += 4)); do
+    __sessile_t=$__sessile_words[__sessile_i+2] __sessile_n=$__sessile_words[__sessile_i+3]
+    # A trap with this name in it is the keeper's own.
+    case $__sessile_t in *__sessile''_exit*) continue ;; esac
+    \builtin printf 'trap\0%s\0%s\0' "$__sessile_n" "${__sessile_t//$'\0'}"
+    __sessile_t="\\builtin trap -- ${(qqqq)__sessile_t} $__sessile_n"$'\n'
+    case $__sessile_n in DEBUG | ZERR) __sessile_debug+=$__sessile_t ;; *) __sessile_traps+=$__sessile_t ;; esac
+done
+
+# ---- Umask and limits print themselves.
+\builtin printf 'umask\0\0'
+\builtin umask
+\builtin printf '\0'
+for __sessile_n in c d e f i l m n q r s t u v x; do
+    \builtin printf 'ulimit\0-%s\0' $__sessile_n
+    case $__sessile_n in f) \builtin print -r -- $__sessile_fsize ;; *) \builtin ulimit -S -$__sessile_n ;; esac
+    \builtin ulimit -H -$__sessile_n
+    \builtin printf '\0'
+done
+
+# ---- The restore text. First empty the fresh kernel (a variable would keep its
+# export attribute), then bring things back, what could disturb the rest last.
+\builtin printf 'restore\0\0%s' '\builtin unsetopt aliases
+\builtin setopt noglob
+for __sessile_n __sessile_t in "${(@kv)parameters}"; do
+    case $__sessile_n:$__sessile_t in
+    __sessile_*|PWD:*|*special*|*:undefined|*readonly*|[^a-zA-Z_]*) ;;
+    CPUTYPE:*|HOST:*|LOGNAME:*|MACHTYPE:*|OSTYPE:*|TTY:*|VENDOR:*|ZSH_*|signals:*) ;;
+    *) \builtin unset -v $__sessile_n ;;
+    esac
+done
+'
+for __sessile_n in CDPATH FIGNORE FPATH HOME IFS MAILPATH MANPATH NULLCMD OPTARG OPTIND PATH PS1 PS2 PS3 PS4 READNULLCMD TERM WORDCHARS; do
+    (( $+__sessile_types[$__sessile_n] )) || \builtin printf '\\builtin unset -v %s\n' $__sessile_n
+done
+\builtin printf '%s\n' '\builtin unset -v __sessile_n __sessile_t' \
+    "\\builtin cd -q -- ${(qqqq)__sessile_cwd}" '\builtin unset -v OLDPWD'
+for __sessile_n in $__sessile_modules; do
+    \builtin printf '\\builtin zmodload %s\n' "${(qqqq)__sessile_n}"
+done
+for __sessile_n in $__sessile_special; do
+    __sessile_t=$__sessile_types[$__sessile_n]
+    case $__sessile_t in *export*) __sessile_f=-x ;; *) __sessile_f=+x ;; esac
+    case $__sessile_t in
+    # Through the array: no elements and one empty element are not the same.
+    *tied*) \builtin printf '%s=(%s)\ntypeset -g %s %s\n' ${(L)__sessile_n} "${(j: :)${(@qqqq)${(@P)${(L)__sessile_n}}}}" $__sessile_f $__sessile_n ;;
+    *) \builtin printf 'typeset -g %s %s=%s\n' $__sessile_f $__sessile_n "${(qqqq)${(P)__sessile_n}}" ;;
+    esac
+    case $__sessile_t in *unique*) \builtin printf 'typeset -gU %s\n' $__sessile_n ;; esac
+done
+for __sessile_n in $__sessile_plain; do
+    __sessile_t=$__sessile_types[$__sessile_n] __sessile_f=
+    # `typeset -p` prints some bytes so that they do not read back (as \M-').
+    # It has to do for what cannot hold such bytes, or has a width or a partner.
+    case $__sessile_t in (integer*|float*|*left*|*right*|*tied*)
+        \builtin typeset -p $__sessile_n
+        continue
+        ;;
+    esac
+    case $__sessile_t in *export*) __sessile_f+=x ;; esac
+    case $__sessile_t in *readonly*) __sessile_f+=r ;; esac
+    case $__sessile_t in *lower*) __sessile_f+=l ;; esac
+    case $__sessile_t in *upper*) __sessile_f+=u ;; esac
+    case $__sessile_t in *unique*) __sessile_f+=U ;; esac
+    case $__sessile_t in *tag*) __sessile_f+=t ;; esac
+    case $__sessile_t in
+    array*) \builtin printf 'typeset -ga%s %s=(%s)\n' "$__sessile_f" $__sessile_n "${(j: :)${(@qqqq)${(@P)__sessile_n}}}" ;;
+    association*)
+        __sessile_words=("${(@kvP)__sessile_n}")
+        \builtin printf 'typeset -gA%s %s=(%s)\n' "$__sessile_f" $__sessile_n "${(j: :)${(@qqqq)__sessile_words}}"
+        ;;
+    *) \builtin printf 'typeset -g%s %s=%s\n' "$__sessile_f" $__sessile_n "${(qqqq)${(P)__sessile_n}}" ;;
+    esac
+done
+for __sessile_n in $__sessile_hidden; do
+    \builtin printf 'typeset -gH %s\n' $__sessile_n
+done
+\builtin printf 'functions=()\n'
+for __sessile_n in "${(@ok)functions}"; do
+    case $functions[$__sessile_n] in
+    'builtin autoload -X'*)
+        \builtin printf '\\builtin autoload %s -- %s\n' "${${functions[$__sessile_n]##*-X}:+-${functions[$__sessile_n]##*-X}}" "${(qqqq)__sessile_n}"
+        ;;
+    *) \builtin printf 'functions+=(%s %s)\n' "${(qqqq)__sessile_n}" "${(qqqq)functions[$__sessile_n]}" ;;
+    esac
+done
+\builtin printf '%s=(%s)\n' aliases "${(j: :)${(@kvqqqq)aliases}}" galiases "${(j: :)${(@kvqqqq)galiases}}" \
+    saliases "${(j: :)${(@kvqqqq)saliases}}" dirstack "${(j: :)${(@qqqq)dirstack}}" nameddirs "${(j: :)${(@kvqqqq)nameddirs}}"
+\builtin printf '\\builtin set -- %s\n' "${(j: :)${(@qqqq)__sessile_args}}"
+\builtin printf '\\builtin umask '
+\builtin umask
+for __sessile_n in c d e i l m n q r s t u v x; do
+    for __sessile_t in S H; do
+        \builtin printf '\\builtin ulimit -%s -%s ' $__sessile_t $__sessile_n
+        \builtin ulimit -$__sessile_t -$__sessile_n
+    done
+done
+\builtin printf '\\builtin ulimit -S -f %s\n\\builtin ulimit -H -f ' $__sessile_fsize
+\builtin ulimit -H -f
+case "$__sessile_modules" in *zsh/rlimits*) ;; *) \builtin printf '\\builtin zmodload -u zsh/rlimits\n' ;; esac
+case "$__sessile_modules" in *zsh/parameter*) ;; *) \builtin printf '\\builtin zmodload -u zsh/parameter\n' ;; esac
+__sessile_last=(${(M)__sessile_on:#(err*|xtrace|verbose)})
+__sessile_on=(${__sessile_on:#(err*|xtrace|verbose)})
+\builtin printf '%s' $__sessile_traps
+\builtin printf '\\builtin unsetopt %s\n\\builtin setopt %s\n' "$__sessile_off" "$__sessile_on"
+\builtin printf '\\builtin setopt %s\n' $__sessile_last
+\builtin printf '%s' $__sessile_debug
+\builtin printf '\0end\0\0001\0'
+\builtin exit 0

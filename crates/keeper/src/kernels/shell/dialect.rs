@@ -1,0 +1,141 @@
+//! What differs between shells.
+
+use super::MARK;
+use sessile_protocol::{Language, RunNo};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Bash,
+    Zsh,
+    /// dash, and whatever else calls itself sh.
+    Posix,
+}
+
+/// Turns POSIX mode on, in which functions cannot take the place of special
+/// builtins, and carries what the mode itself overwrites (see capture.bash).
+const BASH_CARRY: &str =
+    "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; ";
+
+impl Dialect {
+    pub(super) fn of(language: Language) -> Self {
+        match language {
+            Language::Bash => Self::Bash,
+            Language::Zsh => Self::Zsh,
+            Language::Sh | Language::Python | Language::Node => Self::Posix,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Posix => "sh",
+        }
+    }
+
+    pub(super) fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Bash => {
+                &["--norc", "--noprofile", "--noediting", "+o", "history", "+H", "-i", "-s"]
+            }
+            Self::Zsh => &["-f", "-i", "-s", "+o", "zle"],
+            Self::Posix => &["-i", "-s"],
+        }
+    }
+
+    pub(super) fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Bash => &[("capture", include_str!("capture.bash"))],
+            Self::Zsh => &[],
+            Self::Posix => &[],
+        }
+    }
+
+    /// A prefix that gets past aliases and functions of the user's.
+    pub(super) fn builtin(self) -> &'static str {
+        match self {
+            Self::Bash | Self::Zsh => "\\builtin",
+            Self::Posix => "\\command",
+        }
+    }
+
+    /// `exec` for redirections, which `builtin exec` would undo.
+    pub(super) fn exec(self) -> &'static str {
+        match self {
+            Self::Bash | Self::Zsh => "\\exec",
+            Self::Posix => "\\command exec",
+        }
+    }
+
+    /// An EXIT trap's output still goes to the redirections of the sourcing
+    /// command; in the others they are undone by then.
+    pub(super) fn exits_within_redirection(self) -> bool {
+        match self {
+            Self::Zsh => true,
+            Self::Bash | Self::Posix => false,
+        }
+    }
+
+    /// SIGINT makes it throw away lines that it has read ahead.
+    pub(super) fn forgets_input(self) -> bool {
+        match self {
+            Self::Posix => true,
+            Self::Bash | Self::Zsh => false,
+        }
+    }
+
+    /// `$?` is 0 after a loop of builtins was interrupted.
+    pub(super) fn forgets_interrupts(self) -> bool {
+        match self {
+            Self::Zsh => true,
+            Self::Bash | Self::Posix => false,
+        }
+    }
+
+    /// The first lines: a prompt that shows nothing, though it is not empty
+    /// (rc files take an empty one for a shell that is not interactive).
+    pub(super) fn boot(self, _dir: &str) -> String {
+        match self {
+            Self::Bash => "PS1='\\[\\]'\n".to_owned(),
+            Self::Zsh => "PS1='%{%}'; unsetopt promptsp promptcr\n".to_owned(),
+            Self::Posix => "PS1=\n".to_owned(),
+        }
+    }
+
+    pub(super) fn restore(self, dir: &str) -> String {
+        match self {
+            Self::Bash => {
+                format!("\\builtin eval \"$(<{dir}/restore)\" </dev/null >/dev/null 2>&1")
+            }
+            Self::Zsh | Self::Posix => {
+                format!("{} . {dir}/restore </dev/null >/dev/null 2>&1", self.builtin())
+            }
+        }
+    }
+
+    /// A line that has the state written to `x<run>` by a fork of the shell,
+    /// which reports it; the shell itself is free again at once. The status
+    /// goes through unchanged.
+    pub(super) fn capture(self, dir: &str, as_of: RunNo) -> String {
+        let out = format!("{dir}/x{as_of}");
+        match self {
+            Self::Bash => format!(
+                "( {BASH_CARRY}( ( \\. {dir}/capture {out} \"$(\\trap -p)\" \"$@\" ); \
+                 \\builtin echo \"c {as_of}\" >{dir}/s ) & \
+                 \\exit ${{POSIXLY_CORRECT%%/*}} ) </dev/null >/dev/null 2>&1\n"
+            ),
+            Self::Zsh | Self::Posix => format!("{} echo \"c {as_of}\" >{dir}/s\n", self.builtin()),
+        }
+    }
+
+    /// What the EXIT trap does: the same, to `final`, and waited for.
+    pub(super) fn exit_trap(self, dir: &str) -> String {
+        match self {
+            Self::Bash => format!(
+                "( {BASH_CARRY}\\. {dir}/capture {dir}/final \"$(\\trap -p)\" \"$@\" ) \
+                 </dev/null >/dev/null 2>&1 # {MARK}"
+            ),
+            Self::Zsh | Self::Posix => format!(": {MARK}"),
+        }
+    }
+}

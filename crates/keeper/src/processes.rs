@@ -1,0 +1,187 @@
+//! Processes as the kernel's file system shows them: who descends from whom,
+//! and who belongs to a run's foreground.
+//!
+//! Nothing here is on the path of a run that ends by itself.
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use std::fs;
+
+/// All descendants of a process, parents before children.
+pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
+    let mut found = children(of);
+    let mut at = 0;
+    while let Some(pid) = found.get(at).copied() {
+        at += 1;
+        found.extend(children(pid));
+    }
+    found
+}
+
+/// The direct children, by any of the process's threads.
+pub(crate) fn children(of: Pid) -> Vec<Pid> {
+    let of = of.as_raw_nonzero();
+    let mut found = Vec::new();
+    for task in fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+        let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
+    }
+    found
+}
+
+/// What a run is doing in the foreground: the trees below those children of
+/// its kernel that this run started and waits for.
+pub(crate) fn foreground(kernel: Pid, begun: u64, stdout_inode: Option<u64>) -> Vec<Pid> {
+    let mut work = Vec::new();
+    for child in children(kernel) {
+        if is_earlier(child, begun, stdout_inode) || is_asynchronous(child) {
+            continue;
+        }
+        work.push(child);
+        work.extend(descendants(child));
+    }
+    work
+}
+
+/// Whether a process was started before the run. The system tells a process's
+/// age in hundredths of a second; within the same hundredth, a process that
+/// still writes to an earlier run's pipe is an earlier one.
+fn is_earlier(pid: Pid, begun: u64, stdout_inode: Option<u64>) -> bool {
+    let Some(started) = started(pid) else { return true };
+    if started != begun {
+        return started < begun;
+    }
+    let target = fs::metadata(format!("/proc/{}/fd/1", pid.as_raw_nonzero()));
+    match (target, stdout_inode) {
+        (Ok(target), Some(current)) => {
+            use std::os::unix::fs::{FileTypeExt, MetadataExt};
+            target.file_type().is_fifo() && target.ino() != current
+        }
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+/// A shell without job control starts `command &` with SIGINT ignored and
+/// stdin from /dev/null, opened for reading. A run's own empty stdin is
+/// /dev/null opened for reading *and* writing, which tells the two apart.
+fn is_asynchronous(pid: Pid) -> bool {
+    let pid = pid.as_raw_nonzero();
+    let ignores_interrupt = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        Some(mask & (1 << (libc::SIGINT - 1)) != 0)
+    };
+    let reads_nothing = || {
+        let target = fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/0")).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
+        Some(target.as_os_str() == "/dev/null" && flags & libc::O_ACCMODE == libc::O_RDONLY)
+    };
+    ignores_interrupt() == Some(true) && reads_nothing() == Some(true)
+}
+
+/// When a process was started, in clock ticks (1/100 s) after boot.
+fn started(pid: Pid) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The second field is the program's name in parentheses, and may contain
+    // any character, parentheses and spaces included.
+    let rest = &stat[stat.rfind(')')? + 1..];
+    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// The present moment in the unit of a process's start.
+pub(crate) fn start_clock() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+    seconds * 100 + nanos / 10_000_000
+}
+
+pub(crate) fn signal(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        // One that is gone already needs no signal.
+        let _ = rustix::process::kill_process(*pid, signal);
+    }
+}
+
+/// Reaps one child that has ended, if there is one.
+pub(crate) fn reap() -> Reaped {
+    match rustix::process::wait(WaitOptions::NOHANG) {
+        Ok(Some((pid, status))) => {
+            let code = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => code,
+                (None, Some(signal)) => 128 + signal,
+                (None, None) => return Reaped::Other,
+            };
+            Reaped::Ended(pid, code)
+        }
+        Ok(None) => Reaped::NoneEnded,
+        Err(rustix::io::Errno::INTR) => Reaped::Other,
+        Err(_) => Reaped::NoneLeft,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reaped {
+    Ended(Pid, i32),
+    /// Something that is not an end.
+    Other,
+    /// There are children, none has ended.
+    NoneEnded,
+    /// There are no children.
+    NoneLeft,
+}
+
+/// Kills and reaps everything below this process until nothing is left. For
+/// the guardian, whose keeper is dead, and for a keeper that goes.
+pub(crate) fn exterminate() {
+    let me = rustix::process::getpid();
+    loop {
+        signal(&descendants(me), Signal::KILL);
+        // Blocks until one of them is gone: killed processes always come.
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Kills what a lost keeper could not: processes that still carry the
+/// session's id in their environment.
+pub(crate) fn kill_strays(marker: &str) {
+    let me = std::process::id().to_string();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().filter(|n| *n != me).and_then(|n| Pid::from_raw(n.parse().ok()?))
+        else {
+            continue;
+        };
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environ.split(|b| *b == 0).any(|variable| variable == marker.as_bytes()) {
+            signal(&[pid], Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_tree_is_found_whatever_its_processes_are_called() {
+        let mut child = Command::new("sh")
+            .args(["-c", "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        let started = started(pid).unwrap();
+        assert!(started <= start_clock() && started + 500 > start_clock());
+        while descendants(pid).is_empty() {
+            std::thread::yield_now();
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}

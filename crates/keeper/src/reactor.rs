@@ -1,0 +1,67 @@
+//! Waiting for many descriptors at once.
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::Timespec;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Names a registered descriptor; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Token(u64);
+
+pub(crate) struct Reactor {
+    epoll: OwnedFd,
+    last: u64,
+    events: Vec<epoll::Event>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Interest {
+    /// Told as long as there is something to read.
+    Read,
+    ReadWrite,
+    /// Told once for each change: for FIFOs, which would otherwise report
+    /// "no writer" without end between two runs.
+    Edge,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Read => EventFlags::IN,
+            Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
+            Self::Edge => EventFlags::IN | EventFlags::ET,
+        }
+    }
+}
+
+impl Reactor {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, last: 0, events: Vec::with_capacity(16) })
+    }
+
+    pub(crate) fn add(&mut self, fd: impl AsFd, interest: Interest) -> io::Result<Token> {
+        self.last += 1;
+        epoll::add(&self.epoll, fd, EventData::new_u64(self.last), interest.flags())?;
+        Ok(Token(self.last))
+    }
+
+    pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) {
+        let _ = epoll::modify(&self.epoll, fd, EventData::new_u64(token.0), interest.flags());
+    }
+
+    /// Waits, at most `timeout_ms`, and gives the tokens that have news.
+    pub(crate) fn wait(&mut self, timeout_ms: Option<u64>, tokens: &mut Vec<Token>) -> io::Result<()> {
+        let timeout = timeout_ms.map(|ms| Timespec {
+            tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
+            tv_nsec: (ms % 1000) as i64 * 1_000_000,
+        });
+        self.events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        tokens.extend(self.events.iter().map(|event| Token(event.data.u64())));
+        Ok(())
+    }
+}

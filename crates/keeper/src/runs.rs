@@ -1,0 +1,212 @@
+//! Runs: what was asked, what came out of it, and who waits for it.
+
+use crate::reactor::Token;
+use sessile_protocol::{
+    Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase, RunValue,
+};
+use sessile_session::Outcome;
+use sessile_store::{Entry, Spool, StreamName, timestamp};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A run that is queued, running, or whose streams are still open.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) language: Language,
+    pub(crate) order: Exec,
+    pub(crate) stdout: Spool,
+    pub(crate) stderr: Spool,
+    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) progress: Progress,
+    /// Streams that something may still write to.
+    pub(crate) open_streams: u8,
+    pub(crate) value: Option<RunValue>,
+    pub(crate) error: Option<RunError>,
+    pub(crate) notes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Progress {
+    Queued,
+    Running { since: Instant, timestamp: String },
+    Finished(Box<Finished>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Outcome,
+    pub(crate) timestamp: String,
+    pub(crate) duration: Duration,
+}
+
+/// A call that is answered when the run gets somewhere.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) connection: Token,
+    pub(crate) call: u64,
+    pub(crate) want: Want,
+}
+
+#[derive(Debug)]
+pub(crate) enum Want {
+    Result { max_output: u64, recorded: bool },
+    Output(ReadOutput),
+}
+
+impl Run {
+    pub(crate) fn new(run: RunNo, language: Language, order: Exec, runs: &Path, cap: u64) -> Self {
+        Self {
+            language,
+            order,
+            stdout: Spool::new(runs, run, StreamName::Stdout, cap),
+            stderr: Spool::new(runs, run, StreamName::Stderr, cap),
+            waiters: Vec::new(),
+            progress: Progress::Queued,
+            open_streams: 0,
+            value: None,
+            error: None,
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn spool(&mut self, stream: StreamName) -> &mut Spool {
+        match stream {
+            StreamName::Stdout => &mut self.stdout,
+            StreamName::Stderr => &mut self.stderr,
+        }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.progress = Progress::Running { since: Instant::now(), timestamp: timestamp() };
+        self.open_streams = 2;
+    }
+
+    pub(crate) fn finish(&mut self, outcome: Outcome) {
+        let (timestamp, duration) = match std::mem::replace(&mut self.progress, Progress::Queued) {
+            Progress::Running { since, timestamp } => (timestamp, since.elapsed()),
+            Progress::Queued | Progress::Finished(_) => (timestamp(), Duration::ZERO),
+        };
+        self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
+    }
+
+    pub(crate) fn finished(&self) -> Option<&Finished> {
+        match &self.progress {
+            Progress::Finished(finished) => Some(finished),
+            Progress::Queued | Progress::Running { .. } => None,
+        }
+    }
+
+    pub(crate) fn phase(&self) -> RunPhase {
+        match &self.progress {
+            Progress::Queued => RunPhase::Queued,
+            Progress::Running { .. } => RunPhase::Running,
+            Progress::Finished(_) if self.open_streams > 0 => RunPhase::Exited,
+            Progress::Finished(_) => RunPhase::Closed,
+        }
+    }
+
+    pub(crate) fn completed(&self, run: RunNo, max_output: u64) -> Option<Completed> {
+        let finished = self.finished()?;
+        Some(Completed {
+            run,
+            language: self.language,
+            exit_code: finished.outcome.exit_code,
+            duration_us: u64::try_from(finished.duration.as_micros()).unwrap_or(u64::MAX),
+            stdout: self.stdout.view(max_output),
+            stderr: self.stderr.view(max_output),
+            kernel: finished.outcome.fate,
+            timed_out: finished.outcome.timed_out,
+            interrupted: finished.outcome.interrupted,
+            result: self.value.clone(),
+            error: self.error.clone(),
+            notes: self.notes.clone(),
+        })
+    }
+
+    pub(crate) fn entry(&self, run: RunNo) -> Option<Entry> {
+        let finished = self.finished()?;
+        let mut entry = Entry {
+            run,
+            timestamp: finished.timestamp.clone(),
+            command: String::new(),
+            language: self.language,
+            exit_code: finished.outcome.exit_code,
+            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            kernel: finished.outcome.fate.as_str().to_owned(),
+            as_of_run: match finished.outcome.fate {
+                KernelFate::Restored { as_of_run } => Some(as_of_run),
+                KernelFate::Kept | KernelFate::Restarted | KernelFate::Fresh => None,
+            },
+            timed_out: finished.outcome.timed_out,
+            interrupted: finished.outcome.interrupted,
+            command_bytes: None,
+        };
+        entry.set_command(&self.order.text);
+        Some(entry)
+    }
+
+    /// What a reader at these cursors gets; `None` when it is to wait.
+    pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
+        output_of(&self.stdout, &self.stderr, read, self.phase())
+    }
+
+    /// Takes the waiters that can be answered now.
+    pub(crate) fn satisfied(&mut self, recorded: bool) -> Vec<Waiter> {
+        let (now, later) = std::mem::take(&mut self.waiters).into_iter().partition(|w| match &w.want {
+            Want::Result { recorded: wants_record, .. } => {
+                self.finished().is_some() && (recorded || !wants_record)
+            }
+            Want::Output(read) => self.output(read).is_some(),
+        });
+        self.waiters = later;
+        now
+    }
+}
+
+pub(crate) fn output_of(
+    stdout: &Spool,
+    stderr: &Spool,
+    read: &ReadOutput,
+    phase: RunPhase,
+) -> Option<OutputView> {
+    let is_live = matches!(phase, RunPhase::Queued | RunPhase::Running);
+    let is_new = stdout.total() > read.stdout_from || stderr.total() > read.stderr_from;
+    if read.wait && is_live && !is_new {
+        return None;
+    }
+    let (out, stdout_next) = stdout.read(read.stdout_from, read.max);
+    let (err, stderr_next) = stderr.read(read.stderr_from, read.max);
+    Some(OutputView { stdout: out, stdout_next, stderr: err, stderr_next, phase })
+}
+
+/// A run that is over, from its files.
+pub(crate) fn recall(
+    entry: &Entry,
+    runs: &Path,
+    cap: u64,
+    max_output: u64,
+) -> Completed {
+    let reopen = |stream| Spool::reopen(runs, entry.run, stream, cap).view(max_output);
+    Completed {
+        run: entry.run,
+        language: entry.language,
+        exit_code: entry.exit_code,
+        duration_us: entry.duration_ms.saturating_mul(1000),
+        stdout: reopen(StreamName::Stdout),
+        stderr: reopen(StreamName::Stderr),
+        kernel: match (entry.kernel.as_str(), entry.as_of_run) {
+            ("restarted", _) => KernelFate::Restarted,
+            ("restored", Some(as_of_run)) => KernelFate::Restored { as_of_run },
+            ("fresh", _) => KernelFate::Fresh,
+            _ => KernelFate::Kept,
+        },
+        timed_out: entry.timed_out,
+        interrupted: entry.interrupted,
+        result: None,
+        error: None,
+        notes: Vec::new(),
+    }
+}
+
+pub(crate) type Runs = BTreeMap<RunNo, Run>;

@@ -1,0 +1,99 @@
+//! A private directory in memory for what passes between keeper and kernels:
+//! command texts, FIFOs, captured states.
+//!
+//! Kernels open everything by path, each run anew: user code may close or
+//! overwrite any descriptor it likes. The path is short, because shells show
+//! it in syntax errors and a trigger line with several of them must fit into
+//! the shell's read buffer.
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A new directory for the session; one that a lost keeper left behind is
+    /// cleared away first.
+    pub(crate) fn create(session: &str) -> io::Result<Self> {
+        let hex = session.trim_start_matches("sess_");
+        let name = format!("sessile-{}", &hex[..hex.len().min(12)]);
+        let mut refusal = io::Error::from(io::ErrorKind::NotFound);
+        for base in bases() {
+            for attempt in 0..3 {
+                let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+                let path = base.join(format!("{name}{suffix}"));
+                match make(&path) {
+                    Ok(()) => return Ok(Self { path }),
+                    Err(error) => refusal = error,
+                }
+            }
+        }
+        Err(refusal)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn subdirectory(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        match rustix::fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => Ok(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn remove(&self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Memory file systems first: a run writes its command there, and a disk's
+/// journal would cost more than the run itself.
+fn bases() -> impl Iterator<Item = PathBuf> {
+    ["/dev/shm", "/run/shm", "/tmp", "/var/tmp"].into_iter().map(PathBuf::from)
+}
+
+/// Makes the directory, which must not be anybody else's.
+fn make(path: &Path) -> io::Result<()> {
+    match rustix::fs::mkdir(path, Mode::RWXU) {
+        Ok(()) => return Ok(()),
+        Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let found = rustix::fs::lstat(path)?;
+    let is_ours = found.st_uid == rustix::process::geteuid().as_raw()
+        && FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    if !is_ours {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    std::fs::remove_dir_all(path)?;
+    Ok(rustix::fs::mkdir(path, Mode::RWXU)?)
+}
+
+/// Makes a FIFO, in place of whatever is there.
+pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, mode, 0)?)
+}
+
+/// Opens a FIFO so that neither we nor the other side ever sees it closed.
+pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Writes a file that a kernel is about to read.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(bytes)
+}

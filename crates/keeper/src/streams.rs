@@ -1,0 +1,97 @@
+//! The pipes that runs write to.
+//!
+//! A kernel's `o` and `e` are FIFOs that each run opens anew. When a run ends
+//! and nobody holds its FIFO any more, the next run uses it again; when
+//! somebody does (a background process), the FIFO is left to that run and a
+//! new one takes its name. So one run's output never appears in another's.
+
+use crate::reactor::{Interest, Reactor, Token};
+use crate::scratch::make_fifo;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use sessile_protocol::RunNo;
+use sessile_store::StreamName;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Read at once, and what a pipe holds by default.
+pub(crate) const CHUNK: usize = 64 << 10;
+
+/// For a run that writes much: fewer switches between it and the keeper.
+const LARGE_PIPE: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) name: StreamName,
+    pub(crate) token: Token,
+    fd: OwnedFd,
+    inode: u64,
+    is_large: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drained {
+    /// Nothing more for now; somebody can still write.
+    Empty,
+    /// Nobody can write any more.
+    Closed,
+    /// There may be more: others should have their turn first.
+    More,
+}
+
+impl Stream {
+    pub(crate) fn create(directory: &Path, name: StreamName, reactor: &mut Reactor) -> io::Result<Self> {
+        let path = path_of(directory, name);
+        make_fifo(&path)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, Mode::empty())?;
+        let token = reactor.add(&fd, Interest::Edge)?;
+        let inode = rustix::fs::fstat(&fd)?.st_ino;
+        Ok(Self { name, token, fd, inode, is_large: false })
+    }
+
+    /// Bytes that are in the pipe now.
+    pub(crate) fn waiting(&self) -> usize {
+        rustix::io::ioctl_fionread(&self.fd).map_or(0, |n| usize::try_from(n).unwrap_or(0))
+    }
+
+    pub(crate) fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Reads what is there, at most `limit` bytes.
+    pub(crate) fn drain(&mut self, buffer: &mut [u8], limit: usize, mut sink: impl FnMut(&[u8])) -> Drained {
+        let mut taken = 0;
+        while taken < limit {
+            match rustix::io::read(&self.fd, &mut *buffer) {
+                Ok(0) => return Drained::Closed,
+                Ok(n) => {
+                    sink(&buffer[..n]);
+                    taken += n;
+                    if taken >= CHUNK && !self.is_large {
+                        self.is_large = true;
+                        let _ = rustix::pipe::fcntl_setpipe_size(&self.fd, LARGE_PIPE);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return Drained::Empty,
+            }
+        }
+        Drained::More
+    }
+}
+
+fn path_of(directory: &Path, name: StreamName) -> PathBuf {
+    directory.join(match name {
+        StreamName::Stdout => "o",
+        StreamName::Stderr => "e",
+    })
+}
+
+/// A stream of a finished run that something still holds.
+#[derive(Debug)]
+pub(crate) struct Lingering {
+    pub(crate) run: RunNo,
+    pub(crate) stream: Stream,
+}
