@@ -20,10 +20,16 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     if view.dropped() == 0 {
         let bytes = [&view.head[..], &view.tail[..]].concat();
         return match String::from_utf8(bytes) {
-            Ok(text) => Encoded { text, is_base64: false, truncated: None },
-            Err(error) => {
-                Encoded { text: STANDARD.encode(error.as_bytes()), is_base64: true, truncated: None }
-            }
+            Ok(text) => Encoded {
+                text,
+                is_base64: false,
+                truncated: None,
+            },
+            Err(error) => Encoded {
+                text: STANDARD.encode(error.as_bytes()),
+                is_base64: true,
+                truncated: None,
+            },
         };
     }
     let head = &view.head[..whole_end(&view.head)];
@@ -40,7 +46,11 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     match (std::str::from_utf8(head), std::str::from_utf8(tail)) {
         (Ok(head), Ok(tail)) => {
             let note = format!("\n[… {dropped} of {} bytes left out …]\n", view.total);
-            Encoded { text: format!("{head}{note}{tail}"), is_base64: false, truncated: Some(truncated) }
+            Encoded {
+                text: format!("{head}{note}{tail}"),
+                is_base64: false,
+                truncated: Some(truncated),
+            }
         }
         (_, _) => {
             // Head and tail joined: the counts tell where one ends.
@@ -48,7 +58,11 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
             truncated["tail_bytes"] = view.tail.len().into();
             truncated["dropped_bytes"] = view.dropped().into();
             let bytes = [&view.head[..], &view.tail[..]].concat();
-            Encoded { text: STANDARD.encode(bytes), is_base64: true, truncated: Some(truncated) }
+            Encoded {
+                text: STANDARD.encode(bytes),
+                is_base64: true,
+                truncated: Some(truncated),
+            }
         }
     }
 }
@@ -71,8 +85,16 @@ fn whole_end(bytes: &[u8]) -> usize {
 
 /// Where the first whole character begins.
 fn whole_start(bytes: &[u8]) -> usize {
-    let continuation = bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count();
-    if continuation == bytes.len() { 0 } else { continuation }
+    let continuation = bytes
+        .iter()
+        .take(3)
+        .take_while(|b| (0x80..=0xbf).contains(*b))
+        .count();
+    if continuation == bytes.len() {
+        0
+    } else {
+        continuation
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +132,12 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_come_in_base64() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let view = StreamView { head: bytes.clone(), tail: Vec::new(), total: 256, stored: 256 };
+        let view = StreamView {
+            head: bytes.clone(),
+            tail: Vec::new(),
+            total: 256,
+            stored: 256,
+        };
         let encoded = encode(&view, RunNo(1), "stdout");
         assert!(encoded.is_base64);
         assert_eq!(STANDARD.decode(encoded.text).unwrap(), bytes);

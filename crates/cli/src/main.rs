@@ -15,7 +15,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything else: a keeper is long-lived and wants nothing of what
     // the command line needs.
-    if std::env::args_os().nth(1).is_some_and(|word| word == settings::KEEPER) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == settings::KEEPER)
+    {
         return sessile_keeper::main();
     }
     let args = match args::parse() {

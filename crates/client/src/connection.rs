@@ -2,7 +2,9 @@
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use sessile_protocol::{Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode};
+use sessile_protocol::{
+    Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
+};
 use sessile_store::StoreError;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,15 +13,19 @@ use std::os::fd::OwnedFd;
 pub enum ClientError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(#[from] Failure),
-    #[error("the keeper went away before it answered; the session's directory has what it recorded")]
+    #[error(
+        "the keeper went away before it answered; the session's directory has what it recorded"
+    )]
     Gone,
     #[error("cannot talk to the keeper: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
     Frame(#[from] FrameError),
-    #[error("the keeper answered with something else than was asked for; it may be of another version")]
+    #[error(
+        "the keeper answered with something else than was asked for; it may be of another version"
+    )]
     Unexpected,
     #[error("Session {0} has ended; start a new one")]
     Ended(String),
@@ -49,7 +55,12 @@ pub struct Client {
 impl Client {
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, splitter: Splitter::default(), last: 0, buffer: vec![0; 64 << 10] }
+        Self {
+            socket,
+            splitter: Splitter::default(),
+            last: 0,
+            buffer: vec![0; 64 << 10],
+        }
     }
 
     /// Asks and waits for the answer.
@@ -86,7 +97,9 @@ impl Client {
                     Interruption::Interrupt => {
                         self.send(Request::Interrupt { run: None })?;
                     }
-                    Interruption::Leave => return Err(io::Error::from(io::ErrorKind::Interrupted).into()),
+                    Interruption::Leave => {
+                        return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+                    }
                 },
                 Err(error) => return Err(io::Error::from(error).into()),
             }

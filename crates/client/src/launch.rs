@@ -57,7 +57,9 @@ impl Launcher {
         // It leaves at once: the keeper is a grandchild.
         launcher.wait().map_err(failed)?;
         let Some(body) = report.get(4..) else {
-            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
+            return Err(ClientError::Launch(
+                "the keeper ended before it had started".to_owned(),
+            ));
         };
         let report: BootReport = decode(body)?;
         Ok(report.outcome?)
@@ -72,11 +74,16 @@ impl Launcher {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Liveness::Live(socket) = directory.connect() {
-                return Ok(Opened { client: Client::new(socket), revived: None });
+                return Ok(Opened {
+                    client: Client::new(socket),
+                    revived: None,
+                });
             }
             let metadata = directory.observed_metadata()?;
             match metadata.status {
-                SessionStatus::Terminated => return Err(ClientError::Ended(metadata.session_id.to_string())),
+                SessionStatus::Terminated => {
+                    return Err(ClientError::Ended(metadata.session_id.to_string()));
+                }
                 SessionStatus::Lost | SessionStatus::Unknown => {
                     if let Some(opened) = self.revive(directory, metadata)? {
                         return Ok(opened);
@@ -93,16 +100,21 @@ impl Launcher {
     }
 
     /// Starts a new keeper for a lost session; `None` when another client does.
-    fn revive(&self, directory: &Directory, metadata: Metadata) -> Result<Option<Opened>, ClientError> {
+    fn revive(
+        &self,
+        directory: &Directory,
+        metadata: Metadata,
+    ) -> Result<Option<Opened>, ClientError> {
         match self.launch(&boot(directory, &metadata, true)) {
             Ok(_) => {}
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
             Err(error) => return Err(error),
         }
         match directory.connect() {
-            Liveness::Live(socket) => {
-                Ok(Some(Opened { client: Client::new(socket), revived: Some(Box::new(metadata)) }))
-            }
+            Liveness::Live(socket) => Ok(Some(Opened {
+                client: Client::new(socket),
+                revived: Some(Box::new(metadata)),
+            })),
             Liveness::Gone => Ok(None),
         }
     }

@@ -30,7 +30,11 @@ impl Connections {
     pub(crate) fn new(listener: OwnedFd, reactor: &mut Reactor) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&listener, true)?;
         let listening = reactor.add(&listener, Interest::Read)?;
-        Ok(Self { listener, listening, open: BTreeMap::new() })
+        Ok(Self {
+            listener,
+            listening,
+            open: BTreeMap::new(),
+        })
     }
 
     pub(crate) fn is_listener(&self, token: Token) -> bool {
@@ -65,9 +69,16 @@ impl Connections {
 
     /// Reads what a client has sent. The calls in it; a client that is gone,
     /// or that sends something else, is dropped.
-    pub(crate) fn receive(&mut self, token: Token, buffer: &mut [u8], reactor: &Reactor) -> Vec<Call> {
+    pub(crate) fn receive(
+        &mut self,
+        token: Token,
+        buffer: &mut [u8],
+        reactor: &Reactor,
+    ) -> Vec<Call> {
         self.flush(token, reactor);
-        let Some(connection) = self.open.get_mut(&token) else { return Vec::new() };
+        let Some(connection) = self.open.get_mut(&token) else {
+            return Vec::new();
+        };
         if connection.unsent.len() > BACKLOG {
             return Vec::new();
         }
@@ -119,10 +130,16 @@ impl Connections {
     }
 
     fn flush(&mut self, token: Token, reactor: &Reactor) {
-        let Some(connection) = self.open.get_mut(&token) else { return };
+        let Some(connection) = self.open.get_mut(&token) else {
+            return;
+        };
         let mut sent = 0;
         while sent < connection.unsent.len() {
-            match rustix::net::send(&connection.socket, &connection.unsent[sent..], SendFlags::NOSIGNAL) {
+            match rustix::net::send(
+                &connection.socket,
+                &connection.unsent[sent..],
+                SendFlags::NOSIGNAL,
+            ) {
                 Ok(n) => sent += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -137,8 +154,11 @@ impl Connections {
         } else {
             connection.unsent.drain(..sent);
         }
-        let wanted =
-            if connection.unsent.is_empty() { Interest::Read } else { Interest::ReadWrite };
+        let wanted = if connection.unsent.is_empty() {
+            Interest::Read
+        } else {
+            Interest::ReadWrite
+        };
         if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {
             connection.interest = wanted;
             reactor.change(&connection.socket, token, wanted);
@@ -154,6 +174,7 @@ fn unintelligible(body: &[u8], why: &str) -> Reply {
         id: u64,
     }
     let id = decode::<Envelope>(body).map_or(0, |envelope| envelope.id);
-    let message = format!("this keeper does not know that request ({why}); it may be older than its client");
+    let message =
+        format!("this keeper does not know that request ({why}); it may be older than its client");
     Reply::new(id, Err(Failure::new(Code::BadRequest, message)))
 }

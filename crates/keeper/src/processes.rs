@@ -21,19 +21,26 @@ pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
 pub(crate) fn children(of: Pid) -> Vec<Pid> {
     let of = of.as_raw_nonzero();
     let mut found = Vec::new();
-    for task in fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+    for task in fs::read_dir(format!("/proc/{of}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        found.extend(list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
+        found.extend(
+            list.split_ascii_whitespace()
+                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
+        );
     }
     found
 }
 
 /// What a run is doing in the foreground: the trees below those children of
 /// its kernel that this run started and waits for.
-pub(crate) fn foreground(kernel: Pid, begun: u64, stdout_inode: Option<u64>) -> Vec<Pid> {
+pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid> {
     let mut work = Vec::new();
     for child in children(kernel) {
-        if is_earlier(child, begun, stdout_inode) || is_asynchronous(child) {
+        if is_earlier(child, begun, pipes) || is_asynchronous(child) {
             continue;
         }
         work.push(child);
@@ -42,22 +49,35 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, stdout_inode: Option<u64>) -> 
     work
 }
 
+/// What tells one run's pipe from another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PipeId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
 /// Whether a process was started before the run. The system tells a process's
 /// age in hundredths of a second; within the same hundredth, a process that
 /// still writes to an earlier run's pipe is an earlier one.
-fn is_earlier(pid: Pid, begun: u64, stdout_inode: Option<u64>) -> bool {
-    let Some(started) = started(pid) else { return true };
+fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let Some(started) = started(pid) else {
+        return true;
+    };
     if started != begun {
         return started < begun;
     }
-    let target = fs::metadata(format!("/proc/{}/fd/1", pid.as_raw_nonzero()));
-    match (target, stdout_inode) {
-        (Ok(target), Some(current)) => {
-            use std::os::unix::fs::{FileTypeExt, MetadataExt};
-            target.file_type().is_fifo() && target.ino() != current
-        }
-        (Ok(_) | Err(_), _) => false,
-    }
+    let targets = [1, 2].map(|fd| {
+        let target = fs::metadata(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
+        let id = PipeId {
+            device: target.dev(),
+            inode: target.ino(),
+        };
+        // Other pipes, such as those of a pipeline, are not on our device.
+        (target.file_type().is_fifo() && id.device == pipes[0].device).then_some(id)
+    });
+    let mut ours = targets.into_iter().flatten().peekable();
+    ours.peek().is_some() && ours.all(|id| !pipes.contains(&id))
 }
 
 /// A shell without job control starts `command &` with SIGINT ignored and
@@ -67,7 +87,9 @@ fn is_asynchronous(pid: Pid) -> bool {
     let pid = pid.as_raw_nonzero();
     let ignores_interrupt = || {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))?;
         let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
         Some(mask & (1 << (libc::SIGINT - 1)) != 0)
     };
@@ -152,12 +174,18 @@ pub(crate) fn kill_strays(marker: &str) {
     let me = std::process::id().to_string();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(pid) = name.to_str().filter(|n| *n != me).and_then(|n| Pid::from_raw(n.parse().ok()?))
+        let Some(pid) = name
+            .to_str()
+            .filter(|n| *n != me)
+            .and_then(|n| Pid::from_raw(n.parse().ok()?))
         else {
             continue;
         };
         let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ.split(|b| *b == 0).any(|variable| variable == marker.as_bytes()) {
+        if environ
+            .split(|b| *b == 0)
+            .any(|variable| variable == marker.as_bytes())
+        {
             signal(&[pid], Signal::KILL);
         }
     }
@@ -171,7 +199,10 @@ mod tests {
     #[test]
     fn a_tree_is_found_whatever_its_processes_are_called() {
         let mut child = Command::new("sh")
-            .args(["-c", "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait"])
+            .args([
+                "-c",
+                "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait",
+            ])
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

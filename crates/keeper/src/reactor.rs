@@ -37,27 +37,49 @@ impl Interest {
 
 impl Reactor {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, last: 0, events: Vec::with_capacity(16) })
+        Ok(Self {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            last: 0,
+            events: Vec::with_capacity(16),
+        })
     }
 
     pub(crate) fn add(&mut self, fd: impl AsFd, interest: Interest) -> io::Result<Token> {
         self.last += 1;
-        epoll::add(&self.epoll, fd, EventData::new_u64(self.last), interest.flags())?;
+        epoll::add(
+            &self.epoll,
+            fd,
+            EventData::new_u64(self.last),
+            interest.flags(),
+        )?;
         Ok(Token(self.last))
     }
 
     pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) {
-        let _ = epoll::modify(&self.epoll, fd, EventData::new_u64(token.0), interest.flags());
+        let _ = epoll::modify(
+            &self.epoll,
+            fd,
+            EventData::new_u64(token.0),
+            interest.flags(),
+        );
     }
 
     /// Waits, at most `timeout_ms`, and gives the tokens that have news.
-    pub(crate) fn wait(&mut self, timeout_ms: Option<u64>, tokens: &mut Vec<Token>) -> io::Result<()> {
+    pub(crate) fn wait(
+        &mut self,
+        timeout_ms: Option<u64>,
+        tokens: &mut Vec<Token>,
+    ) -> io::Result<()> {
         let timeout = timeout_ms.map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: (ms % 1000) as i64 * 1_000_000,
         });
         self.events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

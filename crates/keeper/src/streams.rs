@@ -5,6 +5,7 @@
 //! somebody does (a background process), the FIFO is left to that run and a
 //! new one takes its name. So one run's output never appears in another's.
 
+use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor, Token};
 use crate::scratch::make_fifo;
 use rustix::fs::{Mode, OFlags};
@@ -26,7 +27,7 @@ pub(crate) struct Stream {
     pub(crate) name: StreamName,
     pub(crate) token: Token,
     fd: OwnedFd,
-    inode: u64,
+    id: PipeId,
     is_large: bool,
 }
 
@@ -41,14 +42,28 @@ pub(crate) enum Drained {
 }
 
 impl Stream {
-    pub(crate) fn create(directory: &Path, name: StreamName, reactor: &mut Reactor) -> io::Result<Self> {
+    pub(crate) fn create(
+        directory: &Path,
+        name: StreamName,
+        reactor: &mut Reactor,
+    ) -> io::Result<Self> {
         let path = path_of(directory, name);
         make_fifo(&path)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::empty())?;
         let token = reactor.add(&fd, Interest::Edge)?;
-        let inode = rustix::fs::fstat(&fd)?.st_ino;
-        Ok(Self { name, token, fd, inode, is_large: false })
+        let stat = rustix::fs::fstat(&fd)?;
+        let id = PipeId {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        };
+        Ok(Self {
+            name,
+            token,
+            fd,
+            id,
+            is_large: false,
+        })
     }
 
     /// Bytes that are in the pipe now.
@@ -56,12 +71,17 @@ impl Stream {
         rustix::io::ioctl_fionread(&self.fd).map_or(0, |n| usize::try_from(n).unwrap_or(0))
     }
 
-    pub(crate) fn inode(&self) -> u64 {
-        self.inode
+    pub(crate) fn id(&self) -> PipeId {
+        self.id
     }
 
     /// Reads what is there, at most `limit` bytes.
-    pub(crate) fn drain(&mut self, buffer: &mut [u8], limit: usize, mut sink: impl FnMut(&[u8])) -> Drained {
+    pub(crate) fn drain(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        mut sink: impl FnMut(&[u8]),
+    ) -> Drained {
         let mut taken = 0;
         while taken < limit {
             match rustix::io::read(&self.fd, &mut *buffer) {

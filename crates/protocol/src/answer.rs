@@ -6,13 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    Accepted { run: RunNo },
+    Accepted {
+        run: RunNo,
+    },
     Completed(Box<Completed>),
     Output(OutputView),
     State(StateView),
     History(HistoryView),
     /// The run that was interrupted; none when nothing was running.
-    Interrupted { run: Option<RunNo> },
+    Interrupted {
+        run: Option<RunNo>,
+    },
     Reset(Reset),
     Ended,
     Status(Status),

@@ -38,9 +38,15 @@ impl FromStr for SessionId {
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         let ok = text.strip_prefix("sess_").is_some_and(|hex| {
             (4..=64).contains(&hex.len())
-                && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+                && hex
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
         });
-        if ok { Ok(Self(text.to_owned())) } else { Err(InvalidId(text.to_owned())) }
+        if ok {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId(text.to_owned()))
+        }
     }
 }
 
@@ -72,7 +78,9 @@ impl fmt::Debug for SessionId {
 
 /// Number of a run in its session: 1, 2, 3, … Zero stands for "before the
 /// first run" where a moment in the session's life is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct RunNo(pub u64);
 
@@ -129,7 +137,8 @@ impl Language {
     #[must_use]
     pub fn of_program(program: &str) -> Option<Self> {
         let name = program.rsplit('/').next().unwrap_or(program);
-        let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        let versionless =
+            name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         match versionless {
             "bash" | "rbash" => Some(Self::Bash),
             "sh" | "dash" | "ash" => Some(Self::Sh),
@@ -168,7 +177,16 @@ mod tests {
 
     #[test]
     fn an_id_that_could_leave_its_directory_is_refused() {
-        for bad in ["", "sess_", "sess_../../etc", "sess_ABCD", "x", "sess_12\0", "sess_12/3", ".."] {
+        for bad in [
+            "",
+            "sess_",
+            "sess_../../etc",
+            "sess_ABCD",
+            "x",
+            "sess_12\0",
+            "sess_12/3",
+            "..",
+        ] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
         }
         let id = SessionId::from_random([0xab; 12]);
@@ -177,7 +195,10 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_its_file_name() {
-        assert_eq!(Language::of_program("/opt/v/bin/python3.12"), Some(Language::Python));
+        assert_eq!(
+            Language::of_program("/opt/v/bin/python3.12"),
+            Some(Language::Python)
+        );
         assert_eq!(Language::of_program("dash"), Some(Language::Sh));
         assert_eq!(Language::of_program("zsh-5.9"), Some(Language::Zsh));
         assert_eq!(Language::of_program("/bin/fish"), None);

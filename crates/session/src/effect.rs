@@ -14,18 +14,43 @@ pub struct Epoch(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Start a kernel process and bring `source` back in it.
-    Launch { language: Language, epoch: Epoch, source: Source },
+    Launch {
+        language: Language,
+        epoch: Epoch,
+        source: Source,
+    },
     /// Hand a run to its kernel, which is idle.
-    Begin { language: Language, epoch: Epoch, run: RunNo },
+    Begin {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
     /// Press on a run that should end.
-    Press { language: Language, epoch: Epoch, pressure: Pressure },
+    Press {
+        language: Language,
+        epoch: Epoch,
+        pressure: Pressure,
+    },
     /// Write down the kernel's state, without keeping it from its next run.
-    Capture { language: Language, epoch: Epoch, as_of: RunNo },
+    Capture {
+        language: Language,
+        epoch: Epoch,
+        as_of: RunNo,
+    },
     /// Kill a kernel process that did not come up.
-    Abandon { language: Language, epoch: Epoch },
-    Complete { run: RunNo, outcome: Outcome },
+    Abandon {
+        language: Language,
+        epoch: Epoch,
+    },
+    Complete {
+        run: RunNo,
+        outcome: Outcome,
+    },
     /// Answer a run that will never run, or never finish.
-    Cancel { run: RunNo, why: Why },
+    Cancel {
+        run: RunNo,
+        why: Why,
+    },
     /// End everything that the session started.
     Teardown(Teardown),
     /// After a reset's teardown: history and output of runs go.

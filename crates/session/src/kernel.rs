@@ -45,8 +45,14 @@ enum Process {
 
 #[derive(Debug)]
 enum Work {
-    Running { due: Option<Tick> },
-    Interrupting { cause: Cause, since: Tick, step: usize },
+    Running {
+        due: Option<Tick>,
+    },
+    Interrupting {
+        cause: Cause,
+        since: Tick,
+        step: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +103,12 @@ impl Kernel {
             Some(as_of_run) => KernelFate::Restored { as_of_run },
             None => KernelFate::Fresh,
         };
-        Self { captured, finished: captured.unwrap_or_default(), news, ..Self::new(language) }
+        Self {
+            captured,
+            finished: captured.unwrap_or_default(),
+            news,
+            ..Self::new(language)
+        }
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -133,10 +144,14 @@ impl Kernel {
             Process::Absent => None,
             Process::Starting { due, .. } => Some(*due),
             Process::Idle => self.capture_due,
-            Process::Busy { work: Work::Running { due }, .. } => *due,
-            Process::Busy { work: Work::Interrupting { since, step, .. }, .. } => {
-                PRESSURES.get(*step).map(|(after, _)| since + after)
-            }
+            Process::Busy {
+                work: Work::Running { due },
+                ..
+            } => *due,
+            Process::Busy {
+                work: Work::Interrupting { since, step, .. },
+                ..
+            } => PRESSURES.get(*step).map(|(after, _)| since + after),
         }
     }
 
@@ -165,20 +180,32 @@ impl Kernel {
         if !self.is_idle() {
             return;
         }
-        let Some(next) = self.queue.pop_front() else { return };
+        let Some(next) = self.queue.pop_front() else {
+            return;
+        };
         if next.risky && self.captured != Some(self.finished) {
             out.push(self.capture());
         }
         self.process = Process::Busy {
             run: next.run,
-            work: Work::Running { due: next.timeout.map(|t| now.saturating_add(t)) },
+            work: Work::Running {
+                due: next.timeout.map(|t| now.saturating_add(t)),
+            },
         };
-        out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
+        out.push(Effect::Begin {
+            language: self.language,
+            epoch: self.epoch,
+            run: next.run,
+        });
     }
 
     fn capture(&mut self) -> Effect {
         self.capture_due = None;
-        Effect::Capture { language: self.language, epoch: self.epoch, as_of: self.finished }
+        Effect::Capture {
+            language: self.language,
+            epoch: self.epoch,
+            as_of: self.finished,
+        }
     }
 
     /// Capture as soon as possible, because somebody asked to see the state.
@@ -191,13 +218,22 @@ impl Kernel {
 
     fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         self.epoch = Epoch(self.epoch.0 + 1);
-        self.process = Process::Starting { source, due: now + START_PATIENCE };
+        self.process = Process::Starting {
+            source,
+            due: now + START_PATIENCE,
+        };
         self.capture_due = None;
-        out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
+        out.push(Effect::Launch {
+            language: self.language,
+            epoch: self.epoch,
+            source,
+        });
     }
 
     pub(crate) fn ready(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let Process::Starting { source, .. } = self.process else { return };
+        let Process::Starting { source, .. } = self.process else {
+            return;
+        };
         self.process = Process::Idle;
         // What it was restored from is already on disk; what the dead process
         // left behind is not yet.
@@ -208,12 +244,24 @@ impl Kernel {
         self.advance(now, out);
     }
 
-    pub(crate) fn reported(&mut self, run: RunNo, exit_code: i32, now: Tick, out: &mut Vec<Effect>) {
-        let Process::Busy { run: current, work } = &self.process else { return };
+    pub(crate) fn reported(
+        &mut self,
+        run: RunNo,
+        exit_code: i32,
+        now: Tick,
+        out: &mut Vec<Effect>,
+    ) {
+        let Process::Busy { run: current, work } = &self.process else {
+            return;
+        };
         if *current != run {
             return;
         }
-        let outcome = Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
+        let outcome = Self::outcome(
+            work,
+            exit_code,
+            std::mem::replace(&mut self.news, KernelFate::Kept),
+        );
         self.finished = run;
         self.process = Process::Idle;
         self.capture_due = Some(now + CAPTURE_AFTER);
@@ -239,7 +287,13 @@ impl Kernel {
     }
 
     /// The process is gone. `left_state`: it wrote its state down as it went.
-    pub(crate) fn died(&mut self, exit_code: i32, left_state: bool, now: Tick, out: &mut Vec<Effect>) {
+    pub(crate) fn died(
+        &mut self,
+        exit_code: i32,
+        left_state: bool,
+        now: Tick,
+        out: &mut Vec<Effect>,
+    ) {
         match std::mem::replace(&mut self.process, Process::Absent) {
             Process::Absent => {}
             Process::Starting { source, .. } => self.start_failed(source, now, out),
@@ -265,11 +319,17 @@ impl Kernel {
             return (Source::Final, KernelFate::Restarted);
         }
         match self.captured {
-            Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
+            Some(as_of) => (
+                Source::Captured { as_of },
+                KernelFate::Restored { as_of_run: as_of },
+            ),
             // It had not finished a single run: the initial state is the state.
-            None if self.finished == RunNo(0) && self.language.is_shell() => {
-                (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
-            }
+            None if self.finished == RunNo(0) && self.language.is_shell() => (
+                Source::Nothing,
+                KernelFate::Restored {
+                    as_of_run: RunNo(0),
+                },
+            ),
             None => (Source::Nothing, KernelFate::Fresh),
         }
     }
@@ -279,9 +339,10 @@ impl Kernel {
     fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         let fallback = match (source, self.captured) {
             (Source::Nothing, _) => None,
-            (Source::Final, Some(as_of)) => {
-                Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
-            }
+            (Source::Final, Some(as_of)) => Some((
+                Source::Captured { as_of },
+                KernelFate::Restored { as_of_run: as_of },
+            )),
             (Source::Final, None) | (Source::Captured { .. }, _) => {
                 self.captured = None;
                 Some((Source::Nothing, KernelFate::Fresh))
@@ -294,23 +355,41 @@ impl Kernel {
             }
             None => {
                 for queued in self.queue.drain(..) {
-                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
+                    out.push(Effect::Cancel {
+                        run: queued.run,
+                        why: Why::NoKernel,
+                    });
                 }
             }
         }
     }
 
-    pub(crate) fn interrupt(&mut self, run: Option<RunNo>, cause: Cause, now: Tick, out: &mut Vec<Effect>) {
+    pub(crate) fn interrupt(
+        &mut self,
+        run: Option<RunNo>,
+        cause: Cause,
+        now: Tick,
+        out: &mut Vec<Effect>,
+    ) {
         if let Some(wanted) = run
             && let Some(at) = self.queue.iter().position(|q| q.run == wanted)
         {
             self.queue.remove(at);
-            out.push(Effect::Cancel { run: wanted, why: Why::Interrupted });
+            out.push(Effect::Cancel {
+                run: wanted,
+                why: Why::Interrupted,
+            });
             return;
         }
-        let Process::Busy { run: current, work } = &mut self.process else { return };
+        let Process::Busy { run: current, work } = &mut self.process else {
+            return;
+        };
         if run.is_none_or(|wanted| wanted == *current) && matches!(work, Work::Running { .. }) {
-            *work = Work::Interrupting { cause, since: now, step: 0 };
+            *work = Work::Interrupting {
+                cause,
+                since: now,
+                step: 0,
+            };
             self.press(now, out);
         }
     }
@@ -322,30 +401,50 @@ impl Kernel {
         match self.process {
             Process::Absent => {}
             Process::Starting { .. } => {
-                out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
+                out.push(Effect::Abandon {
+                    language: self.language,
+                    epoch: self.epoch,
+                });
                 self.process = match self.process {
                     // Its death is an event of its own; wait for that one.
-                    Process::Starting { source, .. } => Process::Starting { source, due: Tick::MAX },
+                    Process::Starting { source, .. } => Process::Starting {
+                        source,
+                        due: Tick::MAX,
+                    },
                     Process::Absent | Process::Idle | Process::Busy { .. } => Process::Absent,
                 };
             }
             Process::Idle => self.capture_now(out),
-            Process::Busy { work: Work::Running { .. }, .. } => {
+            Process::Busy {
+                work: Work::Running { .. },
+                ..
+            } => {
                 self.interrupt(None, Cause::Timeout, now, out);
             }
-            Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
+            Process::Busy {
+                work: Work::Interrupting { .. },
+                ..
+            } => self.press(now, out),
         }
     }
 
     fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let Process::Busy { work: Work::Interrupting { since, step, .. }, .. } = &mut self.process else {
+        let Process::Busy {
+            work: Work::Interrupting { since, step, .. },
+            ..
+        } = &mut self.process
+        else {
             return;
         };
         while let Some((after, pressure)) = PRESSURES.get(*step)
             && *since + after <= now
         {
             *step += 1;
-            out.push(Effect::Press { language: self.language, epoch: self.epoch, pressure: *pressure });
+            out.push(Effect::Press {
+                language: self.language,
+                epoch: self.epoch,
+                pressure: *pressure,
+            });
         }
     }
 
@@ -354,9 +453,17 @@ impl Kernel {
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
         let running = self.running();
         let queued = self.queue.drain(..).map(|q| q.run);
-        out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));
+        out.extend(
+            running
+                .into_iter()
+                .chain(queued)
+                .map(|run| Effect::Cancel { run, why }),
+        );
         let epoch = self.epoch;
-        *self = Self { epoch, ..Self::new(self.language) };
+        *self = Self {
+            epoch,
+            ..Self::new(self.language)
+        };
     }
 }
 

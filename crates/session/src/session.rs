@@ -29,14 +29,33 @@ pub struct Submission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A kernel process is up, and what it was to start from is in place.
-    Ready { language: Language, epoch: Epoch },
+    Ready {
+        language: Language,
+        epoch: Epoch,
+    },
     /// A kernel says that its run has ended.
-    Reported { language: Language, epoch: Epoch, run: RunNo, exit_code: i32 },
+    Reported {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+        exit_code: i32,
+    },
     /// A kernel process is gone.
-    Died { language: Language, epoch: Epoch, exit_code: i32, left_state: bool },
+    Died {
+        language: Language,
+        epoch: Epoch,
+        exit_code: i32,
+        left_state: bool,
+    },
     /// A kernel's state has been written down.
-    Captured { language: Language, epoch: Epoch, as_of: RunNo },
-    Interrupt { run: Option<RunNo> },
+    Captured {
+        language: Language,
+        epoch: Epoch,
+        as_of: RunNo,
+    },
+    Interrupt {
+        run: Option<RunNo>,
+    },
     /// Somebody wants to see the state of all live kernels.
     Inspect,
     Close(Close),
@@ -56,7 +75,11 @@ pub enum Refusal {
 #[derive(Debug)]
 enum Phase {
     Open,
-    Closing { why: Close, step: Teardown, due: Tick },
+    Closing {
+        why: Close,
+        step: Teardown,
+        due: Tick,
+    },
     Closed,
 }
 
@@ -96,7 +119,12 @@ impl Session {
     ) -> Self {
         let mut session = Self::new(default, limits, now);
         session.last_run = last_run;
-        let known = |language| captured.iter().find(|(l, _)| *l == language).map(|(_, as_of)| *as_of);
+        let known = |language| {
+            captured
+                .iter()
+                .find(|(l, _)| *l == language)
+                .map(|(_, as_of)| *as_of)
+        };
         session.kernels = captured
             .iter()
             .map(|(language, _)| *language)
@@ -119,23 +147,35 @@ impl Session {
     ///
     /// # Errors
     /// When the session is ending or too many runs wait already.
-    pub fn submit(&mut self, submission: Submission, now: Tick) -> Result<(RunNo, Vec<Effect>), Refusal> {
+    pub fn submit(
+        &mut self,
+        submission: Submission,
+        now: Tick,
+    ) -> Result<(RunNo, Vec<Effect>), Refusal> {
         match self.phase {
             Phase::Open => {}
             // A reset is over in a moment, but what it forgets must not
             // include a run that was accepted in between.
             Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
         }
-        let kernel =
-            self.kernels.entry(submission.language).or_insert_with(|| Kernel::new(submission.language));
+        let kernel = self
+            .kernels
+            .entry(submission.language)
+            .or_insert_with(|| Kernel::new(submission.language));
         if kernel.queued() >= self.limits.queue {
-            return Err(Refusal::QueueFull { limit: self.limits.queue });
+            return Err(Refusal::QueueFull {
+                limit: self.limits.queue,
+            });
         }
         self.last_run = self.last_run.next();
         self.last_activity = now;
         let run = self.last_run;
         let mut out = Vec::new();
-        let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
+        let queued = Queued {
+            run,
+            timeout: submission.timeout,
+            risky: submission.risky,
+        };
         kernel.enqueue(queued, now, &mut out);
         Ok((run, out))
     }
@@ -149,18 +189,41 @@ impl Session {
                     kernel.ready(now, &mut out);
                 }
             }
-            (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
+            (
+                Phase::Open,
+                Input::Reported {
+                    language,
+                    epoch,
+                    run,
+                    exit_code,
+                },
+            ) => {
                 self.last_activity = now;
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
                 }
             }
-            (Phase::Open, Input::Died { language, epoch, exit_code, left_state }) => {
+            (
+                Phase::Open,
+                Input::Died {
+                    language,
+                    epoch,
+                    exit_code,
+                    left_state,
+                },
+            ) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.died(exit_code, left_state, now, &mut out);
                 }
             }
-            (Phase::Open, Input::Captured { language, epoch, as_of }) => {
+            (
+                Phase::Open,
+                Input::Captured {
+                    language,
+                    epoch,
+                    as_of,
+                },
+            ) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.captured(as_of);
                 }
@@ -177,15 +240,37 @@ impl Session {
             }
             (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
             // An end outranks a reset that is under way.
-            (Phase::Closing { why: Close::Reset, step, due }, Input::Close(why)) => {
-                self.phase = Phase::Closing { why, step: *step, due: *due };
+            (
+                Phase::Closing {
+                    why: Close::Reset,
+                    step,
+                    due,
+                },
+                Input::Close(why),
+            ) => {
+                self.phase = Phase::Closing {
+                    why,
+                    step: *step,
+                    due: *due,
+                };
             }
             (Phase::Closing { why, .. }, Input::AllGone) => {
                 let why = *why;
                 self.closed(why, now, &mut out);
             }
-            (Phase::Closing { why, step: Teardown::Exit, .. }, Input::KernelsGone) => {
-                self.phase = Phase::Closing { why: *why, step: Teardown::Exit, due: now };
+            (
+                Phase::Closing {
+                    why,
+                    step: Teardown::Exit,
+                    ..
+                },
+                Input::KernelsGone,
+            ) => {
+                self.phase = Phase::Closing {
+                    why: *why,
+                    step: Teardown::Exit,
+                    due: now,
+                };
                 self.tick(now, &mut out);
             }
             (Phase::Open | Phase::Closing { .. }, Input::Tick) => self.tick(now, &mut out),
@@ -232,7 +317,10 @@ impl Session {
     /// would be "as of".
     #[must_use]
     pub fn idle_as_of(&self, language: Language) -> Option<RunNo> {
-        self.kernels.get(&language).filter(|k| k.is_idle()).map(Kernel::finished)
+        self.kernels
+            .get(&language)
+            .filter(|k| k.is_idle())
+            .map(Kernel::finished)
     }
 
     #[must_use]
@@ -241,12 +329,15 @@ impl Session {
     }
 
     fn kernel(&mut self, language: Language, epoch: Epoch) -> Option<&mut Kernel> {
-        self.kernels.get_mut(&language).filter(|kernel| kernel.epoch() == epoch)
+        self.kernels
+            .get_mut(&language)
+            .filter(|kernel| kernel.epoch() == epoch)
     }
 
     fn idle_due(&self) -> Option<Tick> {
         let quiet = self.kernels.values().all(Kernel::is_quiet);
-        (quiet && self.limits.idle_timeout > 0).then(|| self.last_activity + self.limits.idle_timeout)
+        (quiet && self.limits.idle_timeout > 0)
+            .then(|| self.last_activity + self.limits.idle_timeout)
     }
 
     fn tick(&mut self, now: Tick, out: &mut Vec<Effect>) {
@@ -254,7 +345,11 @@ impl Session {
             Phase::Closed => {}
             Phase::Closing { why, step, due } if due <= now => {
                 let step = step.next();
-                self.phase = Phase::Closing { why, step, due: now + step.patience() };
+                self.phase = Phase::Closing {
+                    why,
+                    step,
+                    due: now + step.patience(),
+                };
                 out.push(Effect::Teardown(step));
             }
             Phase::Closing { .. } => {}
@@ -278,7 +373,11 @@ impl Session {
             kernel.close(reason, out);
         }
         let step = Teardown::Exit;
-        self.phase = Phase::Closing { why, step, due: now + step.patience() };
+        self.phase = Phase::Closing {
+            why,
+            step,
+            due: now + step.patience(),
+        };
         out.push(Effect::Teardown(step));
     }
 

@@ -15,15 +15,26 @@ pub enum StoreError {
     #[error("Session {0} not found")]
     NotFound(String),
     #[error("cannot {action} {}: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("{} is not readable as JSON ({source}); the session's files were changed or damaged", path.display())]
-    Damaged { path: PathBuf, source: serde_json::Error },
+    Damaged {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
 }
 
 impl StoreError {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 
@@ -48,7 +59,9 @@ impl Sessions {
     pub fn create(&self, id: &SessionId) -> Result<Directory> {
         make_private_dir(&self.root)?;
         let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
-        let directory = Directory { path: root.join(id.as_str()) };
+        let directory = Directory {
+            path: root.join(id.as_str()),
+        };
         make_private_dir(&directory.path)?;
         make_private_dir(&directory.runs())?;
         Ok(directory)
@@ -61,10 +74,16 @@ impl Sessions {
     pub fn find(&self, id: &SessionId) -> Result<Directory> {
         let missing = |_| StoreError::NotFound(id.to_string());
         let root = std::fs::canonicalize(&self.root).map_err(missing)?;
-        let directory = Directory { path: root.join(id.as_str()) };
+        let directory = Directory {
+            path: root.join(id.as_str()),
+        };
         // Not following links: a link in its place is none of ours.
         let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
-        if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
+        if kind.is_dir() {
+            Ok(directory)
+        } else {
+            Err(StoreError::NotFound(id.to_string()))
+        }
     }
 
     /// All sessions whose metadata can be read, newest first.
@@ -77,7 +96,9 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::io("list", &self.root)(error)),
         };
-        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ids = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut sessions: Vec<(Directory, Metadata)> = ids
             .filter_map(|id: SessionId| {
                 let directory = self.find(&id).ok()?;
@@ -161,7 +182,11 @@ impl Directory {
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
         self.history().clear();
-        for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(self.runs())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -188,7 +213,9 @@ impl Directory {
         // Under the keeper's lock, so that neither a keeper that is just
         // ending nor one that is just coming up is contradicted. A killed
         // keeper's guardian holds it until everything is cleared away.
-        let Some(_lock) = self.await_lock()? else { return self.metadata() };
+        let Some(_lock) = self.await_lock()? else {
+            return self.metadata();
+        };
         let mut metadata = self.metadata()?;
         if metadata.status == SessionStatus::Active {
             metadata.status = SessionStatus::Lost;
@@ -250,6 +277,7 @@ impl Directory {
         let (_directory, address) = self.socket_address()?;
         let socket = new_socket()?;
         rustix::net::bind(&socket, &address)?;
+        rustix::fs::chmod(self.path.join(SOCKET), PRIVATE_FILE)?;
         rustix::net::listen(&socket, 128)?;
         Ok(socket)
     }
@@ -277,8 +305,10 @@ impl Directory {
 
     fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
         let path = self.path.join(name);
-        let mut bytes = serde_json::to_vec_pretty(value)
-            .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
+        let mut bytes = serde_json::to_vec_pretty(value).map_err(|source| StoreError::Damaged {
+            path: path.clone(),
+            source,
+        })?;
         bytes.push(b'\n');
         atomic::replace(&path, &bytes).map_err(StoreError::io("write", &path))
     }
@@ -296,7 +326,9 @@ fn new_socket() -> rustix::io::Result<OwnedFd> {
 fn make_private_dir(path: &Path) -> Result<()> {
     match rustix::fs::mkdir(path, PRIVATE_DIR) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
-        Err(rustix::io::Errno::NOENT) if path.parent().is_some_and(|p| !p.as_os_str().is_empty()) => {
+        Err(rustix::io::Errno::NOENT)
+            if path.parent().is_some_and(|p| !p.as_os_str().is_empty()) =>
+        {
             if let Some(parent) = path.parent() {
                 make_private_dir(parent)?;
             }

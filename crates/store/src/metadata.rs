@@ -39,7 +39,10 @@ pub struct Metadata {
 impl Metadata {
     #[must_use]
     pub fn kernel(&self) -> KernelProgram {
-        KernelProgram { language: self.language, program: self.command.clone() }
+        KernelProgram {
+            language: self.language,
+            program: self.command.clone(),
+        }
     }
 }
 

@@ -87,8 +87,13 @@ impl Spool {
     /// Takes what was written. Never fails: a run must not suffer from a disk
     /// that is full; what is lost is told by `stored` and `total`.
     pub fn push(&mut self, bytes: &[u8]) {
-        let room = if self.is_full { 0 } else { self.cap - self.stored };
-        let (keep, beyond) = bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
+        let room = if self.is_full {
+            0
+        } else {
+            self.cap - self.stored
+        };
+        let (keep, beyond) =
+            bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
         if let Err(rest) = self.store(keep) {
             self.is_full = true;
             self.push_tail(rest);
@@ -105,7 +110,9 @@ impl Spool {
             return Ok(());
         }
         self.persist().map_err(|_| bytes)?;
-        let Some(file) = &self.file else { return Err(bytes) };
+        let Some(file) = &self.file else {
+            return Err(bytes);
+        };
         let mut rest = bytes;
         while !rest.is_empty() {
             match file.write_at(rest, self.stored) {
@@ -174,8 +181,13 @@ impl Spool {
         let tail_start = self.total - self.tail.len() as u64;
         let start = from.clamp(tail_start, self.total);
         let skip = usize::try_from(start - tail_start).unwrap_or(usize::MAX);
-        let bytes: Vec<u8> =
-            self.tail.iter().skip(skip).take(usize::try_from(max).unwrap_or(usize::MAX)).copied().collect();
+        let bytes: Vec<u8> = self
+            .tail
+            .iter()
+            .skip(skip)
+            .take(usize::try_from(max).unwrap_or(usize::MAX))
+            .copied()
+            .collect();
         let next = start + bytes.len() as u64;
         (bytes, next)
     }
@@ -211,7 +223,12 @@ impl Spool {
             let half = max / 2;
             (self.read(0, half).0, self.last(max - half))
         };
-        StreamView { head, tail, total: self.total, stored: self.stored }
+        StreamView {
+            head,
+            tail,
+            total: self.total,
+            stored: self.stored,
+        }
     }
 
     fn last(&self, count: u64) -> Vec<u8> {

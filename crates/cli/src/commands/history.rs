@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 /// Show what was run in a session, newest last
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile history sess_…\n  sessile history sess_… --limit 5 | jq -r '.[].command'")]
+#[command(
+    after_help = "Examples:\n  sessile history sess_…\n  sessile history sess_… --limit 5 | jq -r '.[].command'"
+)]
 pub(crate) struct History {
     /// The session
     id: String,

@@ -72,10 +72,13 @@ pub(crate) fn start(
     workspace: Option<String>,
 ) -> anyhow::Result<(Directory, Metadata)> {
     let Some(language) = Language::of_program(program) else {
-        bail!("{program:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one");
+        bail!(
+            "{program:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one"
+        );
     };
     let cwd = options.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
-    let work_dir = std::fs::canonicalize(&cwd).with_context(|| format!("cannot use {} as directory", cwd.display()))?;
+    let work_dir = std::fs::canonicalize(&cwd)
+        .with_context(|| format!("cannot use {} as directory", cwd.display()))?;
     if !work_dir.is_dir() {
         bail!("{} is not a directory", cwd.display());
     }

@@ -12,7 +12,9 @@ use std::process::ExitCode;
 /// Read from the live kernels, without disturbing them. Of a kernel that is in
 /// the middle of a run, the state is the last captured one (`busy` is true).
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile state sess_…\n  sessile state sess_… | jq .working_dir")]
+#[command(
+    after_help = "Examples:\n  sessile state sess_…\n  sessile state sess_… | jq .working_dir"
+)]
 pub(crate) struct State {
     /// The session
     id: String,
@@ -28,10 +30,17 @@ impl State {
         let metadata = directory.observed_metadata()?;
         let mut state = match directory.connect() {
             Liveness::Live(socket) => live(&mut Client::new(socket))?,
-            Liveness::Gone => saved(&directory.state().unwrap_or_default(), metadata.language.as_str()),
+            Liveness::Gone => saved(
+                &directory.state().unwrap_or_default(),
+                metadata.language.as_str(),
+            ),
         };
-        let history: Result<Vec<Value>, _> =
-            directory.history().newest(HISTORY).iter().map(serde_json::to_value).collect();
+        let history: Result<Vec<Value>, _> = directory
+            .history()
+            .newest(HISTORY)
+            .iter()
+            .map(serde_json::to_value)
+            .collect();
         state.insert("history".into(), history?.into());
         state.insert("session_id".into(), json!(id));
         state.insert("status".into(), metadata.status.as_str().into());
@@ -64,7 +73,8 @@ pub(crate) fn live(client: &mut Client) -> anyhow::Result<Map<String, Value>> {
 
 /// The fields that are always there.
 fn complete(top: &mut Map<String, Value>, view: &StateView) {
-    top.entry("language").or_insert_with(|| view.default_language.as_str().into());
+    top.entry("language")
+        .or_insert_with(|| view.default_language.as_str().into());
     top.entry("working_dir").or_insert(Value::Null);
     for name in ["env_vars", "aliases", "variables"] {
         top.entry(name).or_insert_with(|| json!({}));

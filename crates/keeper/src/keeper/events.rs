@@ -23,7 +23,9 @@ impl Keeper {
         if self.connections.is_listener(token) {
             self.connections.accept(&mut self.reactor);
         } else if self.connections.is_open(token) {
-            let calls = self.connections.receive(token, &mut self.buffer, &self.reactor);
+            let calls = self
+                .connections
+                .receive(token, &mut self.buffer, &self.reactor);
             for call in calls {
                 self.call(token, call.id, call.request);
             }
@@ -41,7 +43,10 @@ impl Keeper {
     }
 
     fn kernel_by(&self, is_it: impl Fn(&super::Live) -> bool) -> Option<Language> {
-        self.kernels.iter().find(|(_, live)| is_it(live)).map(|(language, _)| *language)
+        self.kernels
+            .iter()
+            .find(|(_, live)| is_it(live))
+            .map(|(language, _)| *language)
     }
 
     fn signalled(&mut self) {
@@ -81,8 +86,12 @@ impl Keeper {
 
     /// Reads a kernel's reports. False when there were none.
     fn hear(&mut self, language: Language) -> bool {
-        let Some(live) = self.kernels.get_mut(&language) else { return false };
-        let Ok(n) = rustix::io::read(&live.reports, &mut self.buffer) else { return false };
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return false;
+        };
+        let Ok(n) = rustix::io::read(&live.reports, &mut self.buffer) else {
+            return false;
+        };
         let epoch = live.epoch;
         for report in live.kernel.hear(&self.buffer[..n]) {
             match report {
@@ -93,7 +102,11 @@ impl Keeper {
                 Report::Ended(ended) => self.run_ended(language, ended),
                 Report::Captured { as_of, saved } => {
                     if self.save(language, *saved) {
-                        self.step(Input::Captured { language, epoch, as_of });
+                        self.step(Input::Captured {
+                            language,
+                            epoch,
+                            as_of,
+                        });
                     }
                     self.answer_inspectors(language);
                 }
@@ -103,7 +116,9 @@ impl Keeper {
     }
 
     fn run_ended(&mut self, language: Language, ended: Ended) {
-        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return;
+        };
         if live.current != Some(ended.run) {
             return;
         }
@@ -114,15 +129,26 @@ impl Keeper {
             run.notes.extend(ended.notes);
         }
         self.close_streams(language);
-        self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
+        self.step(Input::Reported {
+            language,
+            epoch,
+            run: ended.run,
+            exit_code: ended.exit_code,
+        });
     }
 
     /// Takes what the current run has written, and leaves its pipes to it if
     /// somebody still holds them.
     pub(super) fn close_streams(&mut self, language: Language) {
-        let Some(live) = self.kernels.get_mut(&language) else { return };
-        let Some(number) = live.current.take() else { return };
-        let Some(run) = self.runs.get_mut(&number) else { return };
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return;
+        };
+        let Some(number) = live.current.take() else {
+            return;
+        };
+        let Some(run) = self.runs.get_mut(&number) else {
+            return;
+        };
         let directory = self.scratch.path().join(letter(language));
         for stream in [&mut live.stdout, &mut live.stderr] {
             let state = take_all(stream, &mut self.buffer, run);
@@ -134,7 +160,13 @@ impl Keeper {
                 Ok(fresh) => {
                     let old = std::mem::replace(stream, fresh);
                     let token = old.token;
-                    self.lingering.insert(token, crate::streams::Lingering { run: number, stream: old });
+                    self.lingering.insert(
+                        token,
+                        crate::streams::Lingering {
+                            run: number,
+                            stream: old,
+                        },
+                    );
                     // What came since its edge was reported is not reported again.
                     self.again.push(token);
                 }
@@ -145,14 +177,21 @@ impl Keeper {
     }
 
     fn take_output(&mut self, language: Language, token: Token) {
-        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return;
+        };
         let current = live.current;
-        let stream = if live.stdout.token == token { &mut live.stdout } else { &mut live.stderr };
+        let stream = if live.stdout.token == token {
+            &mut live.stdout
+        } else {
+            &mut live.stderr
+        };
         let name = stream.name;
         let run = current.and_then(|number| self.runs.get_mut(&number));
         let state = match run {
             Some(run) => {
-                let state = stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+                let state =
+                    stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
                 if let Some(number) = current {
                     self.answer_waiters(number, false);
                 }
@@ -168,7 +207,9 @@ impl Keeper {
 
     /// Output of a run that is over, by something that it left behind.
     fn take_late_output(&mut self, token: Token) {
-        let Some(lingering) = self.lingering.get_mut(&token) else { return };
+        let Some(lingering) = self.lingering.get_mut(&token) else {
+            return;
+        };
         let (number, name) = (lingering.run, lingering.stream.name);
         let mut wrote = false;
         let run = self.runs.get_mut(&number);
@@ -201,13 +242,23 @@ impl Keeper {
         // What it reported before it died counts.
         while self.hear(language) {}
         self.await_captures(language);
-        let Some(live) = self.kernels.get_mut(&language) else { return };
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return;
+        };
         let epoch = live.epoch;
         let current = live.current;
         let last_words = live.kernel.last_words();
-        let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
+        let as_of = current
+            .or(self.session.idle_as_of(language))
+            .unwrap_or_default();
         let left_state = last_words.is_some_and(|saved| {
-            self.save(language, SavedKernel { as_of_run: as_of, ..saved })
+            self.save(
+                language,
+                SavedKernel {
+                    as_of_run: as_of,
+                    ..saved
+                },
+            )
         });
         if let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
             if !left_state {
@@ -219,7 +270,12 @@ impl Keeper {
         self.kernels.remove(&language);
         self.last_status.insert(language, exit_code);
         if self.session.is_open() {
-            self.step(Input::Died { language, epoch, exit_code, left_state });
+            self.step(Input::Died {
+                language,
+                epoch,
+                exit_code,
+                left_state,
+            });
         } else if self.kernels.is_empty() {
             self.step(Input::KernelsGone);
         }
@@ -230,7 +286,13 @@ impl Keeper {
         if left_state || language.is_shell() {
             return;
         }
-        let Some(saved) = self.directory.state().and_then(|mut s| s.kernels.remove(&language)) else { return };
+        let Some(saved) = self
+            .directory
+            .state()
+            .and_then(|mut s| s.kernels.remove(&language))
+        else {
+            return;
+        };
         let names: Vec<String> = ["variables", "functions", "imports"]
             .iter()
             .filter_map(|section| {
@@ -241,7 +303,10 @@ impl Keeper {
         if let Some(run) = current.and_then(|number| self.runs.get_mut(&number))
             && !names.is_empty()
         {
-            run.notes.push(format!("lost with the {language} process: {}", names.join("; ")));
+            run.notes.push(format!(
+                "lost with the {language} process: {}",
+                names.join("; ")
+            ));
         }
     }
 
@@ -250,7 +315,9 @@ impl Keeper {
     fn await_captures(&mut self, language: Language) {
         let deadline = self.now() + CAPTURE_PATIENCE_MS.cast_unsigned();
         loop {
-            let Some(live) = self.kernels.get(&language) else { return };
+            let Some(live) = self.kernels.get(&language) else {
+                return;
+            };
             let now: Tick = self.now();
             if !live.kernel.is_capturing() || !language.is_shell() || now >= deadline {
                 return;
@@ -302,9 +369,10 @@ fn names_in(section: &serde_json::Value) -> Vec<String> {
     const SHOWN: usize = 20;
     let names: Vec<&str> = match section {
         serde_json::Value::Object(map) => map.keys().map(String::as_str).collect(),
-        serde_json::Value::Array(list) => {
-            list.iter().filter_map(|item| item.as_str().or_else(|| item.get("name")?.as_str())).collect()
-        }
+        serde_json::Value::Array(list) => list
+            .iter()
+            .filter_map(|item| item.as_str().or_else(|| item.get("name")?.as_str()))
+            .collect(),
         serde_json::Value::Null
         | serde_json::Value::Bool(_)
         | serde_json::Value::Number(_)

@@ -45,6 +45,13 @@ struct Live {
     current: Option<RunNo>,
 }
 
+impl Live {
+    /// The processes that the current run waits for.
+    fn foreground(&self) -> Vec<Pid> {
+        processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+}
+
 pub(crate) struct Keeper {
     boot: Boot,
     /// The environment that kernels start with.
@@ -85,13 +92,17 @@ impl Keeper {
     /// Becomes the keeper: in a process of its own, detached from the caller's.
     pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
         close_inherited_descriptors();
-        let storage = |error: io::Error| Failure::new(Code::Storage, format!("the keeper cannot start: {error}"));
+        let storage = |error: io::Error| {
+            Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
+        };
         let directory = Directory::at(boot.directory.clone());
         let lock = directory
             .lock()
             .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
             .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
-        let metadata = directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        let metadata = directory
+            .metadata()
+            .map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
         if boot.revive {
             processes::kill_strays(&format!("{MARKER}={}", boot.session));
         }
@@ -116,7 +127,10 @@ impl Keeper {
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
+        let limits = Limits {
+            idle_timeout: boot.idle_timeout_ms,
+            queue: QUEUE,
+        };
         let language = boot.kernel.language;
         let session = if boot.revive {
             let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
@@ -170,7 +184,11 @@ impl Keeper {
         while !self.has_finished {
             tokens.clear();
             tokens.append(&mut self.again);
-            let timeout = if tokens.is_empty() { self.patience() } else { Some(0) };
+            let timeout = if tokens.is_empty() {
+                self.patience()
+            } else {
+                Some(0)
+            };
             if self.reactor.wait(timeout, &mut tokens).is_err() {
                 break;
             }
@@ -214,7 +232,12 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let due = self.session.due().into_iter().chain(self.settle_due).min()?;
+        let due = self
+            .session
+            .due()
+            .into_iter()
+            .chain(self.settle_due)
+            .min()?;
         Some(due.saturating_sub(self.now()))
     }
 

@@ -24,7 +24,9 @@ impl Keeper {
 
     /// Writes a finished run's line in the history.
     pub(super) fn record(&mut self, number: RunNo) {
-        let Some(entry) = self.runs.get(&number).and_then(|run| run.entry(number)) else { return };
+        let Some(entry) = self.runs.get(&number).and_then(|run| run.entry(number)) else {
+            return;
+        };
         self.metadata.execution_count += 1;
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
         if let Ok(Some(oldest)) = self.history.append(&entry, self.boot.max_history.max(1)) {
@@ -37,7 +39,10 @@ impl Keeper {
         let runs = self.directory.runs();
         for entry in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let number = name.to_str().and_then(|n| n.split('.').next()?.parse().ok()).map(RunNo);
+            let number = name
+                .to_str()
+                .and_then(|n| n.split('.').next()?.parse().ok())
+                .map(RunNo);
             if let Some(number) = number.filter(|number| *number < oldest) {
                 Spool::discard(&runs, number);
             }
@@ -59,10 +64,13 @@ impl Keeper {
         self.settle_due = None;
         let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
         for number in finished {
-            let Some(run) = self.runs.get_mut(&number) else { continue };
+            let Some(run) = self.runs.get_mut(&number) else {
+                continue;
+            };
             for spool in [&mut run.stdout, &mut run.stderr] {
                 if spool.settle().is_err() {
-                    run.notes.push("the disk refused the run's output".to_owned());
+                    run.notes
+                        .push("the disk refused the run's output".to_owned());
                 }
             }
             if run.finished().is_some() && run.open_streams == 0 && run.waiters.is_empty() {
@@ -85,7 +93,9 @@ impl Keeper {
 
     /// Of the environment, what differs from the session's initial one.
     fn keep_changes_of_environment(&self, saved: &mut SavedKernel) {
-        let Some(serde_json::Value::Object(env)) = saved.view.get_mut("env_vars") else { return };
+        let Some(serde_json::Value::Object(env)) = saved.view.get_mut("env_vars") else {
+            return;
+        };
         let initial = |name: &str| self.env.get(std::ffi::OsStr::new(name));
         let removed: Vec<serde_json::Value> = self
             .env
@@ -105,19 +115,25 @@ impl Keeper {
 
     /// Answers those who waited for this run, as far as it has got.
     pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
-        let Some(run) = self.runs.get_mut(&number) else { return };
+        let Some(run) = self.runs.get_mut(&number) else {
+            return;
+        };
         if run.waiters.is_empty() {
             return;
         }
         for waiter in run.satisfied(recorded) {
             let answer = match &waiter.want {
-                Want::Result { max_output, .. } => {
-                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
-                }
+                Want::Result { max_output, .. } => run
+                    .completed(number, *max_output)
+                    .map(|done| Answer::Completed(Box::new(done))),
                 Want::Output(read) => run.output(read).map(Answer::Output),
             };
             if let Some(answer) = answer {
-                self.connections.send(waiter.connection, &Reply::new(waiter.call, Ok(answer)), &self.reactor);
+                self.connections.send(
+                    waiter.connection,
+                    &Reply::new(waiter.call, Ok(answer)),
+                    &self.reactor,
+                );
             }
         }
     }

@@ -39,7 +39,10 @@ impl Keeper {
             Request::State => self.inspect(connection, call),
             Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
             Request::Interrupt { run } => {
-                let running = self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
+                let running = self
+                    .session
+                    .running()
+                    .find(|r| run.is_none_or(|wanted| wanted == *r));
                 self.step(Input::Interrupt { run });
                 Ok(Some(Answer::Interrupted { run: running }))
             }
@@ -52,10 +55,16 @@ impl Keeper {
             Ok(None) => return,
             Err(failure) => Err(failure),
         };
-        self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+        self.connections
+            .send(connection, &Reply::new(call, outcome), &self.reactor);
     }
 
-    fn exec(&mut self, connection: Token, call: u64, order: Exec) -> Result<Option<Answer>, Failure> {
+    fn exec(
+        &mut self,
+        connection: Token,
+        call: u64,
+        order: Exec,
+    ) -> Result<Option<Answer>, Failure> {
         check(&order)?;
         let language = order.language.unwrap_or(self.boot.kernel.language);
         let timeout = order.timeout_ms.unwrap_or(self.boot.command_timeout_ms);
@@ -64,10 +73,26 @@ impl Keeper {
             timeout: (timeout > 0).then_some(timeout),
             risky: language.is_shell() && kernels::is_risky(&order.text),
         };
-        let (number, effects) = self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
+        let (number, effects) = self
+            .session
+            .submit(submission, self.now())
+            .map_err(|r| refuse(&r))?;
         let (until, max_output) = (order.until, order.max_output);
-        let mut run = Run::new(number, language, order, &self.directory.runs(), self.boot.output_cap);
-        let want = |recorded| Waiter { connection, call, want: Want::Result { max_output, recorded } };
+        let mut run = Run::new(
+            number,
+            language,
+            order,
+            &self.directory.runs(),
+            self.boot.output_cap,
+        );
+        let want = |recorded| Waiter {
+            connection,
+            call,
+            want: Want::Result {
+                max_output,
+                recorded,
+            },
+        };
         let answer = match until {
             Until::Accepted => Some(Answer::Accepted { run: number }),
             Until::Finished => {
@@ -84,29 +109,57 @@ impl Keeper {
         Ok(answer)
     }
 
-    fn result(&mut self, connection: Token, call: u64, number: RunNo, max_output: u64) -> Result<Option<Answer>, Failure> {
+    fn result(
+        &mut self,
+        connection: Token,
+        call: u64,
+        number: RunNo,
+        max_output: u64,
+    ) -> Result<Option<Answer>, Failure> {
         if let Some(run) = self.runs.get_mut(&number) {
             if let Some(done) = run.completed(number, max_output) {
                 return Ok(Some(Answer::Completed(Box::new(done))));
             }
-            run.waiters.push(Waiter { connection, call, want: Want::Result { max_output, recorded: false } });
+            run.waiters.push(Waiter {
+                connection,
+                call,
+                want: Want::Result {
+                    max_output,
+                    recorded: false,
+                },
+            });
             return Ok(None);
         }
         let entry = self.recorded(number)?;
-        let done = recall(&entry, &self.directory.runs(), self.boot.output_cap, max_output);
+        let done = recall(
+            &entry,
+            &self.directory.runs(),
+            self.boot.output_cap,
+            max_output,
+        );
         Ok(Some(Answer::Completed(Box::new(done))))
     }
 
-    fn output(&mut self, connection: Token, call: u64, read: ReadOutput) -> Result<Option<Answer>, Failure> {
+    fn output(
+        &mut self,
+        connection: Token,
+        call: u64,
+        read: ReadOutput,
+    ) -> Result<Option<Answer>, Failure> {
         if let Some(run) = self.runs.get_mut(&read.run) {
             if let Some(view) = run.output(&read) {
                 return Ok(Some(Answer::Output(view)));
             }
-            run.waiters.push(Waiter { connection, call, want: Want::Output(read) });
+            run.waiters.push(Waiter {
+                connection,
+                call,
+                want: Want::Output(read),
+            });
             return Ok(None);
         }
         self.recorded(read.run)?;
-        let reopen = |name| Spool::reopen(&self.directory.runs(), read.run, name, self.boot.output_cap);
+        let reopen =
+            |name| Spool::reopen(&self.directory.runs(), read.run, name, self.boot.output_cap);
         let (stdout, stderr) = (reopen(StreamName::Stdout), reopen(StreamName::Stderr));
         Ok(output_of(&stdout, &stderr, &read, RunPhase::Closed).map(Answer::Output))
     }
@@ -114,10 +167,15 @@ impl Keeper {
     /// A run of which only the files are left.
     fn recorded(&self, number: RunNo) -> Result<Entry, Failure> {
         let entries = self.history.newest(u64::MAX);
-        entries.into_iter().find(|entry| entry.run == number).ok_or_else(|| {
-            let message = format!("run {number} is not in the session's history (older runs are dropped from it)");
-            Failure::new(Code::RunNotFound, message)
-        })
+        entries
+            .into_iter()
+            .find(|entry| entry.run == number)
+            .ok_or_else(|| {
+                let message = format!(
+                    "run {number} is not in the session's history (older runs are dropped from it)"
+                );
+                Failure::new(Code::RunNotFound, message)
+            })
     }
 
     fn history_view(&self, limit: u64) -> HistoryView {
@@ -131,7 +189,9 @@ impl Keeper {
             duration_ms: entry.duration_ms,
             timed_out: entry.timed_out,
         });
-        HistoryView { entries: entries.collect() }
+        HistoryView {
+            entries: entries.collect(),
+        }
     }
 
     fn status(&self) -> Status {
@@ -148,7 +208,12 @@ impl Keeper {
         }
     }
 
-    fn close(&mut self, connection: Token, call: u64, closing: Closing) -> Result<Option<Answer>, Failure> {
+    fn close(
+        &mut self,
+        connection: Token,
+        call: u64,
+        closing: Closing,
+    ) -> Result<Option<Answer>, Failure> {
         self.closing.push((connection, call, closing));
         let why = match closing {
             Closing::Reset => Close::Reset,
@@ -164,13 +229,21 @@ impl Keeper {
         if !self.session.is_open() {
             return Err(refuse(&Refusal::Ending));
         }
-        let missing: Vec<Language> =
-            self.kernels.keys().copied().filter(|l| self.session.idle_as_of(*l).is_some()).collect();
+        let missing: Vec<Language> = self
+            .kernels
+            .keys()
+            .copied()
+            .filter(|l| self.session.idle_as_of(*l).is_some())
+            .collect();
         self.step(Input::Inspect);
         if missing.is_empty() {
             return Ok(Some(Answer::State(self.state_view())));
         }
-        self.inspectors.push(Inspector { connection, call, missing });
+        self.inspectors.push(Inspector {
+            connection,
+            call,
+            missing,
+        });
         Ok(None)
     }
 
@@ -183,18 +256,24 @@ impl Keeper {
             inspector.missing.retain(|missing| *missing != language);
         }
         let view = self.state_view();
-        let (done, waiting) = std::mem::take(&mut self.inspectors).into_iter().partition(|i| i.missing.is_empty());
+        let (done, waiting) = std::mem::take(&mut self.inspectors)
+            .into_iter()
+            .partition(|i| i.missing.is_empty());
         self.inspectors = waiting;
         let done: Vec<Inspector> = done;
         for inspector in done {
             let reply = Reply::new(inspector.call, Ok(Answer::State(view.clone())));
-            self.connections.send(inspector.connection, &reply, &self.reactor);
+            self.connections
+                .send(inspector.connection, &reply, &self.reactor);
         }
     }
 
     fn state_view(&self) -> StateView {
         let state = self.directory.state().unwrap_or_default();
-        let kernels = state.kernels.into_iter().filter(|(language, _)| self.kernels.contains_key(language));
+        let kernels = state
+            .kernels
+            .into_iter()
+            .filter(|(language, _)| self.kernels.contains_key(language));
         StateView {
             default_language: self.boot.kernel.language,
             kernels: kernels
@@ -217,7 +296,9 @@ impl Keeper {
             Some(_) | None => serde_json::Map::new(),
         };
         let is_removed = |name: &str| {
-            removed.as_array().is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
+            removed
+                .as_array()
+                .is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
         };
         let mut env = serde_json::Map::new();
         for (name, value) in &self.env {
@@ -248,7 +329,9 @@ fn check(order: &Exec) -> Result<(), Failure> {
     }
     let is_name = |name: &str| {
         let mut bytes = name.bytes();
-        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        bytes
+            .next()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
     for (name, value) in &order.env {
@@ -266,6 +349,9 @@ fn refuse(refusal: &Refusal) -> Failure {
             Code::QueueFull,
             format!("{limit} runs are waiting in this session already; wait for some of them"),
         ),
-        Refusal::Ending => Failure::new(Code::Ending, "the session is ending or being reset; try again"),
+        Refusal::Ending => Failure::new(
+            Code::Ending,
+            "the session is ending or being reset; try again",
+        ),
     }
 }

@@ -18,7 +18,10 @@ use std::process::{Command, Stdio};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
     #[error("{program} was not found{}", place(path.as_deref()))]
-    NotFound { program: String, path: Option<String> },
+    NotFound {
+        program: String,
+        path: Option<String>,
+    },
     #[error("{program} is not a program that can be run: {source}")]
     NotRunnable { program: String, source: io::Error },
     #[error("cannot prepare the kernel's files: {0}")]
@@ -27,7 +30,9 @@ pub(crate) enum LaunchError {
 
 fn place(path: Option<&str>) -> String {
     match path {
-        Some(path) => format!(" in PATH ({path}); install it, or start the session with its full path"),
+        Some(path) => {
+            format!(" in PATH ({path}); install it, or start the session with its full path")
+        }
         None => "; check the path".to_owned(),
     }
 }
@@ -79,20 +84,34 @@ impl Plan<'_> {
             }
         };
         let pid = self.start(&program, invocation)?;
-        Ok(Spawned { pid, kernel, reports })
+        Ok(Spawned {
+            pid,
+            kernel,
+            reports,
+        })
     }
 
     fn start(&self, program: &Path, invocation: Invocation) -> Result<Pid, LaunchError> {
         let mut command = Command::new(program);
         // A shell calls itself by argv[0] in its messages: `bash: …`, not the
         // path that it was found under.
-        command.arg0(self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program));
+        command.arg0(
+            self.kernel
+                .program
+                .rsplit('/')
+                .next()
+                .unwrap_or(&self.kernel.program),
+        );
         if !self.kernel.language.is_shell() {
             // An interpreter finds its libraries, or its virtual environment,
             // from the path that it was called by.
             command.arg0(program);
         }
-        command.args(&invocation.args).env_clear().envs(self.env).current_dir(self.cwd);
+        command
+            .args(&invocation.args)
+            .env_clear()
+            .envs(self.env)
+            .current_dir(self.cwd);
         command.env("PWD", self.cwd);
         for (name, value) in invocation.env {
             match value {
@@ -105,7 +124,10 @@ impl Plan<'_> {
             Some(path) => Stdio::from(File::options().read(true).write(true).open(path)?),
             None => Stdio::null(),
         };
-        command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(stdin)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let keeper = rustix::process::getpid();
         // SAFETY: only async-signal-safe system calls between fork and exec.
         unsafe {
@@ -117,7 +139,11 @@ impl Plan<'_> {
                 if rustix::process::getppid() != Some(keeper) {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
-                // The guardian ignores these, and ignoring is inherited.
+                // The keeper blocks what it reads from a descriptor, and the
+                // guardian ignores these; both would be inherited.
+                let mut none = std::mem::zeroed::<libc::sigset_t>();
+                libc::sigemptyset(&raw mut none);
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
                 for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
                     libc::signal(signal, libc::SIG_DFL);
                 }
@@ -139,7 +165,10 @@ impl Plan<'_> {
             return if path.exists() {
                 Ok(path)
             } else {
-                Err(LaunchError::NotFound { program: wanted.clone(), path: None })
+                Err(LaunchError::NotFound {
+                    program: wanted.clone(),
+                    path: None,
+                })
             };
         }
         let search = self.env.get(&OsString::from("PATH")).cloned();
@@ -151,7 +180,8 @@ impl Plan<'_> {
         for name in names {
             for directory in std::env::split_paths(&search) {
                 let path = self.cwd.join(directory).join(name);
-                if rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file() {
+                if rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+                {
                     return Ok(path);
                 }
             }
@@ -165,5 +195,7 @@ impl Plan<'_> {
 
 /// Puts files of ours where the kernel finds them.
 pub(super) fn install(directory: &Path, files: &[(&str, &str)]) -> io::Result<()> {
-    files.iter().try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
+    files
+        .iter()
+        .try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
 }

@@ -40,7 +40,10 @@ pub(crate) struct Heritage<'a> {
 pub(crate) enum Report {
     Ready,
     Ended(Ended),
-    Captured { as_of: RunNo, saved: Box<SavedKernel> },
+    Captured {
+        as_of: RunNo,
+        saved: Box<SavedKernel>,
+    },
 }
 
 #[derive(Debug)]
@@ -77,7 +80,9 @@ pub(crate) trait Kernel: Debug {
 
 /// Whether a text may well end its kernel without leaving its state behind.
 pub(crate) fn is_risky(text: &[u8]) -> bool {
-    ["kill", "exec", "trap"].iter().any(|word| mentions(text, word))
+    ["kill", "exec", "trap"]
+        .iter()
+        .any(|word| mentions(text, word))
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {
@@ -95,9 +100,14 @@ impl Lines {
     /// The whole lines, without their ends.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.rest.extend_from_slice(bytes);
-        let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else { return Vec::new() };
+        let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else {
+            return Vec::new();
+        };
         let after = self.rest.split_off(end + 1);
         let whole = std::mem::replace(&mut self.rest, after);
-        whole[..end].split(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+        whole[..end]
+            .split(|b| *b == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect()
     }
 }

@@ -34,8 +34,10 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
             b"func" => sections.functions.push(Value::from(name)),
             b"alias" => sections.aliases.put(name, value),
             b"opt" => sections.options.put(name, value),
-            b"umask" => captured.put("umask", value),
-            b"ulimit" => sections.limits.put(name, value),
+            b"umask" => captured.put("umask", value.trim_end().to_owned()),
+            b"ulimit" => sections
+                .limits
+                .put(name, value.trim_end().replace('\n', " ")),
             b"arg" => sections.arguments.push(Value::from(value)),
             b"job" => sections.jobs.put(name, value),
             b"trap" => {
@@ -81,9 +83,12 @@ impl Sections {
         view.insert("functions".into(), self.functions.into());
         view.insert("aliases".into(), self.aliases.into());
         view.insert("variables".into(), self.variables.into());
-        for (name, section) in
-            [("options", self.options), ("traps", self.traps), ("limits", self.limits), ("jobs", self.jobs)]
-        {
+        for (name, section) in [
+            ("options", self.options),
+            ("traps", self.traps),
+            ("limits", self.limits),
+            ("jobs", self.jobs),
+        ] {
             if !section.is_empty() {
                 view.insert(name.into(), section.into());
             }
@@ -108,10 +113,54 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The user's EXIT trap in a listing by `trap`, whose entries read
+/// `trap -- 'text' NAME`.
+pub(super) fn exit_trap(listing: &str) -> Option<String> {
+    let mut rest = listing;
+    while let Some(entry) = rest.strip_prefix("trap -- ") {
+        let (text, after) = word(entry)?;
+        let (name, next) = after.trim_start_matches(' ').split_once('\n')?;
+        if name == "EXIT" || name == "0" {
+            return Some(text);
+        }
+        rest = next;
+    }
+    None
+}
+
+/// The first word of a text, unquoted, and what follows it. Shells list traps
+/// in single quotes, and a quote itself as `'\''` or `'"'"'`.
+fn word(text: &str) -> Option<(String, &str)> {
+    let mut plain = String::new();
+    let mut rest = text;
+    loop {
+        rest = match rest.chars().next()? {
+            quote @ ('\'' | '"') => {
+                let (inside, after) = rest[1..].split_once(quote)?;
+                plain.push_str(inside);
+                after
+            }
+            '\\' => {
+                let escaped = rest[1..].chars().next()?;
+                plain.push(escaped);
+                &rest[1 + escaped.len_utf8()..]
+            }
+            ' ' | '\n' => return Some((plain, rest)),
+            other => {
+                plain.push(other);
+                &rest[other.len_utf8()..]
+            }
+        };
+    }
+}
+
 /// The value in a declaration such as `declare -- x="41"`, when it is a plain
 /// string; the declaration's right side otherwise (an array, say).
 fn plain_value(declaration: &str) -> String {
-    let value = declaration.split_once('=').map_or("", |(_, value)| value).trim_end_matches('\n');
+    let value = declaration
+        .split_once('=')
+        .map_or("", |(_, value)| value)
+        .trim_end_matches('\n');
     unquote(value).unwrap_or_else(|| value.to_owned())
 }
 
@@ -190,11 +239,24 @@ mod tests {
     }
 
     #[test]
+    fn the_exit_trap_is_found_in_any_shells_listing() {
+        let bash = "trap -- 'echo '\\''a\nb'\\''' EXIT\ntrap -- '' SIGINT\n";
+        assert_eq!(exit_trap(bash).unwrap(), "echo 'a\nb'");
+        let dash = "trap -- 'x' INT\ntrap -- 'echo '\"'\"'q' EXIT\n";
+        assert_eq!(exit_trap(dash).unwrap(), "echo 'q");
+        assert_eq!(exit_trap("trap -- x USR1\n"), None);
+        assert_eq!(exit_trap("trap -- 'unfinished"), None);
+    }
+
+    #[test]
     fn values_are_shown_as_the_user_set_them() {
         assert_eq!(plain_value("declare -- x=\"a\\$b\""), "a$b");
         assert_eq!(plain_value("declare -- x=$'a\\n\\303\\251'"), "a\né");
         assert_eq!(plain_value("typeset x='it'\\''s'"), "it's");
-        assert_eq!(plain_value("declare -a a=([0]=\"1\" [1]=\"2\")"), "([0]=\"1\" [1]=\"2\")");
+        assert_eq!(
+            plain_value("declare -a a=([0]=\"1\" [1]=\"2\")"),
+            "([0]=\"1\" [1]=\"2\")"
+        );
         assert_eq!(plain_value("typeset n=5"), "5");
     }
 }

@@ -60,7 +60,9 @@ impl Scripted {
         let (files, flags): (_, &[&str]) = match language {
             Language::Python => (PYTHON, &[]),
             Language::Node => (NODE, &[]),
-            Language::Bash | Language::Sh | Language::Zsh => return Err(io::ErrorKind::InvalidInput.into()),
+            Language::Bash | Language::Sh | Language::Zsh => {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
         };
         install(directory, files)?;
         // The drivers know the two FIFOs by these names.
@@ -78,7 +80,14 @@ impl Scripted {
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
         };
-        Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
+        Ok((
+            kernel,
+            Invocation {
+                args,
+                stdin: None,
+                env: Vec::new(),
+            },
+        ))
     }
 
     fn order(&self, order: &Value) -> io::Result<()> {
@@ -95,15 +104,23 @@ impl Scripted {
                 exit_code: done.exit_code,
                 value: done.result.map(|value| RunValue {
                     text: value.text,
-                    data_json: (!value.data.is_empty()).then(|| Value::Object(value.data).to_string()),
+                    data_json: (!value.data.is_empty())
+                        .then(|| Value::Object(value.data).to_string()),
                 }),
                 error: done.error,
                 notes: done.notes,
             })),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
-                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
-                Some(Report::Captured { as_of, saved: Box::new(saved) })
+                let saved = SavedKernel {
+                    as_of_run: as_of,
+                    view: tidy(view),
+                    restore: None,
+                };
+                Some(Report::Captured {
+                    as_of,
+                    saved: Box::new(saved),
+                })
             }
         }
     }
@@ -149,7 +166,11 @@ impl Kernel for Scripted {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
-        self.lines.push(bytes).iter().filter_map(|line| self.understand(line)).collect()
+        self.lines
+            .push(bytes)
+            .iter()
+            .filter_map(|line| self.understand(line))
+            .collect()
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {

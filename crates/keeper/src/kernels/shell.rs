@@ -86,8 +86,8 @@ enum Form {
 /// While the user has none, it is ours and writes down the state. While the
 /// user has one, it is the user's text followed by ours. Before a text that
 /// mentions `trap`, the user's own is put back, so that listing traps shows
-/// what a plain shell shows; what such a text leaves is found out by the next
-/// capture, after which ours is in place again.
+/// what a plain shell shows; what such a text leaves is listed right after it,
+/// and ours goes behind it again.
 #[derive(Debug, PartialEq, Eq)]
 enum ExitTrap {
     /// Ours is in place, behind the user's text if there is one.
@@ -123,7 +123,14 @@ impl Shell {
         if let Some(saved) = heritage.state
             && let Some(text) = &saved.restore
         {
-            let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
+            let trap = |name: &str| {
+                saved
+                    .view
+                    .get("traps")?
+                    .get(name)?
+                    .as_str()
+                    .map(str::to_owned)
+            };
             shell.inherited_exit_trap = trap("EXIT");
             shell.debug_trap = trap("DEBUG");
             write_file(&directory.join("restore"), text.as_bytes())?;
@@ -132,7 +139,14 @@ impl Shell {
         let _ = writeln!(boot, "{} echo ready >{}/s", dialect.builtin(), shell.dir);
         shell.send(&boot)?;
         let args = dialect.arguments().iter().map(Into::into).collect();
-        Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
+        Ok((
+            shell,
+            Invocation {
+                args,
+                stdin: Some(directory.join("t")),
+                env: Vec::new(),
+            },
+        ))
     }
 
     fn send(&self, lines: &str) -> io::Result<()> {
@@ -144,7 +158,11 @@ impl Shell {
     }
 
     fn report_line(&self, run: RunNo) -> String {
-        format!("{} echo \"r {run} $? $-\" >{}/s", self.dialect.builtin(), self.dir)
+        format!(
+            "{} echo \"r {run} $? $-\" >{}/s",
+            self.dialect.builtin(),
+            self.dir
+        )
     }
 
     /// The lines that make the shell run what lies in `c`.
@@ -161,7 +179,9 @@ impl Shell {
             let _ = write!(env, "{name}={} ", quote(value));
         }
         if env.len() > ENV_LIMIT {
-            return Err(io::Error::other("the run's environment is too large; export it in a command instead"));
+            return Err(io::Error::other(
+                "the run's environment is too large; export it in a command instead",
+            ));
         }
         // A failed last run is still failed: `q` returns its status. On the
         // left of `||` it sets off neither `set -e` nor an ERR trap.
@@ -185,10 +205,19 @@ impl Shell {
             // is for the case that the first was aborted.
             Form::Replaced => format!(
                 "{prelude}{exec} {streams};{source};{{ {report};{builtin} set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1\n{report};{reopen};{builtin} echo \"d {}\" >{dir}/s\n",
+                 {exec} >/dev/null 2>&1\n{report};{reopen};{}{builtin} echo \"d {}\" >{dir}/s\n",
+                self.list_traps(),
                 order.run
             ),
         })
+    }
+
+    /// Has the traps listed to `l`, if ours is not in place.
+    fn list_traps(&self) -> String {
+        match self.exit_trap {
+            ExitTrap::Armed { .. } => String::new(),
+            ExitTrap::Open => format!("{} trap >|{}/l;", self.dialect.builtin(), self.dir),
+        }
     }
 
     fn form(&self, text: &[u8]) -> Form {
@@ -196,10 +225,10 @@ impl Shell {
             ExitTrap::Armed { users } => users.is_some(),
             ExitTrap::Open => true,
         };
-        if self.dialect.exits_within_redirection() || !(users_trap || mentions(text, "trap")) {
-            Form::Redirected
-        } else {
+        if users_trap || mentions(text, "trap") {
             Form::Replaced
+        } else {
+            Form::Redirected
         }
     }
 
@@ -210,7 +239,9 @@ impl Shell {
         }
         let builtin = self.dialect.builtin();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
-            ExitTrap::Armed { users: Some(users) } => format!("{builtin} trap -- {} EXIT;", quote(&users)),
+            ExitTrap::Armed { users: Some(users) } => {
+                format!("{builtin} trap -- {} EXIT;", quote(&users))
+            }
             ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
             ExitTrap::Open => String::new(),
         }
@@ -270,7 +301,17 @@ impl Shell {
             let _ = self.send(&format!("{} set -x\n", self.dialect.builtin()));
         }
         self.keep_status(status);
-        Some(Report::Ended(Ended { run, exit_code: status, value: None, error: None, notes: Vec::new() }))
+        if current.form == Form::Replaced && self.exit_trap == ExitTrap::Open {
+            let listing = std::fs::read(self.path("l")).unwrap_or_default();
+            self.rearm(records::exit_trap(&String::from_utf8_lossy(&listing)));
+        }
+        Some(Report::Ended(Ended {
+            run,
+            exit_code: status,
+            value: None,
+            error: None,
+            notes: Vec::new(),
+        }))
     }
 
     /// For the next run's `$?`.
@@ -285,7 +326,10 @@ impl Shell {
         let at = self.capturing.iter().position(|run| *run == as_of)?;
         self.capturing.remove(at);
         let saved = self.take_capture(&format!("x{as_of}"), as_of)?;
-        Some(Report::Captured { as_of, saved: Box::new(saved) })
+        Some(Report::Captured {
+            as_of,
+            saved: Box::new(saved),
+        })
     }
 
     fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<SavedKernel> {
@@ -301,7 +345,18 @@ impl Shell {
         }
         let mut view = captured.view;
         view.insert("shell".into(), Value::from(self.dialect.name()));
-        Some(SavedKernel { as_of_run: as_of, view, restore: Some(captured.restore) })
+        // The capture passes over a trap with ours in it.
+        if let ExitTrap::Armed { users: Some(users) } = &self.exit_trap {
+            let traps = view
+                .entry("traps")
+                .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            traps["EXIT"] = Value::from(users.as_str());
+        }
+        Some(SavedKernel {
+            as_of_run: as_of,
+            view,
+            restore: Some(captured.restore),
+        })
     }
 
     /// After a capture found out what EXIT trap the user has.
@@ -339,7 +394,12 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         self.send(&trigger)?;
-        self.current = Some(Current { run: order.run, form, pressed: false, reported: None });
+        self.current = Some(Current {
+            run: order.run,
+            form,
+            pressed: false,
+            reported: None,
+        });
         Ok(())
     }
 
@@ -353,7 +413,8 @@ impl Kernel for Shell {
             let dir = &self.dir;
             let builtin = self.dialect.builtin();
             let exec = self.dialect.exec();
-            let done = format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
+            let done =
+                format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
             self.send(&(line + &done))?;
         }
         Ok(())
@@ -372,7 +433,9 @@ impl Kernel for Shell {
         // Our trap would only delay it. Twice, because an interactive shell
         // with stopped jobs refuses the first time.
         let disarm = match &self.exit_trap {
-            ExitTrap::Armed { users: Some(users) } => format!("{builtin} trap -- {} EXIT;", quote(users)),
+            ExitTrap::Armed { users: Some(users) } => {
+                format!("{builtin} trap -- {} EXIT;", quote(users))
+            }
             ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
             ExitTrap::Open => String::new(),
         };
@@ -381,7 +444,10 @@ impl Kernel for Shell {
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
         let lines = self.lines.push(bytes);
-        lines.iter().filter_map(|line| self.understand(std::str::from_utf8(line).ok()?)).collect()
+        lines
+            .iter()
+            .filter_map(|line| self.understand(std::str::from_utf8(line).ok()?))
+            .collect()
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {

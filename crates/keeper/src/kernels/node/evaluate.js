@@ -18,6 +18,7 @@ const inspector = require('node:inspector');
 const { promiseHooks } = require('node:v8');
 const { Script } = require('node:vm');
 const safe = require('./safe.js');
+const { guarded } = require('./interrupt.js');
 
 const { onInit } = promiseHooks;
 const session = new inspector.Session();
@@ -38,14 +39,14 @@ function evaluate(text, id, enter, settled) {
   const answered = (error, result) => {
     if (!state.closed && state.answer === null) state.answer = { error, result };
   };
-  const leave = () => {
+  const leave = guarded(() => {
     if (state.closed || state.stop === null) return;
     state.closed = true;
     state.stop();
     disconnect(session);
     settle(state, settled);
-  };
-  safe.nextTick(() => arm(state));
+  });
+  safe.nextTick(guarded(() => arm(state)));
   enter(() => safe.nextTick(bindPost(session, 'Runtime.evaluate', params, answered)));
   safe.nextTick(leave);
   return leave;

@@ -122,7 +122,14 @@ function judge(id) {
   safe.AtomicsStore(cells, QUEUED, 0);
   safe.AtomicsStore(cells, VERDICT, verdict);
   safe.AtomicsNotify(cells, VERDICT);
-  if (verdict === TERMINATE) safe.AtomicsWait(cells, QUEUED, 0, QUEUE_MS);
+  if (verdict === TERMINATE) awaitOrder();
+}
+
+// Spins: the code that was interrupted may itself be in Atomics.wait, which
+// cannot be nested. It takes some tens of microseconds.
+function awaitOrder() {
+  const until = safe.now() + QUEUE_MS;
+  while (safe.AtomicsLoad(cells, QUEUED) === 0 && safe.now() < until);
 }
 
 // Whether there is anything on the stack below the question itself; when the

@@ -38,6 +38,7 @@ module.exports = {
   exec: uncurry(RegExp.prototype.exec),
   sourceOf: uncurry(Function.prototype.toString),
   bufferFrom: Buffer.from,
+  now: Date.now,
   nextTick: process.nextTick,
   setImmediate,
   setTimeout,

@@ -18,6 +18,7 @@ const { Writable, Readable } = require('node:stream');
 const { Console } = require('node:console');
 const safe = require('./safe.js');
 const descriptors = require('./descriptors.js');
+const { guarded } = require('./interrupt.js');
 
 const { openSync, fstatSync } = fs;
 const { O_WRONLY, O_RDONLY, O_NONBLOCK } = fs.constants;
@@ -44,7 +45,7 @@ const keptDelete = safe.uncurry(Set.prototype.delete);
 const keptEach = safe.uncurry(Set.prototype.forEach);
 const sizeOf = safe.uncurry(safe.getOwn(Set.prototype, 'size').get);
 
-const collected = new FinalizationRegistry((run) => release(run));
+const collected = new FinalizationRegistry(guarded((run) => release(run)));
 const watch = safe.uncurry(FinalizationRegistry.prototype.register);
 
 // The run that the code now executing belongs to.
@@ -148,12 +149,14 @@ function sweep() {
     });
   }
   if (sizeOf(kept) === 0 || sweeper !== null) return;
-  sweeper = safe.setTimeout(() => {
-    sweeper = null;
-    sweep();
-  }, SWEEP_MS);
+  sweeper = safe.setTimeout(sweepAgain, SWEEP_MS);
   sweeper.unref();
 }
+
+const sweepAgain = guarded(() => {
+  sweeper = null;
+  sweep();
+});
 
 let writes = 0;
 

@@ -16,29 +16,48 @@ const QUEUED = 2;
 const WATCHING = 3;
 const TERMINATE = 1;
 const SIGINT = 2;
+const SLICE_MS = 20;
 
 const cells = new Int32Array(workerData.memory);
 const hook = JSON.stringify(workerData.hook);
 
+let session = null;
+let isAnswered = false;
+
+// One question at a time: a second one would be killed by the termination that
+// the first has ordered. The keeper signals again if it has to.
 function onSignal() {
-  const session = new inspector.Session();
+  if (session !== null) return;
+  session = new inspector.Session();
   session.connectToMainThread();
   Atomics.store(cells, VERDICT, 0);
+  isAnswered = false;
   const expression = `this[${hook}](${Atomics.load(cells, RUN)})`;
-  session.post('Runtime.evaluate', { expression, silent: true });
-  // Without limit: the main thread may be in a system call for long.
-  while (Atomics.load(cells, VERDICT) === 0) Atomics.wait(cells, VERDICT, 0);
-  const done = () => {
-    session.disconnect();
-    parentPort.postMessage('handled');
-  };
-  if (Atomics.load(cells, VERDICT) === TERMINATE) {
-    session.post('Runtime.terminateExecution', done);
-    Atomics.store(cells, QUEUED, 1);
-    Atomics.notify(cells, QUEUED);
-  } else {
-    done();
-  }
+  session.post('Runtime.evaluate', { expression, silent: true }, () => {
+    isAnswered = true;
+  });
+  awaitVerdict();
+}
+
+// Without limit, as the main thread may be in a system call for long; but in
+// slices, to see an answer that came without a verdict.
+function awaitVerdict() {
+  Atomics.wait(cells, VERDICT, 0, SLICE_MS);
+  const verdict = Atomics.load(cells, VERDICT);
+  if (verdict === TERMINATE) order();
+  else if (verdict !== 0 || isAnswered) finish();
+  else setImmediate(awaitVerdict);
+}
+
+function order() {
+  session.post('Runtime.terminateExecution', finish);
+  Atomics.store(cells, QUEUED, 1);
+}
+
+function finish() {
+  session.disconnect();
+  session = null;
+  parentPort.postMessage('handled');
 }
 
 const signal = new Signal();

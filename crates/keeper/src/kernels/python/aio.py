@@ -20,6 +20,9 @@ CANCEL_ATTEMPTS = 3
 COROUTINE = 0x80
 
 _loop = None
+# Ways to the output of runs whose tasks may still be at work. A finished task that
+# a variable refers to keeps its context alive, so references do not tell.
+_kept = []
 
 
 def find_loop(kernel, create):
@@ -62,6 +65,9 @@ def run(kernel, program):
         _keep_context(after)
         if has_work(kernel, loop):
             flow.keep()
+            _kept.append(flow)
+        else:
+            _let_go()
 
 
 async def _steps(kernel, program, after):
@@ -137,16 +143,31 @@ def has_work(kernel, loop):
 
 
 def idle(kernel, ctl):
-    """Runs the loop until there is something to read on the control channel."""
+    """Runs the loop until there is something to read on the control channel, or
+    nothing left to do."""
     loop = find_loop(kernel, False)
-    if loop is None or loop.is_running() or not has_work(kernel, loop):
+    if loop is None or loop.is_running():
         return
-    fd = ctl()
-    loop.add_reader(fd, loop.stop)
-    watch = loop.call_later(WATCH_SECONDS, loop.stop)
-    try:
-        loop.run_forever()
-    finally:
-        watch.cancel()
-        if not loop.is_closed():
-            loop.remove_reader(fd)
+    arrived = []
+    while not arrived and not loop.is_closed() and has_work(kernel, loop):
+        fd = ctl()
+        loop.add_reader(fd, _stop, loop, arrived)
+        watch = loop.call_later(WATCH_SECONDS, loop.stop)
+        try:
+            loop.run_forever()
+        finally:
+            watch.cancel()
+            if not loop.is_closed():
+                loop.remove_reader(fd)
+    if not arrived:
+        _let_go()
+
+
+def _stop(loop, arrived):
+    arrived.append(True)
+    loop.stop()
+
+
+def _let_go():
+    while _kept:
+        _kept.pop().let_go()

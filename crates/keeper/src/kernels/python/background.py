@@ -11,7 +11,6 @@ write happens.
 import sys
 from _contextvars import ContextVar
 from _thread import _local
-from posix import close, dup, fstat
 
 channel = load("channel")
 streams = load("streams")
@@ -46,11 +45,11 @@ class _Duplicate:
     __slots__ = ("fd", "_identity")
 
     def __init__(self, number):
-        self.fd = channel.to_high(dup(number))
+        self.fd = channel.to_high(channel.dup(number))
         self._identity = self._look()
 
     def _look(self):
-        found = fstat(self.fd)
+        found = channel.fstat(self.fd)
         return found.st_dev, found.st_ino
 
     def is_ours(self):
@@ -61,7 +60,7 @@ class _Duplicate:
 
     def __del__(self):
         if self.is_ours():
-            close(self.fd)
+            channel.close(self.fd)
 
 
 def current(kernel):

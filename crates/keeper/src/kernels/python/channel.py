@@ -6,7 +6,8 @@ thread sends. What is sent is valid JSON for strict readers: no lone surrogates,
 no NaN.
 """
 import os
-from posix import close, dup2, fstat, open, read, write
+# Some are for parts that load later, when user code may have patched the module.
+from posix import close, dup, dup2, fstat, getcwd, open, read, write
 
 try:
     from _json import encode_basestring_ascii as quote, make_scanner

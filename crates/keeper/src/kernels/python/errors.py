@@ -4,8 +4,9 @@ Invariants: a traceback shows the user's frames and none of ours, in chained and
 grouped exceptions too; a hook of the user's is honoured; nothing in here fails
 because an exception's own methods do.
 """
-import os
 import sys
+
+write = load("channel").write
 
 INTERRUPTED = 130
 MOST_TEXT = 65536
@@ -37,7 +38,7 @@ def last_resort(problem, second):
     """Reporting itself failed or was interrupted: the name has to do."""
     name = type(problem).__name__
     try:
-        os.write(2, ("%s\n(its traceback could not be shown: %s)\n"
+        write(2, ("%s\n(its traceback could not be shown: %s)\n"
                      % (name, type(second).__name__)).encode("utf-8", "replace"))
     except OSError:
         pass
@@ -66,10 +67,25 @@ def _remember(problem):
 
 
 def show(kernel, problem):
-    traceback = kernel.import_standard("traceback")
-    kernel.sources.attach(kernel.import_standard("linecache"))
-    lines = traceback.format_exception(type(problem), problem, problem.__traceback__)
+    try:
+        traceback = kernel.import_standard("traceback")
+        kernel.sources.attach(kernel.import_standard("linecache"))
+        lines = traceback.format_exception(type(problem), problem, problem.__traceback__)
+    except Exception:  # user code has damaged what the library needs
+        lines = _format_bare(problem)
     _write_error("".join(lines))
+
+
+def _format_bare(problem):
+    lines = ["Traceback (most recent call last):\n"]
+    entry = problem.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        lines.append('  File "%s", line %d, in %s\n' % (code.co_filename, entry.tb_lineno, code.co_name))
+        entry = entry.tb_next
+    said = describe(problem)
+    lines.append("%s: %s\n" % (said["type"], said["message"]))
+    return lines
 
 
 def _write_error(text):
@@ -77,7 +93,7 @@ def _write_error(text):
         sys.stderr.write(text)
         sys.stderr.flush()
     except Exception:  # user code put something of its own there
-        os.write(2, text.encode("utf-8", "backslashreplace"))
+        write(2, text.encode("utf-8", "backslashreplace"))
 
 
 def _call_hook(kernel, hook, problem):

@@ -14,6 +14,7 @@ import builtins
 import os
 import sys
 from _signal import SIGINT, default_int_handler, getsignal, signal
+from sys import getprofile, gettrace, setprofile, settrace
 from posix import _exit, close, dup2, getpid, open, read
 
 channel = load("channel")
@@ -257,7 +258,8 @@ class Kernel:
     def _execute(self, program, notes):
         value = result = problem = None
         space = self.space
-        self._yield_hooks()
+        if self._user_handler is not None:
+            signal(SIGINT, self._user_handler)
         self.active = True
         try:
             if self.pending:
@@ -265,29 +267,37 @@ class Kernel:
             if program.is_async:
                 value = load("aio").run(self, program)
             else:
+                # Right here, so that a tracer of the user's sees no frame of ours.
+                if self._tracer is not None:
+                    settrace(self._tracer)
+                if self._profiler is not None:
+                    setprofile(self._profiler)
                 if program.body is not None:
                     exec(program.body, space)
                 if program.last is not None:
                     value = eval(program.last, space)
-            if value is not None and getpid() == self.pid:
-                builtins.__dict__["_"] = value
-                result = load("display").render(value, notes)
         except BaseException as caught:
             problem = caught
+        self._tracer = gettrace()
+        if self._tracer is not None:
+            settrace(None)
+        self._profiler = getprofile()
+        if self._profiler is not None:
+            setprofile(None)
+        if value is not None and getpid() == self.pid:
+            result, problem = self._render(value, notes)
         self.active = False
-        self._reclaim_hooks()
+        self._reclaim_handler()
         return result, problem
 
-    def _yield_hooks(self):
-        """Gives user code back its own SIGINT handler and tracing, if it has any."""
-        if self._user_handler is not None:
-            signal(SIGINT, self._user_handler)
-        if self._tracer is not None:
-            sys.settrace(self._tracer)
-        if self._profiler is not None:
-            sys.setprofile(self._profiler)
+    def _render(self, value, notes):
+        try:
+            builtins.__dict__["_"] = value
+            return load("display").render(value, notes), None
+        except BaseException as problem:
+            return None, problem
 
-    def _reclaim_hooks(self):
+    def _reclaim_handler(self):
         """A handler of the user's may raise, so it must not be in place in our frames."""
         while True:
             try:
@@ -301,12 +311,6 @@ class Kernel:
                 break
             except BaseException:
                 continue
-        self._tracer = sys.gettrace()
-        if self._tracer is not None:
-            sys.settrace(None)
-        self._profiler = sys.getprofile()
-        if self._profiler is not None:
-            sys.setprofile(None)
 
     def _note_effects(self, program, problem):
         if self.imports is not None:

@@ -6,6 +6,8 @@ and length; everything else is named by its type.
 """
 import sys
 
+channel = load("channel")
+
 MOST_TEXT = 120
 MOST_DEPTH = 3
 MOST_ITEMS = 8
@@ -21,7 +23,9 @@ PRINTABLE = {("datetime", "date"), ("datetime", "time"), ("datetime", "datetime"
              ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath"),
              ("pathlib", "PurePosixPath"), ("uuid", "UUID")}
 
-_dict_of_type = type.__dict__["__dict__"].__get__
+# The getters of `type` itself: a metaclass of the user's cannot answer for them.
+_module_of_type = type.__dict__["__module__"].__get__
+_bases_of_type = type.__dict__["__bases__"].__get__
 _name_of_type = type.__dict__["__name__"].__get__
 
 
@@ -49,9 +53,8 @@ def report(kernel):
 
 
 def _working_directory():
-    import posix
     try:
-        return posix.getcwd()
+        return channel.getcwd()
     except OSError:
         return None
 
@@ -114,16 +117,12 @@ def signature(function):
 
 
 def _bases(cls):
-    bases = type.__dict__["__bases__"].__get__(cls)
-    return [_name_of_type(base) for base in bases if base is not object]
+    return [_name_of_type(base) for base in _bases_of_type(cls) if base is not object]
 
 
 def _module_of(cls):
-    module = _dict_of_type(cls).get("__module__")
-    if type(module) is str:
-        return module
-    # A type written in C has its module in its full name.
-    return "builtins" if module is None else ""
+    module = _module_of_type(cls)
+    return module if type(module) is str else ""
 
 
 def _full_name(cls):

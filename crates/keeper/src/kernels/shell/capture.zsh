@@ -1,16 +1,20 @@
 # Writes the whole state of a live zsh to a file: records for the keeper, among
 # them a script that brings the state back in a fresh kernel.
 #
-# Called   \builtin trap > >(\builtin . capture OUT "$@")   by the user's shell:
-#          only there are all traps listed (any subshell drops those of signals),
-#          and a process substitution is a fork that reads the list from a pipe.
+# Called   \builtin trap > >(
+#              \builtin set -- "$(<capture)" "${(@kv)options[@]}" "" OUT "$@"
+#              \builtin emulate -R zsh -o noaliases -c "$1")
+#          by the user's shell. Only there are all traps listed (any subshell
+#          drops those of signals), and a process substitution is a fork that
+#          reads the list from a pipe. It is evaluated, not sourced: after `exit`
+#          in a function, zsh leaves a sourced file at its first empty line.
 # Writes   KIND NUL NAME NUL VALUE NUL …; the last record is `end`. A stream
 #          without it is incomplete and worth nothing.
 #
 # Invariants
-# - Nothing of the user's runs: every command word is `\builtin …` (no alias, no
-#   function). Options are saved, then set to zsh's defaults, before anything
-#   that depends on one. A function called `builtin` is out of reach here.
+# - Nothing of the user's runs: every command word is `\builtin …` (no function),
+#   and all of this is parsed with zsh's default options and without aliases. A
+#   function called `builtin` is out of reach here.
 # - No external command, no PATH, no temporary file and no further fork: the
 #   module zsh/parameter has functions, aliases and options as arrays.
 # - Our variables are called __sessile_*. If the user has such names (they might
@@ -19,31 +23,23 @@
 #   is fixed text, and each item stands in a statement of its own.
 # It must not be sourced in the user's shell itself: it wrecks its own options.
 
-# Alias expansion happens while a line is read, so it goes off before the first
-# reserved word, and all options are kept as arguments before that. The first use
-# of one of the arrays loads the module, so who loaded it is asked even earlier.
-\builtin zmodload -e zsh/parameter && \builtin set -- user "$@" || \builtin set -- auto "$@"
-\builtin set -- "${#options[@]}" "${(@kv)options[@]}" "$@"
-\builtin unsetopt aliases errexit errreturn xtrace
-\builtin setopt unset
 \builtin trap - DEBUG ZERR
-#: stage two
 if [[ -n "${(k)parameters[(I)__sessile_*]}" ]]; then
     # Every use of the prefix moves out of the way, this very test included.
-    \builtin set -- "$(<"${(%):-%x}")" "$@"
-    \builtin eval "\\builtin shift; ${${1#*$'\n#: stage two\n'}//__sessile_/__sessile_x_}"
+    \builtin set -- "${1//__sessile_/__sessile_x_}" "${(@)@[2,-1]}"
+    \builtin eval "$1"
     \builtin exit 1
 fi
 __sessile_args=("$@") __sessile_dash=$-
+# The first use of one of its arrays has just loaded zsh/parameter.
 __sessile_modules=("${(@k)modules[(R)loaded]}")
-\builtin emulate -R zsh
-\builtin setopt extendedglob noglob noequals noaliases noshortloops nobanghist
+__sessile_modules=(${__sessile_modules:#zsh/parameter})
+\builtin setopt extendedglob noglob noequals noshortloops nobanghist
+__sessile_i=${__sessile_args[(ei)]}
 \builtin typeset -A __sessile_options
-__sessile_i=$__sessile_args[1]
-__sessile_options=("${(@)__sessile_args[2,2*__sessile_i+1]}")
-__sessile_loader=$__sessile_args[2*__sessile_i+2] __sessile_out=$__sessile_args[2*__sessile_i+3]
-__sessile_args=("${(@)__sessile_args[2*__sessile_i+4,-1]}")
-case $__sessile_loader in auto) __sessile_modules=(${__sessile_modules:#zsh/parameter}) ;; esac
+__sessile_options=("${(@)__sessile_args[2,__sessile_i-1]}")
+__sessile_out=$__sessile_args[__sessile_i+1]
+__sessile_args=("${(@)__sessile_args[__sessile_i+2,-1]}")
 case $parameters[IFS] in
 *readonly*) __sessile_trap_text=$(</dev/stdin) ;;
 *) IFS= \builtin read -r -d '' __sessile_trap_text ;;
@@ -65,25 +61,25 @@ for __sessile_n in "${(@ok)__sessile_types}"; do
     case $__sessile_n in
     __sessile_* | [^a-zA-Z_]* | _ | PWD | SHLVL)
         case $__sessile_n:$__sessile_t in [PS]*-export*)
-            \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${(P)__sessile_n}"
+            \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${${(P)__sessile_n}%%$'\0'*}"
             ;;
         esac
-        continue
+        \builtin continue
         ;;
     CPUTYPE | HOST | LOGNAME | MACHTYPE | OSTYPE | TTY | VENDOR | ZSH_ARGZERO | ZSH_NAME | ZSH_PATCHLEVEL | \
         ZSH_VERSION | ZSH_EXECUTION_STRING | signals)
         # Facts about the process; a user may still have exported one.
-        case $__sessile_t in *export*) ;; *) continue ;; esac
+        case $__sessile_t in *export*) ;; *) \builtin continue ;; esac
         ;;
     esac
     case $__sessile_t in
-    undefined | *-hide-*special*) continue ;;
+    undefined | *-hide-*special*) \builtin continue ;;
     # The second half of a tied pair comes with the first.
-    array*-tied*) continue ;;
-    *readonly*special*) continue ;;
+    array*-tied*) \builtin continue ;;
     *special*)
         case $__sessile_n in
-        [A-Z]*[^A-Z0-9_]* | [^A-Z]* | COLUMNS | E[GU]ID | [GU]ID | LINES | PROMPT* | RANDOM | SECONDS | TRY_BLOCK_* | USERNAME) continue ;;
+        [^A-Z]* | ARGC | COLUMNS | E[GU]ID | EPOCH* | ERRNO | [GU]ID | HISTCMD | LINENO | LINES | PPID | PROMPT* | RANDOM | \
+            SECONDS | TRY_BLOCK_* | TTYIDLE | USERNAME | ZSH_EVAL_CONTEXT | ZSH_SUBSHELL) \builtin continue ;;
         esac
         __sessile_special+=($__sessile_n)
         ;;
@@ -95,7 +91,8 @@ for __sessile_n in "${(@ok)__sessile_types}"; do
         ;;
     esac
     case $__sessile_t in
-    *export*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${(P)__sessile_n}" ;;
+    # A value can hold NUL (IFS does), the environment cannot.
+    *export*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "${${(P)__sessile_n}%%$'\0'*}" ;;
     *special*) case $__sessile_n:$IFS in IFS:$' \t\n\0') ;; IFS:*) \builtin printf 'var\0IFS\0typeset IFS=%s\0' "${(qqqq)IFS}" ;; esac ;;
     *)
         case $__sessile_n in
@@ -116,7 +113,7 @@ for __sessile_n in "${(@ok)functions}"; do
     \builtin printf 'func\0%s\0%s () {\n%s\n}\0' "$__sessile_n" "$__sessile_n" "${functions[$__sessile_n]//$'\0'}"
 done
 for __sessile_n in "${(@ok)aliases}"; do
-    case $__sessile_n=$aliases[$__sessile_n] in run-help=man | which-command=whence) continue ;; esac
+    case $__sessile_n=$aliases[$__sessile_n] in run-help=man | which-command=whence) \builtin continue ;; esac
     \builtin printf 'alias\0%s\0%s\0' "$__sessile_n" "${aliases[$__sessile_n]//$'\0'}"
 done
 for __sessile_n in "${(@ok)galiases}"; do
@@ -139,31 +136,35 @@ for __sessile_n in "${(@ok)__sessile_options}"; do
     __sessile_t=$__sessile_options[$__sessile_n]
     case $__sessile_n in
     # Facts about the process, or what would leave it deaf to further commands.
-    exec | globalrcs | interactive | login | privileged | rcs | restricted | shinstdin | singlecommand | zle) continue ;;
+    exec | globalrcs | interactive | login | privileged | rcs | restricted | shinstdin | singlecommand | zle) \builtin continue ;;
     # Second names of other options.
-    braceexpand | dotglob | hashall | histappend | histexpand | log | mailwarn | onecmd | physical | promptvars | stdin | trackall) continue ;;
+    braceexpand | dotglob | hashall | histappend | histexpand | log | mailwarn | onecmd | physical | promptvars | stdin | trackall) \builtin continue ;;
     esac
     case $__sessile_t in on) __sessile_on+=($__sessile_n) ;; *) __sessile_off+=($__sessile_n) ;; esac
     case $__sessile_n:$__sessile_t in
-    aliases:on | banghist:off | equals:on | extendedglob:off | glob:on | shortloops:on | monitor:*) continue ;;
+    aliases:on | banghist:off | equals:on | extendedglob:off | glob:on | shortloops:on | monitor:*) \builtin continue ;;
     aliases:* | banghist:* | equals:* | extendedglob:* | glob:* | shortloops:*) ;;
-    *) case $__sessile_t in $options[$__sessile_n]) continue ;; esac ;;
+    *) case $__sessile_t in $options[$__sessile_n]) \builtin continue ;; esac ;;
     esac
     \builtin printf 'opt\0%s\0%s\0' "$__sessile_n" "$__sessile_t"
 done
 \builtin printf 'flags\0\0%s\0' "$__sessile_dash"
 
-# ---- Traps: shell words, four an item, once the definitions of trap functions
+# ---- Traps: a line each, four words, once the definitions of trap functions
 # (which are functions, and captured as such) are taken out.
 for __sessile_n in "${(@k)functions[(I)TRAP*]}"; do
     __sessile_trap_text=${__sessile_trap_text//"$__sessile_n () {"$'\n'"$functions[$__sessile_n]"$'\n}\n'}
 done
-\builtin eval "__sessile_words=($__sessile_trap_text)"
 __sessile_traps= __sessile_debug=
-for ((__sessile_i = 1; __sessile_i + 3 <= $#__sessile_words; __sessile_i += 4)); do
-    __sessile_t=$__sessile_words[__sessile_i+2] __sessile_n=$__sessile_words[__sessile_i+3]
+for __sessile_f in "${(@f)__sessile_trap_text}"; do
+    # A quote behind \M- ends the string too early when it is read back.
+    \builtin eval "__sessile_words=($__sessile_f)" ||
+        \builtin eval "__sessile_words=(${__sessile_f//"\\M-'"/"\\247"})" ||
+        \builtin continue
+    (( $#__sessile_words == 4 )) || \builtin continue
+    __sessile_t=$__sessile_words[3] __sessile_n=$__sessile_words[4]
     # A trap with this name in it is the keeper's own.
-    case $__sessile_t in *__sessile''_exit*) continue ;; esac
+    case $__sessile_t in *__sessile''_exit*) \builtin continue ;; esac
     \builtin printf 'trap\0%s\0%s\0' "$__sessile_n" "${__sessile_t//$'\0'}"
     __sessile_t="\\builtin trap -- ${(qqqq)__sessile_t} $__sessile_n"$'\n'
     case $__sessile_n in DEBUG | ZERR) __sessile_debug+=$__sessile_t ;; *) __sessile_traps+=$__sessile_t ;; esac
@@ -196,7 +197,7 @@ for __sessile_n in CDPATH FIGNORE FPATH HOME IFS MAILPATH MANPATH NULLCMD OPTARG
     (( $+__sessile_types[$__sessile_n] )) || \builtin printf '\\builtin unset -v %s\n' $__sessile_n
 done
 \builtin printf '%s\n' '\builtin unset -v __sessile_n __sessile_t' \
-    "\\builtin cd -q -- ${(qqqq)__sessile_cwd}" '\builtin unset -v OLDPWD'
+    "\\builtin cd -q -- ${(qqqq)OLDPWD:-.}" "\\builtin cd -q -- ${(qqqq)__sessile_cwd}" '\builtin unset -v OLDPWD'
 for __sessile_n in $__sessile_modules; do
     \builtin printf '\\builtin zmodload %s\n' "${(qqqq)__sessile_n}"
 done
@@ -208,7 +209,8 @@ for __sessile_n in $__sessile_special; do
     *tied*) \builtin printf '%s=(%s)\ntypeset -g %s %s\n' ${(L)__sessile_n} "${(j: :)${(@qqqq)${(@P)${(L)__sessile_n}}}}" $__sessile_f $__sessile_n ;;
     *) \builtin printf 'typeset -g %s %s=%s\n' $__sessile_f $__sessile_n "${(qqqq)${(P)__sessile_n}}" ;;
     esac
-    case $__sessile_t in *unique*) \builtin printf 'typeset -gU %s\n' $__sessile_n ;; esac
+    case $__sessile_t${__sessile_types[${(L)__sessile_n}]} in *unique*) \builtin printf 'typeset -gU %s\n' ${(L)__sessile_n} ;; esac
+    case $__sessile_t in *readonly*) \builtin printf 'typeset -gr %s\n' $__sessile_n ;; esac
 done
 for __sessile_n in $__sessile_plain; do
     __sessile_t=$__sessile_types[$__sessile_n] __sessile_f=
@@ -216,19 +218,34 @@ for __sessile_n in $__sessile_plain; do
     # It has to do for what cannot hold such bytes, or has a width or a partner.
     case $__sessile_t in (integer*|float*|*left*|*right*|*tied*)
         \builtin typeset -p $__sessile_n
-        continue
+        # It leaves out the precision, which shows in the value.
+        __sessile_f=${${${(P)__sessile_n}#*.}%%e*}
+        case $__sessile_t:${(P)__sessile_n} in
+        float*readonly*) ;;
+        float*e*) \builtin printf 'typeset -E%d %s\n' $(($#__sessile_f + 1)) $__sessile_n ;;
+        float*.*) \builtin printf 'typeset -F%d %s\n' $#__sessile_f $__sessile_n ;;
+        esac
+        \builtin continue
         ;;
     esac
     case $__sessile_t in *export*) __sessile_f+=x ;; esac
     case $__sessile_t in *readonly*) __sessile_f+=r ;; esac
     case $__sessile_t in *lower*) __sessile_f+=l ;; esac
     case $__sessile_t in *upper*) __sessile_f+=u ;; esac
+    # Folding happens on the way out: without the attribute, the value as stored.
+    case $__sessile_t in
+    *readonly*) ;;
+    *lower* | *upper*) \builtin typeset +l +u $__sessile_n ;;
+    esac
     case $__sessile_t in *unique*) __sessile_f+=U ;; esac
     case $__sessile_t in *tag*) __sessile_f+=t ;; esac
     case $__sessile_t in
     array*) \builtin printf 'typeset -ga%s %s=(%s)\n' "$__sessile_f" $__sessile_n "${(j: :)${(@qqqq)${(@P)__sessile_n}}}" ;;
     association*)
-        __sessile_words=("${(@kvP)__sessile_n}")
+        __sessile_words=()
+        for __sessile_k in "${(@okP)__sessile_n}"; do
+            __sessile_words+=("$__sessile_k" "${${(P)__sessile_n}[$__sessile_k]}")
+        done
         \builtin printf 'typeset -gA%s %s=(%s)\n' "$__sessile_f" $__sessile_n "${(j: :)${(@qqqq)__sessile_words}}"
         ;;
     *) \builtin printf 'typeset -g%s %s=%s\n' "$__sessile_f" $__sessile_n "${(qqqq)${(P)__sessile_n}}" ;;
@@ -246,8 +263,17 @@ for __sessile_n in "${(@ok)functions}"; do
     *) \builtin printf 'functions+=(%s %s)\n' "${(qqqq)__sessile_n}" "${(qqqq)functions[$__sessile_n]}" ;;
     esac
 done
-\builtin printf '%s=(%s)\n' aliases "${(j: :)${(@kvqqqq)aliases}}" galiases "${(j: :)${(@kvqqqq)galiases}}" \
-    saliases "${(j: :)${(@kvqqqq)saliases}}" dirstack "${(j: :)${(@qqqq)dirstack}}" nameddirs "${(j: :)${(@kvqqqq)nameddirs}}"
+# Appending to one of these replaces it, so each comes as a whole; assigning
+# nothing leaves it as it was.
+\builtin printf '%s\n' '\builtin unalias -a' '\builtin unalias -s -a'
+for __sessile_t in aliases galiases saliases; do
+    __sessile_words=()
+    for __sessile_n in "${(@okP)__sessile_t}"; do
+        __sessile_words+=("$__sessile_n" "${${(P)__sessile_t}[$__sessile_n]}")
+    done
+    \builtin printf '%s=(%s)\n' $__sessile_t "${(j: :)${(@qqqq)__sessile_words}}"
+done
+\builtin printf '%s=(%s)\n' dirstack "${(j: :)${(@qqqq)dirstack}}" nameddirs "${(j: :)${(@kvqqqq)nameddirs}}"
 \builtin printf '\\builtin set -- %s\n' "${(j: :)${(@qqqq)__sessile_args}}"
 \builtin printf '\\builtin umask '
 \builtin umask
@@ -259,12 +285,12 @@ for __sessile_n in c d e i l m n q r s t u v x; do
 done
 \builtin printf '\\builtin ulimit -S -f %s\n\\builtin ulimit -H -f ' $__sessile_fsize
 \builtin ulimit -H -f
-case "$__sessile_modules" in *zsh/rlimits*) ;; *) \builtin printf '\\builtin zmodload -u zsh/rlimits\n' ;; esac
-case "$__sessile_modules" in *zsh/parameter*) ;; *) \builtin printf '\\builtin zmodload -u zsh/parameter\n' ;; esac
+case "${(j: :)__sessile_modules}" in *zsh/rlimits*) ;; *) \builtin printf '\\builtin zmodload -u zsh/rlimits\n' ;; esac
+\builtin printf '\\builtin zmodload -u zsh/parameter\n'
 __sessile_last=(${(M)__sessile_on:#(err*|xtrace|verbose)})
 __sessile_on=(${__sessile_on:#(err*|xtrace|verbose)})
 \builtin printf '%s' $__sessile_traps
-\builtin printf '\\builtin unsetopt %s\n\\builtin setopt %s\n' "$__sessile_off" "$__sessile_on"
+\builtin printf '\\builtin unsetopt %s\n\\builtin setopt %s\n' "${(j: :)__sessile_off}" "${(j: :)__sessile_on}"
 \builtin printf '\\builtin setopt %s\n' $__sessile_last
 \builtin printf '%s' $__sessile_debug
 \builtin printf '\0end\0\0001\0'

@@ -35,9 +35,16 @@ impl Dialect {
 
     pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Bash => {
-                &["--norc", "--noprofile", "--noediting", "+o", "history", "+H", "-i", "-s"]
-            }
+            Self::Bash => &[
+                "--norc",
+                "--noprofile",
+                "--noediting",
+                "+o",
+                "history",
+                "+H",
+                "-i",
+                "-s",
+            ],
             Self::Zsh => &["-f", "-i", "-s", "+o", "zle"],
             Self::Posix => &["-i", "-s"],
         }
@@ -64,15 +71,6 @@ impl Dialect {
         match self {
             Self::Bash | Self::Zsh => "\\exec",
             Self::Posix => "\\command exec",
-        }
-    }
-
-    /// An EXIT trap's output still goes to the redirections of the sourcing
-    /// command; in the others they are undone by then.
-    pub(super) fn exits_within_redirection(self) -> bool {
-        match self {
-            Self::Zsh => true,
-            Self::Bash | Self::Posix => false,
         }
     }
 
@@ -108,7 +106,10 @@ impl Dialect {
                 format!("\\builtin eval \"$(<{dir}/restore)\" </dev/null >/dev/null 2>&1")
             }
             Self::Zsh | Self::Posix => {
-                format!("{} . {dir}/restore </dev/null >/dev/null 2>&1", self.builtin())
+                format!(
+                    "{} . {dir}/restore </dev/null >/dev/null 2>&1",
+                    self.builtin()
+                )
             }
         }
     }

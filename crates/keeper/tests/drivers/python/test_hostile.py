@@ -35,7 +35,7 @@ class Hostile(Case):
         self.survives("kernel = load = channel = streams = 1")
 
     def test_tracing_and_limits_left_behind(self):
-        self.survives("import sys; sys.settrace(lambda *a: 1/0)")
+        self.survives("import sys; sys.settrace(lambda *a: None)")
         self.setUp()
         self.survives("import sys; sys.setprofile(lambda *a: None)")
         self.survives("import sys; sys.setrecursionlimit(60)")

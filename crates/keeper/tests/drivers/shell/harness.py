@@ -211,14 +211,19 @@ class Zsh(Shell):
     def signal(self, fifo):
         return r"\builtin : >|%s" % fifo
 
+    # Evaluated, not sourced: after `exit` in a function, zsh leaves a sourced
+    # file at its first empty line.
+    fork = (
+        r'>(\builtin set -- "$(<D/capture)" "${(@kv)options[@]}" "" D/state "$@"; '
+        r'\builtin emulate -R zsh -o noaliases -c "$1")'
+    )
+
     def idle(self, d):
-        return r'\builtin trap > >(\builtin . D/capture D/state "$@") 2>/dev/null'.replace("D/", d + "/")
+        return (r"\builtin trap 2>/dev/null > " + self.fork).replace("D/", d + "/")
 
     def arm(self, d):
-        return (
-            # Braces make zsh wait for the substitution; it would drop a comment.
-            r"""\builtin trap '\builtin : __sessile_exit; { \builtin trap } > >(\builtin . D/capture D/state "$@") 2>/dev/null' EXIT"""
-        ).replace("D/", d + "/")
+        # Braces make zsh wait for the substitution. A comment would not be kept.
+        return (r"\builtin trap '\builtin : __sessile_exit; { \builtin trap } 2>/dev/null > " + self.fork + "' EXIT").replace("D/", d + "/")
 
     def restore(self, d):
         return r'\builtin eval "$(<%s/r)" </dev/null >/dev/null 2>&1' % d
