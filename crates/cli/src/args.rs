@@ -47,11 +47,8 @@ pub(crate) enum Command {
 pub(crate) fn parse() -> Result<Args, clap::Error> {
     // Linked under another name, it calls itself by that name.
     let name = std::env::args_os().next().map(PathBuf::from);
-    let name = name
-        .as_ref()
-        .and_then(|path| path.file_name()?.to_str())
-        .unwrap_or("sessile")
-        .to_owned();
+    let name =
+        name.as_ref().and_then(|path| path.file_name()?.to_str()).unwrap_or("sessile").to_owned();
     let command = <Args as clap::CommandFactory>::command().bin_name(name);
     let matches = command.try_get_matches_from(std::env::args_os())?;
     <Args as clap::FromArgMatches>::from_arg_matches(&matches)
@@ -66,14 +63,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn language(text: &str) -> Result<Language, String> {
-    text.parse()
-        .map_err(|error: sessile_protocol::UnknownLanguage| error.to_string())
+    text.parse().map_err(|error: sessile_protocol::UnknownLanguage| error.to_string())
 }
 
 /// A text that cannot be an id names no session either.
 pub(crate) fn session(text: &str) -> anyhow::Result<SessionId> {
-    text.parse()
-        .map_err(|_| anyhow::anyhow!("Session {text} not found"))
+    text.parse().map_err(|_| anyhow::anyhow!("Session {text} not found"))
 }
 
 /// `K=V`.

@@ -20,11 +20,7 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     if view.dropped() == 0 {
         let bytes = [&view.head[..], &view.tail[..]].concat();
         return match String::from_utf8(bytes) {
-            Ok(text) => Encoded {
-                text,
-                is_base64: false,
-                truncated: None,
-            },
+            Ok(text) => Encoded { text, is_base64: false, truncated: None },
             Err(error) => Encoded {
                 text: STANDARD.encode(error.as_bytes()),
                 is_base64: true,
@@ -58,11 +54,7 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
             truncated["tail_bytes"] = view.tail.len().into();
             truncated["dropped_bytes"] = view.dropped().into();
             let bytes = [&view.head[..], &view.tail[..]].concat();
-            Encoded {
-                text: STANDARD.encode(bytes),
-                is_base64: true,
-                truncated: Some(truncated),
-            }
+            Encoded { text: STANDARD.encode(bytes), is_base64: true, truncated: Some(truncated) }
         }
     }
 }
@@ -85,16 +77,8 @@ fn whole_end(bytes: &[u8]) -> usize {
 
 /// Where the first whole character begins.
 fn whole_start(bytes: &[u8]) -> usize {
-    let continuation = bytes
-        .iter()
-        .take(3)
-        .take_while(|b| (0x80..=0xbf).contains(*b))
-        .count();
-    if continuation == bytes.len() {
-        0
-    } else {
-        continuation
-    }
+    let continuation = bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count();
+    if continuation == bytes.len() { 0 } else { continuation }
 }
 
 #[cfg(test)]
@@ -132,12 +116,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_come_in_base64() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let view = StreamView {
-            head: bytes.clone(),
-            tail: Vec::new(),
-            total: 256,
-            stored: 256,
-        };
+        let view = StreamView { head: bytes.clone(), tail: Vec::new(), total: 256, stored: 256 };
         let encoded = encode(&view, RunNo(1), "stdout");
         assert!(encoded.is_base64);
         assert_eq!(STANDARD.decode(encoded.text).unwrap(), bytes);

@@ -15,17 +15,18 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything else: a keeper is long-lived and wants nothing of what
     // the command line needs.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == settings::KEEPER)
-    {
+    if std::env::args_os().nth(1).is_some_and(|word| word == settings::KEEPER) {
         return sessile_keeper::main();
     }
     let args = match args::parse() {
         Ok(args) => args,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        Err(error) if error.use_stderr() => {
+            eprintln!("Error: {}", usage(&error));
+            return ExitCode::from(2);
+        }
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
     match commands::dispatch(args) {
@@ -35,4 +36,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// One line of what may be a paragraph and a summary.
+fn usage(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let line = words.join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
+    format!("{line}; see --help")
 }

@@ -27,19 +27,13 @@ pub(crate) fn completed(done: &Completed) -> Map<String, Value> {
     }
     if let Some(result) = &done.result {
         put("result", result.text.clone().into());
-        let data = result
-            .data_json
-            .as_ref()
-            .and_then(|text| serde_json::from_str(text).ok());
+        let data = result.data_json.as_ref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(data) = data {
             put("data", data);
         }
     }
     if let Some(error) = &done.error {
-        put(
-            "error",
-            json!({"type": error.kind, "message": error.message}),
-        );
+        put("error", json!({"type": error.kind, "message": error.message}));
     }
     let mut encodings = Map::new();
     let mut truncated = Map::new();
@@ -67,11 +61,7 @@ pub(crate) fn completed(done: &Completed) -> Map<String, Value> {
 
 /// Milliseconds to the microsecond.
 pub(crate) fn milliseconds(us: u64) -> Value {
-    if us.is_multiple_of(1000) {
-        (us / 1000).into()
-    } else {
-        (us as f64 / 1000.0).into()
-    }
+    if us.is_multiple_of(1000) { (us / 1000).into() } else { (us as f64 / 1000.0).into() }
 }
 
 /// What a command says about a lost session that it continued.

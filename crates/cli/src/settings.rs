@@ -18,10 +18,7 @@ impl Settings {
     pub(crate) fn resolve(sessions_dir: PathBuf) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?;
         let launcher = Launcher::new(program, vec![KEEPER.to_owned()]);
-        Ok(Self {
-            sessions: Sessions::at(sessions_dir),
-            launcher,
-        })
+        Ok(Self { sessions: Sessions::at(sessions_dir), launcher })
     }
 }
 

@@ -55,12 +55,7 @@ pub struct Client {
 impl Client {
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
-        Self {
-            socket,
-            splitter: Splitter::default(),
-            last: 0,
-            buffer: vec![0; 64 << 10],
-        }
+        Self { socket, splitter: Splitter::default(), last: 0, buffer: vec![0; 64 << 10] }
     }
 
     /// Asks and waits for the answer.

@@ -57,9 +57,7 @@ impl Launcher {
         // It leaves at once: the keeper is a grandchild.
         launcher.wait().map_err(failed)?;
         let Some(body) = report.get(4..) else {
-            return Err(ClientError::Launch(
-                "the keeper ended before it had started".to_owned(),
-            ));
+            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
         };
         let report: BootReport = decode(body)?;
         Ok(report.outcome?)
@@ -74,10 +72,7 @@ impl Launcher {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Liveness::Live(socket) = directory.connect() {
-                return Ok(Opened {
-                    client: Client::new(socket),
-                    revived: None,
-                });
+                return Ok(Opened { client: Client::new(socket), revived: None });
             }
             let metadata = directory.observed_metadata()?;
             match metadata.status {
@@ -111,10 +106,9 @@ impl Launcher {
             Err(error) => return Err(error),
         }
         match directory.connect() {
-            Liveness::Live(socket) => Ok(Some(Opened {
-                client: Client::new(socket),
-                revived: Some(Box::new(metadata)),
-            })),
+            Liveness::Live(socket) => {
+                Ok(Some(Opened { client: Client::new(socket), revived: Some(Box::new(metadata)) }))
+            }
             Liveness::Gone => Ok(None),
         }
     }

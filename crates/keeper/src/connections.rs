@@ -30,11 +30,7 @@ impl Connections {
     pub(crate) fn new(listener: OwnedFd, reactor: &mut Reactor) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&listener, true)?;
         let listening = reactor.add(&listener, Interest::Read)?;
-        Ok(Self {
-            listener,
-            listening,
-            open: BTreeMap::new(),
-        })
+        Ok(Self { listener, listening, open: BTreeMap::new() })
     }
 
     pub(crate) fn is_listener(&self, token: Token) -> bool {
@@ -154,11 +150,8 @@ impl Connections {
         } else {
             connection.unsent.drain(..sent);
         }
-        let wanted = if connection.unsent.is_empty() {
-            Interest::Read
-        } else {
-            Interest::ReadWrite
-        };
+        let wanted =
+            if connection.unsent.is_empty() { Interest::Read } else { Interest::ReadWrite };
         if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {
             connection.interest = wanted;
             reactor.change(&connection.socket, token, wanted);

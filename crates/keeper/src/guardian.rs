@@ -53,13 +53,7 @@ fn fork() -> std::io::Result<Side> {
 /// A terminal's hang-up or a stray SIGTERM must not take the session with it;
 /// the keeper handles its own.
 fn ignore_signals() {
-    for signal in [
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGTERM,
-        libc::SIGPIPE,
-        libc::SIGQUIT,
-    ] {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE, libc::SIGQUIT] {
         // SAFETY: setting a disposition to "ignore" touches no memory of ours.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }

@@ -38,10 +38,7 @@ pub fn main() -> std::process::ExitCode {
     let read = std::io::stdin().read_to_end(&mut frame);
     let boot = read.ok().and_then(|_| decode::<Boot>(frame.get(4..)?).ok());
     let Some(boot) = boot else {
-        report(Err(Failure::new(
-            Code::BadRequest,
-            "a keeper is started by a client, not by hand",
-        )));
+        report(Err(Failure::new(Code::BadRequest, "a keeper is started by a client, not by hand")));
         return std::process::ExitCode::from(2);
     };
     drop(frame);
@@ -62,11 +59,7 @@ fn report(outcome: Result<u32, Failure>) {
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(&encode(&BootReport { outcome }));
     let _ = stdout.flush();
-    if let Ok(null) = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")
-    {
+    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stdin(&null);
     }

@@ -21,15 +21,10 @@ pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
 pub(crate) fn children(of: Pid) -> Vec<Pid> {
     let of = of.as_raw_nonzero();
     let mut found = Vec::new();
-    for task in fs::read_dir(format!("/proc/{of}/task"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for task in fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
         let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         found.extend(
-            list.split_ascii_whitespace()
-                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
+            list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
         );
     }
     found
@@ -69,10 +64,7 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
     }
     let targets = [1, 2].map(|fd| {
         let target = fs::metadata(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
-        let id = PipeId {
-            device: target.dev(),
-            inode: target.ino(),
-        };
+        let id = PipeId { device: target.dev(), inode: target.ino() };
         // Other pipes, such as those of a pipeline, are not on our device.
         (target.file_type().is_fifo() && id.device == pipes[0].device).then_some(id)
     });
@@ -87,9 +79,7 @@ fn is_asynchronous(pid: Pid) -> bool {
     let pid = pid.as_raw_nonzero();
     let ignores_interrupt = || {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let mask = status
-            .lines()
-            .find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
         let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
         Some(mask & (1 << (libc::SIGINT - 1)) != 0)
     };
@@ -174,18 +164,13 @@ pub(crate) fn kill_strays(marker: &str) {
     let me = std::process::id().to_string();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(pid) = name
-            .to_str()
-            .filter(|n| *n != me)
-            .and_then(|n| Pid::from_raw(n.parse().ok()?))
+        let Some(pid) =
+            name.to_str().filter(|n| *n != me).and_then(|n| Pid::from_raw(n.parse().ok()?))
         else {
             continue;
         };
         let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ
-            .split(|b| *b == 0)
-            .any(|variable| variable == marker.as_bytes())
-        {
+        if environ.split(|b| *b == 0).any(|variable| variable == marker.as_bytes()) {
             signal(&[pid], Signal::KILL);
         }
     }
@@ -199,10 +184,7 @@ mod tests {
     #[test]
     fn a_tree_is_found_whatever_its_processes_are_called() {
         let mut child = Command::new("sh")
-            .args([
-                "-c",
-                "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait",
-            ])
+            .args(["-c", "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait"])
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

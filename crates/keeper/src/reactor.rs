@@ -46,22 +46,16 @@ impl Reactor {
 
     pub(crate) fn add(&mut self, fd: impl AsFd, interest: Interest) -> io::Result<Token> {
         self.last += 1;
-        epoll::add(
-            &self.epoll,
-            fd,
-            EventData::new_u64(self.last),
-            interest.flags(),
-        )?;
+        epoll::add(&self.epoll, fd, EventData::new_u64(self.last), interest.flags())?;
         Ok(Token(self.last))
     }
 
     pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) {
-        let _ = epoll::modify(
-            &self.epoll,
-            fd,
-            EventData::new_u64(token.0),
-            interest.flags(),
-        );
+        let _ = epoll::modify(&self.epoll, fd, EventData::new_u64(token.0), interest.flags());
+    }
+
+    pub(crate) fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
     }
 
     /// Waits, at most `timeout_ms`, and gives the tokens that have news.

@@ -79,10 +79,7 @@ impl Run {
     }
 
     pub(crate) fn begin(&mut self) {
-        self.progress = Progress::Running {
-            since: Instant::now(),
-            timestamp: timestamp(),
-        };
+        self.progress = Progress::Running { since: Instant::now(), timestamp: timestamp() };
         self.open_streams = 2;
     }
 
@@ -91,11 +88,7 @@ impl Run {
             Progress::Running { since, timestamp } => (timestamp, since.elapsed()),
             Progress::Queued | Progress::Finished(_) => (timestamp(), Duration::ZERO),
         };
-        self.progress = Progress::Finished(Box::new(Finished {
-            outcome,
-            timestamp,
-            duration,
-        }));
+        self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
     pub(crate) fn finished(&self) -> Option<&Finished> {
@@ -161,13 +154,11 @@ impl Run {
 
     /// Takes the waiters that can be answered now.
     pub(crate) fn satisfied(&mut self, recorded: bool) -> Vec<Waiter> {
-        let (now, later) = std::mem::take(&mut self.waiters)
-            .into_iter()
-            .partition(|w| match &w.want {
-                Want::Result {
-                    recorded: wants_record,
-                    ..
-                } => self.finished().is_some() && (recorded || !wants_record),
+        let (now, later) =
+            std::mem::take(&mut self.waiters).into_iter().partition(|w| match &w.want {
+                Want::Result { recorded: wants_record, .. } => {
+                    self.finished().is_some() && (recorded || !wants_record)
+                }
                 Want::Output(read) => self.output(read).is_some(),
             });
         self.waiters = later;
@@ -188,13 +179,7 @@ pub(crate) fn output_of(
     }
     let (out, stdout_next) = stdout.read(read.stdout_from, read.max);
     let (err, stderr_next) = stderr.read(read.stderr_from, read.max);
-    Some(OutputView {
-        stdout: out,
-        stdout_next,
-        stderr: err,
-        stderr_next,
-        phase,
-    })
+    Some(OutputView { stdout: out, stdout_next, stderr: err, stderr_next, phase })
 }
 
 /// A run that is over, from its files.

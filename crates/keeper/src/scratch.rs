@@ -27,11 +27,7 @@ impl Scratch {
         let mut refusal = io::Error::from(io::ErrorKind::NotFound);
         for base in bases() {
             for attempt in 0..3 {
-                let suffix = if attempt == 0 {
-                    String::new()
-                } else {
-                    format!("-{attempt}")
-                };
+                let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
                 let path = base.join(format!("{name}{suffix}"));
                 match make(&path) {
                     Ok(()) => return Ok(Self { path }),
@@ -62,9 +58,7 @@ impl Scratch {
 /// Memory file systems first: a run writes its command there, and a disk's
 /// journal would cost more than the run itself.
 fn bases() -> impl Iterator<Item = PathBuf> {
-    ["/dev/shm", "/run/shm", "/tmp", "/var/tmp"]
-        .into_iter()
-        .map(PathBuf::from)
+    ["/dev/shm", "/run/shm", "/tmp", "/var/tmp"].into_iter().map(PathBuf::from)
 }
 
 /// Makes the directory, which must not be anybody else's.
@@ -88,13 +82,7 @@ fn make(path: &Path) -> io::Result<()> {
 pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     let _ = std::fs::remove_file(path);
     let mode = Mode::RUSR | Mode::WUSR;
-    Ok(rustix::fs::mknodat(
-        rustix::fs::CWD,
-        path,
-        FileType::Fifo,
-        mode,
-        0,
-    )?)
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, mode, 0)?)
 }
 
 /// Opens a FIFO so that neither we nor the other side ever sees it closed.

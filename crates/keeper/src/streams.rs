@@ -4,6 +4,10 @@
 //! and nobody holds its FIFO any more, the next run uses it again; when
 //! somebody does (a background process), the FIFO is left to that run and a
 //! new one takes its name. So one run's output never appears in another's.
+//!
+//! A stream is watched only once its run has lasted a millisecond: most runs
+//! are over by then, and each opening and closing of a watched pipe would wake
+//! the keeper for nothing.
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor, Token};
@@ -25,7 +29,8 @@ const LARGE_PIPE: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) name: StreamName,
-    pub(crate) token: Token,
+    /// Set while it is watched.
+    token: Option<Token>,
     fd: OwnedFd,
     id: PipeId,
     is_large: bool,
@@ -42,28 +47,36 @@ pub(crate) enum Drained {
 }
 
 impl Stream {
-    pub(crate) fn create(
-        directory: &Path,
-        name: StreamName,
-        reactor: &mut Reactor,
-    ) -> io::Result<Self> {
+    pub(crate) fn create(directory: &Path, name: StreamName) -> io::Result<Self> {
         let path = path_of(directory, name);
         make_fifo(&path)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::empty())?;
-        let token = reactor.add(&fd, Interest::Edge)?;
         let stat = rustix::fs::fstat(&fd)?;
-        let id = PipeId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        };
-        Ok(Self {
-            name,
-            token,
-            fd,
-            id,
-            is_large: false,
-        })
+        let id = PipeId { device: stat.st_dev, inode: stat.st_ino };
+        Ok(Self { name, token: None, fd, id, is_large: false })
+    }
+
+    pub(crate) fn token(&self) -> Option<Token> {
+        self.token
+    }
+
+    /// Has news of it reported from now on.
+    pub(crate) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<Token> {
+        match self.token {
+            Some(token) => Ok(token),
+            None => {
+                let token = reactor.add(&self.fd, Interest::Edge)?;
+                self.token = Some(token);
+                Ok(token)
+            }
+        }
+    }
+
+    pub(crate) fn unwatch(&mut self, reactor: &Reactor) {
+        if self.token.take().is_some() {
+            reactor.remove(&self.fd);
+        }
     }
 
     /// Bytes that are in the pipe now.

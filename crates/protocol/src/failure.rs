@@ -13,10 +13,7 @@ pub struct Failure {
 impl Failure {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-        }
+        Self { code, message: message.into() }
     }
 }
 

@@ -23,11 +23,7 @@ pub struct Call {
 impl Call {
     #[must_use]
     pub fn new(id: u64, request: Request) -> Self {
-        Self {
-            v: PROTOCOL,
-            id,
-            request,
-        }
+        Self { v: PROTOCOL, id, request }
     }
 }
 
@@ -41,11 +37,7 @@ pub struct Reply {
 impl Reply {
     #[must_use]
     pub fn new(id: u64, outcome: Result<Answer, Failure>) -> Self {
-        Self {
-            v: PROTOCOL,
-            id,
-            outcome,
-        }
+        Self { v: PROTOCOL, id, outcome }
     }
 }
 
@@ -139,12 +131,7 @@ mod tests {
             request: Request,
             priority: &'static str,
         }
-        let frame = encode(&Newer {
-            v: 2,
-            id: 7,
-            request: Request::Status,
-            priority: "high",
-        });
+        let frame = encode(&Newer { v: 2, id: 7, request: Request::Status, priority: "high" });
         let call: Call = decode(&frame[4..]).unwrap();
         assert_eq!((call.id, call.request), (7, Request::Status));
     }

@@ -38,15 +38,9 @@ impl FromStr for SessionId {
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         let ok = text.strip_prefix("sess_").is_some_and(|hex| {
             (4..=64).contains(&hex.len())
-                && hex
-                    .bytes()
-                    .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+                && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
         });
-        if ok {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidId(text.to_owned()))
-        }
+        if ok { Ok(Self(text.to_owned())) } else { Err(InvalidId(text.to_owned())) }
     }
 }
 
@@ -177,16 +171,8 @@ mod tests {
 
     #[test]
     fn an_id_that_could_leave_its_directory_is_refused() {
-        for bad in [
-            "",
-            "sess_",
-            "sess_../../etc",
-            "sess_ABCD",
-            "x",
-            "sess_12\0",
-            "sess_12/3",
-            "..",
-        ] {
+        for bad in ["", "sess_", "sess_../../etc", "sess_ABCD", "x", "sess_12\0", "sess_12/3", ".."]
+        {
             assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
         }
         let id = SessionId::from_random([0xab; 12]);
@@ -195,10 +181,7 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_its_file_name() {
-        assert_eq!(
-            Language::of_program("/opt/v/bin/python3.12"),
-            Some(Language::Python)
-        );
+        assert_eq!(Language::of_program("/opt/v/bin/python3.12"), Some(Language::Python));
         assert_eq!(Language::of_program("dash"), Some(Language::Sh));
         assert_eq!(Language::of_program("zsh-5.9"), Some(Language::Zsh));
         assert_eq!(Language::of_program("/bin/fish"), None);

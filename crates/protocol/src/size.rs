@@ -47,23 +47,14 @@ pub fn parse_size(text: &str) -> Result<u64, ParseQuantityError> {
     };
     let bytes = number * f64::from(2_u32).powi(shift);
     // Beyond 2^53 an f64 is no longer exact, and no disk is that large.
-    if bytes < 9.0e15 {
-        Ok(bytes as u64)
-    } else {
-        Err(wrong())
-    }
+    if bytes < 9.0e15 { Ok(bytes as u64) } else { Err(wrong()) }
 }
 
 /// The shortest exact text, in the largest unit that divides it.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let ms = duration.as_millis();
-    for (unit, size) in [
-        ("d", 86_400_000),
-        ("h", 3_600_000),
-        ("m", 60_000),
-        ("s", 1000),
-    ] {
+    for (unit, size) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
         if ms != 0 && ms % size == 0 {
             return format!("{}{unit}", ms / size);
         }
@@ -73,9 +64,7 @@ pub fn format_duration(duration: Duration) -> String {
 
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     Some((number, text[end..].trim()))
 }
@@ -92,15 +81,7 @@ mod tests {
         assert_eq!(ms("1.5m"), Ok(90_000));
         assert_eq!(ms("2"), Ok(2000));
         assert_eq!(ms("0"), Ok(0));
-        for bad in [
-            "",
-            "s",
-            "-1s",
-            "5 parsecs",
-            "1e9",
-            "..",
-            "99999999999999999999d",
-        ] {
+        for bad in ["", "s", "-1s", "5 parsecs", "1e9", "..", "99999999999999999999d"] {
             assert!(parse_duration(bad).is_err(), "{bad:?}");
         }
     }

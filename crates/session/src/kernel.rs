@@ -45,14 +45,8 @@ enum Process {
 
 #[derive(Debug)]
 enum Work {
-    Running {
-        due: Option<Tick>,
-    },
-    Interrupting {
-        cause: Cause,
-        since: Tick,
-        step: usize,
-    },
+    Running { due: Option<Tick> },
+    Interrupting { cause: Cause, since: Tick, step: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,12 +97,7 @@ impl Kernel {
             Some(as_of_run) => KernelFate::Restored { as_of_run },
             None => KernelFate::Fresh,
         };
-        Self {
-            captured,
-            finished: captured.unwrap_or_default(),
-            news,
-            ..Self::new(language)
-        }
+        Self { captured, finished: captured.unwrap_or_default(), news, ..Self::new(language) }
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -144,14 +133,10 @@ impl Kernel {
             Process::Absent => None,
             Process::Starting { due, .. } => Some(*due),
             Process::Idle => self.capture_due,
-            Process::Busy {
-                work: Work::Running { due },
-                ..
-            } => *due,
-            Process::Busy {
-                work: Work::Interrupting { since, step, .. },
-                ..
-            } => PRESSURES.get(*step).map(|(after, _)| since + after),
+            Process::Busy { work: Work::Running { due }, .. } => *due,
+            Process::Busy { work: Work::Interrupting { since, step, .. }, .. } => {
+                PRESSURES.get(*step).map(|(after, _)| since + after)
+            }
         }
     }
 
@@ -188,24 +173,14 @@ impl Kernel {
         }
         self.process = Process::Busy {
             run: next.run,
-            work: Work::Running {
-                due: next.timeout.map(|t| now.saturating_add(t)),
-            },
+            work: Work::Running { due: next.timeout.map(|t| now.saturating_add(t)) },
         };
-        out.push(Effect::Begin {
-            language: self.language,
-            epoch: self.epoch,
-            run: next.run,
-        });
+        out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
     }
 
     fn capture(&mut self) -> Effect {
         self.capture_due = None;
-        Effect::Capture {
-            language: self.language,
-            epoch: self.epoch,
-            as_of: self.finished,
-        }
+        Effect::Capture { language: self.language, epoch: self.epoch, as_of: self.finished }
     }
 
     /// Capture as soon as possible, because somebody asked to see the state.
@@ -218,16 +193,9 @@ impl Kernel {
 
     fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         self.epoch = Epoch(self.epoch.0 + 1);
-        self.process = Process::Starting {
-            source,
-            due: now + START_PATIENCE,
-        };
+        self.process = Process::Starting { source, due: now + START_PATIENCE };
         self.capture_due = None;
-        out.push(Effect::Launch {
-            language: self.language,
-            epoch: self.epoch,
-            source,
-        });
+        out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
     }
 
     pub(crate) fn ready(&mut self, now: Tick, out: &mut Vec<Effect>) {
@@ -257,11 +225,8 @@ impl Kernel {
         if *current != run {
             return;
         }
-        let outcome = Self::outcome(
-            work,
-            exit_code,
-            std::mem::replace(&mut self.news, KernelFate::Kept),
-        );
+        let outcome =
+            Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
         self.finished = run;
         self.process = Process::Idle;
         self.capture_due = Some(now + CAPTURE_AFTER);
@@ -319,17 +284,11 @@ impl Kernel {
             return (Source::Final, KernelFate::Restarted);
         }
         match self.captured {
-            Some(as_of) => (
-                Source::Captured { as_of },
-                KernelFate::Restored { as_of_run: as_of },
-            ),
+            Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
             // It had not finished a single run: the initial state is the state.
-            None if self.finished == RunNo(0) && self.language.is_shell() => (
-                Source::Nothing,
-                KernelFate::Restored {
-                    as_of_run: RunNo(0),
-                },
-            ),
+            None if self.finished == RunNo(0) && self.language.is_shell() => {
+                (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
+            }
             None => (Source::Nothing, KernelFate::Fresh),
         }
     }
@@ -339,10 +298,9 @@ impl Kernel {
     fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         let fallback = match (source, self.captured) {
             (Source::Nothing, _) => None,
-            (Source::Final, Some(as_of)) => Some((
-                Source::Captured { as_of },
-                KernelFate::Restored { as_of_run: as_of },
-            )),
+            (Source::Final, Some(as_of)) => {
+                Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
+            }
             (Source::Final, None) | (Source::Captured { .. }, _) => {
                 self.captured = None;
                 Some((Source::Nothing, KernelFate::Fresh))
@@ -355,10 +313,7 @@ impl Kernel {
             }
             None => {
                 for queued in self.queue.drain(..) {
-                    out.push(Effect::Cancel {
-                        run: queued.run,
-                        why: Why::NoKernel,
-                    });
+                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
                 }
             }
         }
@@ -375,21 +330,14 @@ impl Kernel {
             && let Some(at) = self.queue.iter().position(|q| q.run == wanted)
         {
             self.queue.remove(at);
-            out.push(Effect::Cancel {
-                run: wanted,
-                why: Why::Interrupted,
-            });
+            out.push(Effect::Cancel { run: wanted, why: Why::Interrupted });
             return;
         }
         let Process::Busy { run: current, work } = &mut self.process else {
             return;
         };
         if run.is_none_or(|wanted| wanted == *current) && matches!(work, Work::Running { .. }) {
-            *work = Work::Interrupting {
-                cause,
-                since: now,
-                step: 0,
-            };
+            *work = Work::Interrupting { cause, since: now, step: 0 };
             self.press(now, out);
         }
     }
@@ -401,38 +349,25 @@ impl Kernel {
         match self.process {
             Process::Absent => {}
             Process::Starting { .. } => {
-                out.push(Effect::Abandon {
-                    language: self.language,
-                    epoch: self.epoch,
-                });
+                out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
                 self.process = match self.process {
                     // Its death is an event of its own; wait for that one.
-                    Process::Starting { source, .. } => Process::Starting {
-                        source,
-                        due: Tick::MAX,
-                    },
+                    Process::Starting { source, .. } => {
+                        Process::Starting { source, due: Tick::MAX }
+                    }
                     Process::Absent | Process::Idle | Process::Busy { .. } => Process::Absent,
                 };
             }
             Process::Idle => self.capture_now(out),
-            Process::Busy {
-                work: Work::Running { .. },
-                ..
-            } => {
+            Process::Busy { work: Work::Running { .. }, .. } => {
                 self.interrupt(None, Cause::Timeout, now, out);
             }
-            Process::Busy {
-                work: Work::Interrupting { .. },
-                ..
-            } => self.press(now, out),
+            Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
         }
     }
 
     fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let Process::Busy {
-            work: Work::Interrupting { since, step, .. },
-            ..
-        } = &mut self.process
+        let Process::Busy { work: Work::Interrupting { since, step, .. }, .. } = &mut self.process
         else {
             return;
         };
@@ -453,17 +388,9 @@ impl Kernel {
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
         let running = self.running();
         let queued = self.queue.drain(..).map(|q| q.run);
-        out.extend(
-            running
-                .into_iter()
-                .chain(queued)
-                .map(|run| Effect::Cancel { run, why }),
-        );
+        out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));
         let epoch = self.epoch;
-        *self = Self {
-            epoch,
-            ..Self::new(self.language)
-        };
+        *self = Self { epoch, ..Self::new(self.language) };
     }
 }
 

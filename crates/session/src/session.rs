@@ -75,11 +75,7 @@ pub enum Refusal {
 #[derive(Debug)]
 enum Phase {
     Open,
-    Closing {
-        why: Close,
-        step: Teardown,
-        due: Tick,
-    },
+    Closing { why: Close, step: Teardown, due: Tick },
     Closed,
 }
 
@@ -119,12 +115,8 @@ impl Session {
     ) -> Self {
         let mut session = Self::new(default, limits, now);
         session.last_run = last_run;
-        let known = |language| {
-            captured
-                .iter()
-                .find(|(l, _)| *l == language)
-                .map(|(_, as_of)| *as_of)
-        };
+        let known =
+            |language| captured.iter().find(|(l, _)| *l == language).map(|(_, as_of)| *as_of);
         session.kernels = captured
             .iter()
             .map(|(language, _)| *language)
@@ -163,19 +155,13 @@ impl Session {
             .entry(submission.language)
             .or_insert_with(|| Kernel::new(submission.language));
         if kernel.queued() >= self.limits.queue {
-            return Err(Refusal::QueueFull {
-                limit: self.limits.queue,
-            });
+            return Err(Refusal::QueueFull { limit: self.limits.queue });
         }
         self.last_run = self.last_run.next();
         self.last_activity = now;
         let run = self.last_run;
         let mut out = Vec::new();
-        let queued = Queued {
-            run,
-            timeout: submission.timeout,
-            risky: submission.risky,
-        };
+        let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
         kernel.enqueue(queued, now, &mut out);
         Ok((run, out))
     }
@@ -189,41 +175,18 @@ impl Session {
                     kernel.ready(now, &mut out);
                 }
             }
-            (
-                Phase::Open,
-                Input::Reported {
-                    language,
-                    epoch,
-                    run,
-                    exit_code,
-                },
-            ) => {
+            (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
                 self.last_activity = now;
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
                 }
             }
-            (
-                Phase::Open,
-                Input::Died {
-                    language,
-                    epoch,
-                    exit_code,
-                    left_state,
-                },
-            ) => {
+            (Phase::Open, Input::Died { language, epoch, exit_code, left_state }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.died(exit_code, left_state, now, &mut out);
                 }
             }
-            (
-                Phase::Open,
-                Input::Captured {
-                    language,
-                    epoch,
-                    as_of,
-                },
-            ) => {
+            (Phase::Open, Input::Captured { language, epoch, as_of }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.captured(as_of);
                 }
@@ -240,37 +203,15 @@ impl Session {
             }
             (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
             // An end outranks a reset that is under way.
-            (
-                Phase::Closing {
-                    why: Close::Reset,
-                    step,
-                    due,
-                },
-                Input::Close(why),
-            ) => {
-                self.phase = Phase::Closing {
-                    why,
-                    step: *step,
-                    due: *due,
-                };
+            (Phase::Closing { why: Close::Reset, step, due }, Input::Close(why)) => {
+                self.phase = Phase::Closing { why, step: *step, due: *due };
             }
             (Phase::Closing { why, .. }, Input::AllGone) => {
                 let why = *why;
                 self.closed(why, now, &mut out);
             }
-            (
-                Phase::Closing {
-                    why,
-                    step: Teardown::Exit,
-                    ..
-                },
-                Input::KernelsGone,
-            ) => {
-                self.phase = Phase::Closing {
-                    why: *why,
-                    step: Teardown::Exit,
-                    due: now,
-                };
+            (Phase::Closing { why, step: Teardown::Exit, .. }, Input::KernelsGone) => {
+                self.phase = Phase::Closing { why: *why, step: Teardown::Exit, due: now };
                 self.tick(now, &mut out);
             }
             (Phase::Open | Phase::Closing { .. }, Input::Tick) => self.tick(now, &mut out),
@@ -317,10 +258,7 @@ impl Session {
     /// would be "as of".
     #[must_use]
     pub fn idle_as_of(&self, language: Language) -> Option<RunNo> {
-        self.kernels
-            .get(&language)
-            .filter(|k| k.is_idle())
-            .map(Kernel::finished)
+        self.kernels.get(&language).filter(|k| k.is_idle()).map(Kernel::finished)
     }
 
     #[must_use]
@@ -329,9 +267,7 @@ impl Session {
     }
 
     fn kernel(&mut self, language: Language, epoch: Epoch) -> Option<&mut Kernel> {
-        self.kernels
-            .get_mut(&language)
-            .filter(|kernel| kernel.epoch() == epoch)
+        self.kernels.get_mut(&language).filter(|kernel| kernel.epoch() == epoch)
     }
 
     fn idle_due(&self) -> Option<Tick> {
@@ -345,11 +281,7 @@ impl Session {
             Phase::Closed => {}
             Phase::Closing { why, step, due } if due <= now => {
                 let step = step.next();
-                self.phase = Phase::Closing {
-                    why,
-                    step,
-                    due: now + step.patience(),
-                };
+                self.phase = Phase::Closing { why, step, due: now + step.patience() };
                 out.push(Effect::Teardown(step));
             }
             Phase::Closing { .. } => {}
@@ -373,11 +305,7 @@ impl Session {
             kernel.close(reason, out);
         }
         let step = Teardown::Exit;
-        self.phase = Phase::Closing {
-            why,
-            step,
-            due: now + step.patience(),
-        };
+        self.phase = Phase::Closing { why, step, due: now + step.patience() };
         out.push(Effect::Teardown(step));
     }
 

@@ -15,26 +15,15 @@ pub enum StoreError {
     #[error("Session {0} not found")]
     NotFound(String),
     #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not readable as JSON ({source}); the session's files were changed or damaged", path.display())]
-    Damaged {
-        path: PathBuf,
-        source: serde_json::Error,
-    },
+    Damaged { path: PathBuf, source: serde_json::Error },
 }
 
 impl StoreError {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| Self::Io { action, path, source }
     }
 }
 
@@ -59,9 +48,7 @@ impl Sessions {
     pub fn create(&self, id: &SessionId) -> Result<Directory> {
         make_private_dir(&self.root)?;
         let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
-        let directory = Directory {
-            path: root.join(id.as_str()),
-        };
+        let directory = Directory { path: root.join(id.as_str()) };
         make_private_dir(&directory.path)?;
         make_private_dir(&directory.runs())?;
         Ok(directory)
@@ -74,16 +61,10 @@ impl Sessions {
     pub fn find(&self, id: &SessionId) -> Result<Directory> {
         let missing = |_| StoreError::NotFound(id.to_string());
         let root = std::fs::canonicalize(&self.root).map_err(missing)?;
-        let directory = Directory {
-            path: root.join(id.as_str()),
-        };
+        let directory = Directory { path: root.join(id.as_str()) };
         // Not following links: a link in its place is none of ours.
         let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
-        if kind.is_dir() {
-            Ok(directory)
-        } else {
-            Err(StoreError::NotFound(id.to_string()))
-        }
+        if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
     }
 
     /// All sessions whose metadata can be read, newest first.
@@ -96,9 +77,7 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::io("list", &self.root)(error)),
         };
-        let ids = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut sessions: Vec<(Directory, Metadata)> = ids
             .filter_map(|id: SessionId| {
                 let directory = self.find(&id).ok()?;
@@ -182,11 +161,7 @@ impl Directory {
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
         self.history().clear();
-        for entry in std::fs::read_dir(self.runs())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
+        for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -305,10 +280,8 @@ impl Directory {
 
     fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
         let path = self.path.join(name);
-        let mut bytes = serde_json::to_vec_pretty(value).map_err(|source| StoreError::Damaged {
-            path: path.clone(),
-            source,
-        })?;
+        let mut bytes = serde_json::to_vec_pretty(value)
+            .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
         bytes.push(b'\n');
         atomic::replace(&path, &bytes).map_err(StoreError::io("write", &path))
     }

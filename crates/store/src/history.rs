@@ -53,11 +53,7 @@ pub struct History {
 
 impl History {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self {
-            path,
-            file: None,
-            count: None,
-        }
+        Self { path, file: None, count: None }
     }
 
     /// Adds an entry; the newest `max` are kept, and a few older ones until
@@ -94,17 +90,11 @@ impl History {
     /// Replaces the file by its newest entries and one more line.
     fn rewrite(&mut self, line: &[u8], max: u64) -> io::Result<Option<RunNo>> {
         let old = std::fs::read(&self.path).unwrap_or_default();
-        let lines: Vec<&[u8]> = old
-            .split_inclusive(|b| *b == b'\n')
-            .filter(|l| l.ends_with(b"\n"))
-            .collect();
+        let lines: Vec<&[u8]> =
+            old.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")).collect();
         let keep = usize::try_from(max.saturating_sub(1)).unwrap_or(usize::MAX);
         let must_drop = lines.len() > keep;
-        let first = if must_drop {
-            lines.len().saturating_sub(keep)
-        } else {
-            0
-        };
+        let first = if must_drop { lines.len().saturating_sub(keep) } else { 0 };
         let mut new = lines[first..].concat();
         new.extend_from_slice(line);
         atomic::replace(&self.path, &new)?;

@@ -39,10 +39,7 @@ pub struct Metadata {
 impl Metadata {
     #[must_use]
     pub fn kernel(&self) -> KernelProgram {
-        KernelProgram {
-            language: self.language,
-            program: self.command.clone(),
-        }
+        KernelProgram { language: self.language, program: self.command.clone() }
     }
 }
 

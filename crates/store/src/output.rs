@@ -87,11 +87,7 @@ impl Spool {
     /// Takes what was written. Never fails: a run must not suffer from a disk
     /// that is full; what is lost is told by `stored` and `total`.
     pub fn push(&mut self, bytes: &[u8]) {
-        let room = if self.is_full {
-            0
-        } else {
-            self.cap - self.stored
-        };
+        let room = if self.is_full { 0 } else { self.cap - self.stored };
         let (keep, beyond) =
             bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
         if let Err(rest) = self.store(keep) {
@@ -109,7 +105,7 @@ impl Spool {
             self.stored += bytes.len() as u64;
             return Ok(());
         }
-        self.persist().map_err(|_| bytes)?;
+        self.spill().map_err(|_| bytes)?;
         let Some(file) = &self.file else {
             return Err(bytes);
         };
@@ -134,12 +130,10 @@ impl Spool {
         self.tail.extend(last);
     }
 
-    /// Puts what is in memory on disk, if there is anything.
-    ///
-    /// # Errors
-    /// When the disk refuses; the bytes stay in memory then.
-    pub fn persist(&mut self) -> io::Result<()> {
-        if self.file.is_none() && !(self.memory.is_empty() && self.total == 0) {
+    /// Moves what is in memory to disk; the bytes stay in memory when the
+    /// disk refuses.
+    fn spill(&mut self) -> io::Result<()> {
+        if self.file.is_none() {
             let file = atomic::create(&self.path)?;
             file.write_all_at(&self.memory, 0)?;
             self.file = Some(file);
@@ -154,7 +148,9 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn settle(&mut self) -> io::Result<()> {
-        self.persist()?;
+        if self.total > 0 {
+            self.spill()?;
+        }
         if self.total > self.stored {
             let mut bytes = self.total.to_le_bytes().to_vec();
             bytes.extend(self.tail.iter());
@@ -223,12 +219,7 @@ impl Spool {
             let half = max / 2;
             (self.read(0, half).0, self.last(max - half))
         };
-        StreamView {
-            head,
-            tail,
-            total: self.total,
-            stored: self.stored,
-        }
+        StreamView { head, tail, total: self.total, stored: self.stored }
     }
 
     fn last(&self, count: u64) -> Vec<u8> {
@@ -285,6 +276,7 @@ mod tests {
             let kept = (all.len() as u64).min(cap);
             for spool in [&spool, &Spool::reopen(root.path(), RunNo(1), StreamName::Stdout, cap)] {
                 prop_assert_eq!(spool.total(), all.len() as u64);
+                prop_assert_eq!(spool.view(0).stored, kept);
                 let mut at = 0;
                 while at < spool.total() {
                     let (bytes, next) = spool.read(at, step);

@@ -1,1 +1,40 @@
+//! A harness for tests on the real `sessile` binary and real processes.
+//!
+//! ```ignore
+//! let h = harness!();
+//! let s = h.session();
+//! s.run("x=41");
+//! s.run("echo $((x+1))").prints("42\n").exits(0).is_kept();
+//! ```
+//!
+//! Each [`Harness`] has a directory of its own and marks whatever it starts.
+//! When it is dropped it ends its sessions and fails the test if anything is
+//! left: a process, or scratch space in memory. So every test is also a test of
+//! the end.
+//!
+//! Nothing here sleeps for a fixed time: [`Process`] waits on a process's end,
+//! [`until`] on a condition, and both give up loudly after [`PATIENCE`].
 
+mod answer;
+mod client;
+mod harness;
+mod process;
+mod session;
+mod terminal;
+mod wait;
+
+pub use answer::Answer;
+pub use client::{Client, Output};
+pub use harness::Harness;
+pub use process::{Process, processes_with};
+pub use session::Session;
+pub use wait::{PATIENCE, until};
+
+/// A harness on the binary that cargo built for the calling integration test:
+/// only there is the variable set that says where it lies.
+#[macro_export]
+macro_rules! harness {
+    () => {
+        $crate::Harness::new(env!("CARGO_BIN_EXE_sessile"))
+    };
+}

@@ -65,11 +65,7 @@ impl Exec {
             stdin: stdin.map(Into::into),
             env: self.env.into_iter().collect(),
             max_output: self.max_output,
-            until: if self.raw {
-                Until::Accepted
-            } else {
-                Until::Recorded
-            },
+            until: if self.raw { Until::Accepted } else { Until::Recorded },
         };
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
@@ -133,18 +129,10 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
     let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
         bail!(ClientError::Unexpected);
     };
-    let mut read = ReadOutput {
-        run,
-        stdout_from: 0,
-        stderr_from: 0,
-        max: 1 << 20,
-        wait: true,
-    };
+    let mut read = ReadOutput { run, stdout_from: 0, stderr_from: 0, max: 1 << 20, wait: true };
     loop {
         let answer = client.call_watching(Request::Output(read), interrupts::take)?;
-        let Answer::Output(view) = answer else {
-            bail!(ClientError::Unexpected)
-        };
+        let Answer::Output(view) = answer else { bail!(ClientError::Unexpected) };
         output::all(&mut io::stdout().lock(), &view.stdout)?;
         output::all(&mut io::stderr().lock(), &view.stderr)?;
         read.stdout_from = view.stdout_next;
@@ -157,9 +145,7 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
 }
 
 fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    match client.call_watching(Request::Result { run, max_output: 0 }, || {
-        Interruption::None
-    })? {
+    match client.call_watching(Request::Result { run, max_output: 0 }, || Interruption::None)? {
         Answer::Completed(done) => Ok(u8::try_from(done.exit_code).unwrap_or(255)),
         _ => bail!(ClientError::Unexpected),
     }

@@ -25,9 +25,7 @@ impl Interrupt {
         let directory = settings.sessions.find(&id)?;
         let interrupted = match directory.connect() {
             Liveness::Live(socket) => {
-                let request = Request::Interrupt {
-                    run: self.run.map(RunNo),
-                };
+                let request = Request::Interrupt { run: self.run.map(RunNo) };
                 match Client::new(socket).call(request)? {
                     Answer::Interrupted { run } => run,
                     _ => bail!(ClientError::Unexpected),

@@ -20,12 +20,8 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let sessions: Vec<Metadata> = settings
-            .sessions
-            .list()?
-            .into_iter()
-            .map(|(_, m)| m)
-            .collect();
+        let sessions: Vec<Metadata> =
+            settings.sessions.list()?.into_iter().map(|(_, m)| m).collect();
         if io::stdout().is_terminal() && !self.json {
             output::all(&mut io::stdout().lock(), table(&sessions).as_bytes())?;
         } else {
@@ -48,31 +44,15 @@ fn table(sessions: &[Metadata]) -> String {
                 m.status.as_str().to_owned(),
                 m.command.clone(),
                 m.execution_count.to_string(),
-                m.last_executed_at
-                    .as_ref()
-                    .unwrap_or(&m.created_at)
-                    .chars()
-                    .take(19)
-                    .collect(),
+                m.last_executed_at.as_ref().unwrap_or(&m.created_at).chars().take(19).collect(),
                 m.work_dir.display().to_string(),
             ]
         })
         .collect();
-    let heads = [
-        "SESSION",
-        "STATUS",
-        "COMMAND",
-        "RUNS",
-        "LAST USED (UTC)",
-        "DIRECTORY",
-    ];
+    let heads = ["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"];
     let widths: Vec<usize> = (0..heads.len())
         .map(|i| {
-            rows.iter()
-                .map(|row| row[i].chars().count())
-                .max()
-                .unwrap_or(0)
-                .max(heads[i].len())
+            rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0).max(heads[i].len())
         })
         .collect();
     let mut text = String::new();

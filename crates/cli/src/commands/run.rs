@@ -28,10 +28,8 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
-        let settings = Settings {
-            sessions: Sessions::at(place.clone()),
-            launcher: settings.launcher.clone(),
-        };
+        let settings =
+            Settings { sessions: Sessions::at(place.clone()), launcher: settings.launcher.clone() };
         let options = start::Options {
             env: Vec::new(),
             cwd: None,
@@ -46,11 +44,8 @@ impl Run {
         let mut code = 0;
         let mut outcome = Ok(());
         for command in self.commands {
-            let order = Order {
-                text: command.into_bytes(),
-                until: Until::Accepted,
-                ..Order::default()
-            };
+            let order =
+                Order { text: command.into_bytes(), until: Until::Accepted, ..Order::default() };
             let status = settings
                 .launcher
                 .open(&directory)

@@ -30,17 +30,12 @@ impl State {
         let metadata = directory.observed_metadata()?;
         let mut state = match directory.connect() {
             Liveness::Live(socket) => live(&mut Client::new(socket))?,
-            Liveness::Gone => saved(
-                &directory.state().unwrap_or_default(),
-                metadata.language.as_str(),
-            ),
+            Liveness::Gone => {
+                saved(&directory.state().unwrap_or_default(), metadata.language.as_str())
+            }
         };
-        let history: Result<Vec<Value>, _> = directory
-            .history()
-            .newest(HISTORY)
-            .iter()
-            .map(serde_json::to_value)
-            .collect();
+        let history: Result<Vec<Value>, _> =
+            directory.history().newest(HISTORY).iter().map(serde_json::to_value).collect();
         state.insert("history".into(), history?.into());
         state.insert("session_id".into(), json!(id));
         state.insert("status".into(), metadata.status.as_str().into());
@@ -73,8 +68,7 @@ pub(crate) fn live(client: &mut Client) -> anyhow::Result<Map<String, Value>> {
 
 /// The fields that are always there.
 fn complete(top: &mut Map<String, Value>, view: &StateView) {
-    top.entry("language")
-        .or_insert_with(|| view.default_language.as_str().into());
+    top.entry("language").or_insert_with(|| view.default_language.as_str().into());
     top.entry("working_dir").or_insert(Value::Null);
     for name in ["env_vars", "aliases", "variables"] {
         top.entry(name).or_insert_with(|| json!({}));

@@ -9,32 +9,19 @@ use crate::reactor::Interest;
 use crate::streams::Stream;
 use rustix::process::Signal;
 use sessile_protocol::{Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo};
-use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Why};
+use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
 use sessile_store::{SessionStatus, StreamName, timestamp};
+
+/// A run that takes longer than this has its output read along.
+const WATCH_AFTER: Tick = 2;
 
 impl Keeper {
     pub(super) fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Launch {
-                language,
-                epoch,
-                source,
-            } => self.launch(language, epoch, source),
-            Effect::Begin {
-                language,
-                epoch,
-                run,
-            } => self.begin(language, epoch, run),
-            Effect::Press {
-                language,
-                epoch,
-                pressure,
-            } => self.press(language, epoch, pressure),
-            Effect::Capture {
-                language,
-                epoch: _,
-                as_of,
-            } => {
+            Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
+            Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
+            Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
+            Effect::Capture { language, epoch: _, as_of } => {
                 if let Some(live) = self.kernels.get_mut(&language) {
                     let _ = live.kernel.capture(as_of);
                 }
@@ -63,12 +50,7 @@ impl Keeper {
                     self.report_start(Err(Failure::new(Code::KernelUnavailable, message.clone())));
                 }
                 self.launch_failures.insert(language, message);
-                self.step(Input::Died {
-                    language,
-                    epoch,
-                    exit_code: 127,
-                    left_state: false,
-                });
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
             }
         }
     }
@@ -81,16 +63,13 @@ impl Keeper {
     ) -> Result<Live, String> {
         let text = |error: std::io::Error| format!("cannot start {language}: {error}");
         let directory = self.scratch.subdirectory(letter(language)).map_err(text)?;
-        let stdout =
-            Stream::create(&directory, StreamName::Stdout, &mut self.reactor).map_err(text)?;
-        let stderr =
-            Stream::create(&directory, StreamName::Stderr, &mut self.reactor).map_err(text)?;
+        let stdout = Stream::create(&directory, StreamName::Stdout).map_err(text)?;
+        let stderr = Stream::create(&directory, StreamName::Stderr).map_err(text)?;
         let saved = match source {
             Source::Nothing => None,
-            Source::Final | Source::Captured { .. } => self
-                .directory
-                .state()
-                .and_then(|mut state| state.kernels.remove(&language)),
+            Source::Final | Source::Captured { .. } => {
+                self.directory.state().and_then(|mut state| state.kernels.remove(&language))
+            }
         };
         let program = self.program(language);
         let status = self.last_status.get(&language).copied().unwrap_or(0);
@@ -103,18 +82,10 @@ impl Keeper {
             } else {
                 std::path::Path::new("/")
             },
-            heritage: Heritage {
-                state: saved.as_ref(),
-                status,
-            },
+            heritage: Heritage { state: saved.as_ref(), status },
         };
-        let spawned = plan
-            .spawn()
-            .map_err(|error| format!("cannot start {language}: {error}"))?;
-        let reporting = self
-            .reactor
-            .add(&spawned.reports, Interest::Read)
-            .map_err(text)?;
+        let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
+        let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;
         Ok(Live {
             epoch,
             pid: spawned.pid,
@@ -141,13 +112,11 @@ impl Keeper {
             Language::Python => "python3",
             Language::Node => "node",
         };
-        KernelProgram {
-            language,
-            program: program.to_owned(),
-        }
+        KernelProgram { language, program: program.to_owned() }
     }
 
     fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
+        let now = self.now();
         let (Some(live), Some(run)) = (self.kernels.get_mut(&language), self.runs.get_mut(&number))
         else {
             return;
@@ -155,6 +124,7 @@ impl Keeper {
         live.begun = processes::start_clock();
         live.current = Some(number);
         run.begin();
+        self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
             run: number,
             text: &run.order.text,
@@ -163,25 +133,14 @@ impl Keeper {
         };
         if let Err(error) = live.kernel.begin(&order) {
             // Nothing was sent: the kernel is as it was.
-            run.notes.push(format!(
-                "the run could not be handed to {language}: {error}"
-            ));
+            run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.close_streams(language);
-            self.step(Input::Reported {
-                language,
-                epoch,
-                run: number,
-                exit_code: 126,
-            });
+            self.step(Input::Reported { language, epoch, run: number, exit_code: 126 });
         }
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
-        let Some(live) = self
-            .kernels
-            .get_mut(&language)
-            .filter(|live| live.epoch == epoch)
-        else {
+        let Some(live) = self.kernels.get_mut(&language).filter(|live| live.epoch == epoch) else {
             return;
         };
         let work = live.foreground();
@@ -212,13 +171,11 @@ impl Keeper {
         self.record(number);
         self.answer_waiters(number, false);
         self.unsettle(number);
-        let wants_record = self
-            .runs
-            .get(&number)
-            .is_some_and(|run| !run.waiters.is_empty());
+        let wants_record = self.runs.get(&number).is_some_and(|run| !run.waiters.is_empty());
         if wants_record {
             self.settle();
             self.answer_waiters(number, true);
+            self.release(number);
         }
     }
 
@@ -227,30 +184,25 @@ impl Keeper {
             return;
         };
         let failure = match why {
-            Why::Reset => Failure::new(
-                Code::RunCancelled,
-                "the session was reset before the run had ended",
-            ),
-            Why::Ended => Failure::new(
-                Code::RunCancelled,
-                "the session was ended before the run had",
-            ),
-            Why::Interrupted => Failure::new(
-                Code::RunCancelled,
-                "the run was interrupted before it began",
-            ),
+            Why::Reset => {
+                Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
+            }
+            Why::Ended => {
+                Failure::new(Code::RunCancelled, "the session was ended before the run had")
+            }
+            Why::Interrupted => {
+                Failure::new(Code::RunCancelled, "the run was interrupted before it began")
+            }
             Why::NoKernel => {
                 let reason = self.launch_failures.get(&run.language);
-                let reason = reason
-                    .cloned()
-                    .unwrap_or_else(|| format!("{} does not come up", run.language));
+                let reason =
+                    reason.cloned().unwrap_or_else(|| format!("{} does not come up", run.language));
                 Failure::new(Code::KernelUnavailable, reason)
             }
         };
         for waiter in run.waiters {
             let reply = Reply::new(waiter.call, Err(failure.clone()));
-            self.connections
-                .send(waiter.connection, &reply, &self.reactor);
+            self.connections.send(waiter.connection, &reply, &self.reactor);
         }
         for live in self.kernels.values_mut() {
             live.current = live.current.filter(|current| *current != number);
@@ -301,8 +253,7 @@ impl Keeper {
                 Closing::Reset => Answer::Reset(Reset::default()),
                 Closing::End => Answer::Ended,
             };
-            self.connections
-                .send(connection, &Reply::new(call, Ok(answer)), &self.reactor);
+            self.connections.send(connection, &Reply::new(call, Ok(answer)), &self.reactor);
         }
     }
 
@@ -311,20 +262,13 @@ impl Keeper {
         self.metadata.status = SessionStatus::Terminated;
         self.metadata.ended_at = Some(timestamp());
         self.metadata.keeper_pid = None;
-        let asked = self
-            .closing
-            .iter()
-            .any(|(_, _, closing)| *closing == Closing::End);
+        let asked = self.closing.iter().any(|(_, _, closing)| *closing == Closing::End);
         self.metadata.ended_by = Some(if asked { "request" } else { "idle timeout" }.to_owned());
         let _ = self.write_metadata();
         self.directory.remove_socket();
         self.scratch.remove();
         for (connection, call, _) in std::mem::take(&mut self.closing) {
-            self.connections.send(
-                connection,
-                &Reply::new(call, Ok(Answer::Ended)),
-                &self.reactor,
-            );
+            self.connections.send(connection, &Reply::new(call, Ok(Answer::Ended)), &self.reactor);
         }
         self.has_finished = true;
     }

@@ -4,7 +4,7 @@ use super::Keeper;
 use crate::kernels::{Ended, Report};
 use crate::processes::{self, Reaped};
 use crate::reactor::Token;
-use crate::streams::{CHUNK, Drained, Stream};
+use crate::streams::{CHUNK, Drained, Lingering, Stream};
 use crate::{guardian, runs::Run};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -23,9 +23,7 @@ impl Keeper {
         if self.connections.is_listener(token) {
             self.connections.accept(&mut self.reactor);
         } else if self.connections.is_open(token) {
-            let calls = self
-                .connections
-                .receive(token, &mut self.buffer, &self.reactor);
+            let calls = self.connections.receive(token, &mut self.buffer, &self.reactor);
             for call in calls {
                 self.call(token, call.id, call.request);
             }
@@ -33,9 +31,9 @@ impl Keeper {
             self.signalled();
         } else if let Some(language) = self.kernel_by(|live| live.reporting == token) {
             self.hear(language);
-        } else if let Some(language) =
-            self.kernel_by(|live| live.stdout.token == token || live.stderr.token == token)
-        {
+        } else if let Some(language) = self.kernel_by(|live| {
+            live.stdout.token() == Some(token) || live.stderr.token() == Some(token)
+        }) {
             self.take_output(language, token);
         } else {
             self.take_late_output(token);
@@ -43,10 +41,7 @@ impl Keeper {
     }
 
     fn kernel_by(&self, is_it: impl Fn(&super::Live) -> bool) -> Option<Language> {
-        self.kernels
-            .iter()
-            .find(|(_, live)| is_it(live))
-            .map(|(language, _)| *language)
+        self.kernels.iter().find(|(_, live)| is_it(live)).map(|(language, _)| *language)
     }
 
     fn signalled(&mut self) {
@@ -102,14 +97,11 @@ impl Keeper {
                 Report::Ended(ended) => self.run_ended(language, ended),
                 Report::Captured { as_of, saved } => {
                     if self.save(language, *saved) {
-                        self.step(Input::Captured {
-                            language,
-                            epoch,
-                            as_of,
-                        });
+                        self.step(Input::Captured { language, epoch, as_of });
                     }
-                    self.answer_inspectors(language);
+                    self.answer_inspectors(Some(language));
                 }
+                Report::NotCaptured => self.answer_inspectors(Some(language)),
             }
         }
         true
@@ -129,12 +121,7 @@ impl Keeper {
             run.notes.extend(ended.notes);
         }
         self.close_streams(language);
-        self.step(Input::Reported {
-            language,
-            epoch,
-            run: ended.run,
-            exit_code: ended.exit_code,
-        });
+        self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
     }
 
     /// Takes what the current run has written, and leaves its pipes to it if
@@ -154,26 +141,33 @@ impl Keeper {
             let state = take_all(stream, &mut self.buffer, run);
             if state == Drained::Closed {
                 run.open_streams -= 1;
+                stream.unwatch(&self.reactor);
                 continue;
             }
-            match Stream::create(&directory, stream.name, &mut self.reactor) {
-                Ok(fresh) => {
+            let token = stream.watch(&mut self.reactor);
+            match (Stream::create(&directory, stream.name), token) {
+                (Ok(fresh), Ok(token)) => {
                     let old = std::mem::replace(stream, fresh);
-                    let token = old.token;
-                    self.lingering.insert(
-                        token,
-                        crate::streams::Lingering {
-                            run: number,
-                            stream: old,
-                        },
-                    );
+                    self.lingering.insert(token, Lingering { run: number, stream: old });
                     // What came since its edge was reported is not reported again.
                     self.again.push(token);
                 }
                 // Without a new pipe the old one goes on; better mixed than lost.
-                Err(_) => run.open_streams -= 1,
+                (_, _) => run.open_streams -= 1,
             }
         }
+    }
+
+    /// Reads along with runs that take longer than a moment.
+    pub(super) fn watch_streams(&mut self) {
+        self.watch_due = None;
+        let mut tokens = Vec::new();
+        for live in self.kernels.values_mut().filter(|live| live.current.is_some()) {
+            for stream in [&mut live.stdout, &mut live.stderr] {
+                tokens.extend(stream.watch(&mut self.reactor));
+            }
+        }
+        self.again.extend(tokens);
     }
 
     fn take_output(&mut self, language: Language, token: Token) {
@@ -181,11 +175,8 @@ impl Keeper {
             return;
         };
         let current = live.current;
-        let stream = if live.stdout.token == token {
-            &mut live.stdout
-        } else {
-            &mut live.stderr
-        };
+        let stream =
+            if live.stdout.token() == Some(token) { &mut live.stdout } else { &mut live.stderr };
         let name = stream.name;
         let run = current.and_then(|number| self.runs.get_mut(&number));
         let state = match run {
@@ -248,18 +239,9 @@ impl Keeper {
         let epoch = live.epoch;
         let current = live.current;
         let last_words = live.kernel.last_words();
-        let as_of = current
-            .or(self.session.idle_as_of(language))
-            .unwrap_or_default();
-        let left_state = last_words.is_some_and(|saved| {
-            self.save(
-                language,
-                SavedKernel {
-                    as_of_run: as_of,
-                    ..saved
-                },
-            )
-        });
+        let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
+        let left_state = last_words
+            .is_some_and(|saved| self.save(language, SavedKernel { as_of_run: as_of, ..saved }));
         if let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
             if !left_state {
                 run.notes.push(death(language, exit_code));
@@ -268,14 +250,10 @@ impl Keeper {
         self.note_losses(language, current, left_state);
         self.close_streams(language);
         self.kernels.remove(&language);
+        self.answer_inspectors(Some(language));
         self.last_status.insert(language, exit_code);
         if self.session.is_open() {
-            self.step(Input::Died {
-                language,
-                epoch,
-                exit_code,
-                left_state,
-            });
+            self.step(Input::Died { language, epoch, exit_code, left_state });
         } else if self.kernels.is_empty() {
             self.step(Input::KernelsGone);
         }
@@ -286,10 +264,7 @@ impl Keeper {
         if left_state || language.is_shell() {
             return;
         }
-        let Some(saved) = self
-            .directory
-            .state()
-            .and_then(|mut s| s.kernels.remove(&language))
+        let Some(saved) = self.directory.state().and_then(|mut s| s.kernels.remove(&language))
         else {
             return;
         };
@@ -303,10 +278,7 @@ impl Keeper {
         if let Some(run) = current.and_then(|number| self.runs.get_mut(&number))
             && !names.is_empty()
         {
-            run.notes.push(format!(
-                "lost with the {language} process: {}",
-                names.join("; ")
-            ));
+            run.notes.push(format!("lost with the {language} process: {}", names.join("; ")));
         }
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct Keeper {
     unsettled: Vec<RunNo>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
+    /// When the streams of running runs are read along.
+    watch_due: Option<Tick>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -100,9 +102,8 @@ impl Keeper {
             .lock()
             .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
             .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
-        let metadata = directory
-            .metadata()
-            .map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        let metadata =
+            directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
         if boot.revive {
             processes::kill_strays(&format!("{MARKER}={}", boot.session));
         }
@@ -127,10 +128,7 @@ impl Keeper {
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let limits = Limits {
-            idle_timeout: boot.idle_timeout_ms,
-            queue: QUEUE,
-        };
+        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
         let language = boot.kernel.language;
         let session = if boot.revive {
             let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
@@ -165,6 +163,7 @@ impl Keeper {
             runs: Runs::new(),
             unsettled: Vec::new(),
             settle_due: None,
+            watch_due: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -184,11 +183,7 @@ impl Keeper {
         while !self.has_finished {
             tokens.clear();
             tokens.append(&mut self.again);
-            let timeout = if tokens.is_empty() {
-                self.patience()
-            } else {
-                Some(0)
-            };
+            let timeout = if tokens.is_empty() { self.patience() } else { Some(0) };
             if self.reactor.wait(timeout, &mut tokens).is_err() {
                 break;
             }
@@ -201,6 +196,12 @@ impl Keeper {
             }
             if self.settle_due.is_some_and(|due| due <= now) {
                 self.settle();
+            }
+            if self.watch_due.is_some_and(|due| due <= now) {
+                self.watch_streams();
+            }
+            if self.inspection_due().is_some_and(|due| due <= now) {
+                self.answer_inspectors(None);
             }
         }
         self.scratch.remove();
@@ -232,12 +233,8 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let due = self
-            .session
-            .due()
-            .into_iter()
-            .chain(self.settle_due)
-            .min()?;
+        let own = [self.settle_due, self.watch_due, self.inspection_due()];
+        let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }
 

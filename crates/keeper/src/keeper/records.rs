@@ -5,7 +5,7 @@
 //! or before the answer where the client wants to look at the files.
 
 use super::Keeper;
-use crate::runs::Want;
+use crate::runs::{Run, Want};
 use sessile_protocol::{Answer, Code, Failure, Language, Reply, RunNo};
 use sessile_store::{SavedKernel, Spool, timestamp};
 
@@ -39,10 +39,7 @@ impl Keeper {
         let runs = self.directory.runs();
         for entry in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let number = name
-                .to_str()
-                .and_then(|n| n.split('.').next()?.parse().ok())
-                .map(RunNo);
+            let number = name.to_str().and_then(|n| n.split('.').next()?.parse().ok()).map(RunNo);
             if let Some(number) = number.filter(|number| *number < oldest) {
                 Spool::discard(&runs, number);
             }
@@ -69,15 +66,21 @@ impl Keeper {
             };
             for spool in [&mut run.stdout, &mut run.stderr] {
                 if spool.settle().is_err() {
-                    run.notes
-                        .push("the disk refused the run's output".to_owned());
+                    run.notes.push("the disk refused the run's output".to_owned());
                 }
             }
-            if run.finished().is_some() && run.open_streams == 0 && run.waiters.is_empty() {
-                self.runs.remove(&number);
-            }
+            self.release(number);
         }
         let _ = self.write_metadata();
+    }
+
+    /// Lets go of a run that is on disk and that nobody waits for.
+    pub(super) fn release(&mut self, number: RunNo) {
+        let is_over =
+            |run: &Run| run.finished().is_some() && run.open_streams == 0 && run.waiters.is_empty();
+        if self.runs.get(&number).is_some_and(is_over) {
+            self.runs.remove(&number);
+        }
     }
 
     /// Writes down a captured state. True when the kernel can be brought back
@@ -123,9 +126,9 @@ impl Keeper {
         }
         for waiter in run.satisfied(recorded) {
             let answer = match &waiter.want {
-                Want::Result { max_output, .. } => run
-                    .completed(number, *max_output)
-                    .map(|done| Answer::Completed(Box::new(done))),
+                Want::Result { max_output, .. } => {
+                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
+                }
                 Want::Output(read) => run.output(read).map(Answer::Output),
             };
             if let Some(answer) = answer {

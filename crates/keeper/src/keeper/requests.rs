@@ -8,7 +8,7 @@ use sessile_protocol::{
     Answer, Code, Exec, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
     ReadOutput, Reply, Request, RunNo, RunPhase, StateView, Status, Until,
 };
-use sessile_session::{Close, Input, Refusal, Submission};
+use sessile_session::{Close, Input, Refusal, Submission, Tick};
 use sessile_store::{Entry, SavedKernel, Spool, StreamName};
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may
@@ -28,7 +28,13 @@ pub(super) struct Inspector {
     call: u64,
     /// Kernels that have not answered yet.
     missing: Vec<Language>,
+    /// Then the last captured state has to do.
+    due: Tick,
 }
+
+/// A kernel that does not answer within this is busy with itself (a prompt
+/// command that hangs, say).
+const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
     pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
@@ -39,10 +45,8 @@ impl Keeper {
             Request::State => self.inspect(connection, call),
             Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
             Request::Interrupt { run } => {
-                let running = self
-                    .session
-                    .running()
-                    .find(|r| run.is_none_or(|wanted| wanted == *r));
+                let running =
+                    self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
                 self.step(Input::Interrupt { run });
                 Ok(Some(Answer::Interrupted { run: running }))
             }
@@ -55,8 +59,7 @@ impl Keeper {
             Ok(None) => return,
             Err(failure) => Err(failure),
         };
-        self.connections
-            .send(connection, &Reply::new(call, outcome), &self.reactor);
+        self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
     }
 
     fn exec(
@@ -73,26 +76,13 @@ impl Keeper {
             timeout: (timeout > 0).then_some(timeout),
             risky: language.is_shell() && kernels::is_risky(&order.text),
         };
-        let (number, effects) = self
-            .session
-            .submit(submission, self.now())
-            .map_err(|r| refuse(&r))?;
+        let (number, effects) =
+            self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
         let (until, max_output) = (order.until, order.max_output);
-        let mut run = Run::new(
-            number,
-            language,
-            order,
-            &self.directory.runs(),
-            self.boot.output_cap,
-        );
-        let want = |recorded| Waiter {
-            connection,
-            call,
-            want: Want::Result {
-                max_output,
-                recorded,
-            },
-        };
+        let mut run =
+            Run::new(number, language, order, &self.directory.runs(), self.boot.output_cap);
+        let want =
+            |recorded| Waiter { connection, call, want: Want::Result { max_output, recorded } };
         let answer = match until {
             Until::Accepted => Some(Answer::Accepted { run: number }),
             Until::Finished => {
@@ -123,20 +113,12 @@ impl Keeper {
             run.waiters.push(Waiter {
                 connection,
                 call,
-                want: Want::Result {
-                    max_output,
-                    recorded: false,
-                },
+                want: Want::Result { max_output, recorded: false },
             });
             return Ok(None);
         }
         let entry = self.recorded(number)?;
-        let done = recall(
-            &entry,
-            &self.directory.runs(),
-            self.boot.output_cap,
-            max_output,
-        );
+        let done = recall(&entry, &self.directory.runs(), self.boot.output_cap, max_output);
         Ok(Some(Answer::Completed(Box::new(done))))
     }
 
@@ -150,11 +132,7 @@ impl Keeper {
             if let Some(view) = run.output(&read) {
                 return Ok(Some(Answer::Output(view)));
             }
-            run.waiters.push(Waiter {
-                connection,
-                call,
-                want: Want::Output(read),
-            });
+            run.waiters.push(Waiter { connection, call, want: Want::Output(read) });
             return Ok(None);
         }
         self.recorded(read.run)?;
@@ -167,15 +145,12 @@ impl Keeper {
     /// A run of which only the files are left.
     fn recorded(&self, number: RunNo) -> Result<Entry, Failure> {
         let entries = self.history.newest(u64::MAX);
-        entries
-            .into_iter()
-            .find(|entry| entry.run == number)
-            .ok_or_else(|| {
-                let message = format!(
-                    "run {number} is not in the session's history (older runs are dropped from it)"
-                );
-                Failure::new(Code::RunNotFound, message)
-            })
+        entries.into_iter().find(|entry| entry.run == number).ok_or_else(|| {
+            let message = format!(
+                "run {number} is not in the session's history (older runs are dropped from it)"
+            );
+            Failure::new(Code::RunNotFound, message)
+        })
     }
 
     fn history_view(&self, limit: u64) -> HistoryView {
@@ -189,9 +164,7 @@ impl Keeper {
             duration_ms: entry.duration_ms,
             timed_out: entry.timed_out,
         });
-        HistoryView {
-            entries: entries.collect(),
-        }
+        HistoryView { entries: entries.collect() }
     }
 
     fn status(&self) -> Status {
@@ -239,41 +212,40 @@ impl Keeper {
         if missing.is_empty() {
             return Ok(Some(Answer::State(self.state_view())));
         }
-        self.inspectors.push(Inspector {
-            connection,
-            call,
-            missing,
-        });
+        let due = self.now() + INSPECTION_PATIENCE;
+        self.inspectors.push(Inspector { connection, call, missing, due });
         Ok(None)
     }
 
-    /// A kernel has answered, or will not.
-    pub(super) fn answer_inspectors(&mut self, language: Language) {
+    pub(super) fn inspection_due(&self) -> Option<Tick> {
+        self.inspectors.iter().map(|inspector| inspector.due).min()
+    }
+
+    /// A kernel has answered, or will not; or the time for it is over.
+    pub(super) fn answer_inspectors(&mut self, answered: Option<Language>) {
         if self.inspectors.is_empty() {
             return;
         }
+        let now = self.now();
         for inspector in &mut self.inspectors {
-            inspector.missing.retain(|missing| *missing != language);
+            let is_over = inspector.due <= now;
+            inspector.missing.retain(|missing| Some(*missing) != answered && !is_over);
         }
         let view = self.state_view();
-        let (done, waiting) = std::mem::take(&mut self.inspectors)
-            .into_iter()
-            .partition(|i| i.missing.is_empty());
+        let (done, waiting) =
+            std::mem::take(&mut self.inspectors).into_iter().partition(|i| i.missing.is_empty());
         self.inspectors = waiting;
         let done: Vec<Inspector> = done;
         for inspector in done {
             let reply = Reply::new(inspector.call, Ok(Answer::State(view.clone())));
-            self.connections
-                .send(inspector.connection, &reply, &self.reactor);
+            self.connections.send(inspector.connection, &reply, &self.reactor);
         }
     }
 
     fn state_view(&self) -> StateView {
         let state = self.directory.state().unwrap_or_default();
-        let kernels = state
-            .kernels
-            .into_iter()
-            .filter(|(language, _)| self.kernels.contains_key(language));
+        let kernels =
+            state.kernels.into_iter().filter(|(language, _)| self.kernels.contains_key(language));
         StateView {
             default_language: self.boot.kernel.language,
             kernels: kernels
@@ -329,9 +301,7 @@ fn check(order: &Exec) -> Result<(), Failure> {
     }
     let is_name = |name: &str| {
         let mut bytes = name.bytes();
-        bytes
-            .next()
-            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
     for (name, value) in &order.env {
@@ -349,9 +319,8 @@ fn refuse(refusal: &Refusal) -> Failure {
             Code::QueueFull,
             format!("{limit} runs are waiting in this session already; wait for some of them"),
         ),
-        Refusal::Ending => Failure::new(
-            Code::Ending,
-            "the session is ending or being reset; try again",
-        ),
+        Refusal::Ending => {
+            Failure::new(Code::Ending, "the session is ending or being reset; try again")
+        }
     }
 }

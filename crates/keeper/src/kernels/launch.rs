@@ -18,10 +18,7 @@ use std::process::{Command, Stdio};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
     #[error("{program} was not found{}", place(path.as_deref()))]
-    NotFound {
-        program: String,
-        path: Option<String>,
-    },
+    NotFound { program: String, path: Option<String> },
     #[error("{program} is not a program that can be run: {source}")]
     NotRunnable { program: String, source: io::Error },
     #[error("cannot prepare the kernel's files: {0}")]
@@ -84,34 +81,20 @@ impl Plan<'_> {
             }
         };
         let pid = self.start(&program, invocation)?;
-        Ok(Spawned {
-            pid,
-            kernel,
-            reports,
-        })
+        Ok(Spawned { pid, kernel, reports })
     }
 
     fn start(&self, program: &Path, invocation: Invocation) -> Result<Pid, LaunchError> {
         let mut command = Command::new(program);
         // A shell calls itself by argv[0] in its messages: `bash: …`, not the
         // path that it was found under.
-        command.arg0(
-            self.kernel
-                .program
-                .rsplit('/')
-                .next()
-                .unwrap_or(&self.kernel.program),
-        );
+        command.arg0(self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program));
         if !self.kernel.language.is_shell() {
             // An interpreter finds its libraries, or its virtual environment,
             // from the path that it was called by.
             command.arg0(program);
         }
-        command
-            .args(&invocation.args)
-            .env_clear()
-            .envs(self.env)
-            .current_dir(self.cwd);
+        command.args(&invocation.args).env_clear().envs(self.env).current_dir(self.cwd);
         command.env("PWD", self.cwd);
         for (name, value) in invocation.env {
             match value {
@@ -124,10 +107,7 @@ impl Plan<'_> {
             Some(path) => Stdio::from(File::options().read(true).write(true).open(path)?),
             None => Stdio::null(),
         };
-        command
-            .stdin(stdin)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
         let keeper = rustix::process::getpid();
         // SAFETY: only async-signal-safe system calls between fork and exec.
         unsafe {
@@ -165,10 +145,7 @@ impl Plan<'_> {
             return if path.exists() {
                 Ok(path)
             } else {
-                Err(LaunchError::NotFound {
-                    program: wanted.clone(),
-                    path: None,
-                })
+                Err(LaunchError::NotFound { program: wanted.clone(), path: None })
             };
         }
         let search = self.env.get(&OsString::from("PATH")).cloned();
@@ -195,7 +172,5 @@ impl Plan<'_> {
 
 /// Puts files of ours where the kernel finds them.
 pub(super) fn install(directory: &Path, files: &[(&str, &str)]) -> io::Result<()> {
-    files
-        .iter()
-        .try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
+    files.iter().try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
 }

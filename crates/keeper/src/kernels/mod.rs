@@ -44,6 +44,8 @@ pub(crate) enum Report {
         as_of: RunNo,
         saved: Box<SavedKernel>,
     },
+    /// A capture came to nothing.
+    NotCaptured,
 }
 
 #[derive(Debug)]
@@ -80,9 +82,7 @@ pub(crate) trait Kernel: Debug {
 
 /// Whether a text may well end its kernel without leaving its state behind.
 pub(crate) fn is_risky(text: &[u8]) -> bool {
-    ["kill", "exec", "trap"]
-        .iter()
-        .any(|word| mentions(text, word))
+    ["kill", "exec", "trap"].iter().any(|word| mentions(text, word))
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {
@@ -105,9 +105,6 @@ impl Lines {
         };
         let after = self.rest.split_off(end + 1);
         let whole = std::mem::replace(&mut self.rest, after);
-        whole[..end]
-            .split(|b| *b == b'\n')
-            .map(<[u8]>::to_vec)
-            .collect()
+        whole[..end].split(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
     }
 }

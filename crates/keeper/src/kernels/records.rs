@@ -35,9 +35,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
             b"alias" => sections.aliases.put(name, value),
             b"opt" => sections.options.put(name, value),
             b"umask" => captured.put("umask", value.trim_end().to_owned()),
-            b"ulimit" => sections
-                .limits
-                .put(name, value.trim_end().replace('\n', " ")),
+            b"ulimit" => sections.limits.put(name, value.trim_end().replace('\n', " ")),
             b"arg" => sections.arguments.push(Value::from(value)),
             b"job" => sections.jobs.put(name, value),
             b"trap" => {
@@ -157,10 +155,7 @@ fn word(text: &str) -> Option<(String, &str)> {
 /// The value in a declaration such as `declare -- x="41"`, when it is a plain
 /// string; the declaration's right side otherwise (an array, say).
 fn plain_value(declaration: &str) -> String {
-    let value = declaration
-        .split_once('=')
-        .map_or("", |(_, value)| value)
-        .trim_end_matches('\n');
+    let value = declaration.split_once('=').map_or("", |(_, value)| value).trim_end_matches('\n');
     unquote(value).unwrap_or_else(|| value.to_owned())
 }
 
@@ -253,10 +248,7 @@ mod tests {
         assert_eq!(plain_value("declare -- x=\"a\\$b\""), "a$b");
         assert_eq!(plain_value("declare -- x=$'a\\n\\303\\251'"), "a\né");
         assert_eq!(plain_value("typeset x='it'\\''s'"), "it's");
-        assert_eq!(
-            plain_value("declare -a a=([0]=\"1\" [1]=\"2\")"),
-            "([0]=\"1\" [1]=\"2\")"
-        );
+        assert_eq!(plain_value("declare -a a=([0]=\"1\" [1]=\"2\")"), "([0]=\"1\" [1]=\"2\")");
         assert_eq!(plain_value("typeset n=5"), "5");
     }
 }

@@ -12,14 +12,47 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-const PYTHON: &[(&str, &str)] = &[("driver.py", include_str!("python/driver.py"))];
-const NODE: &[(&str, &str)] = &[("driver.js", include_str!("node/driver.js"))];
+const PYTHON: &[(&str, &str)] = &[
+    ("driver.py", include_str!("python/driver.py")),
+    ("aio.py", include_str!("python/aio.py")),
+    ("background.py", include_str!("python/background.py")),
+    ("channel.py", include_str!("python/channel.py")),
+    ("display.py", include_str!("python/display.py")),
+    ("errors.py", include_str!("python/errors.py")),
+    ("habits.py", include_str!("python/habits.py")),
+    ("imports.py", include_str!("python/imports.py")),
+    ("kernel.py", include_str!("python/kernel.py")),
+    ("magics.py", include_str!("python/magics.py")),
+    ("source.py", include_str!("python/source.py")),
+    ("state.py", include_str!("python/state.py")),
+    ("streams.py", include_str!("python/streams.py")),
+];
+const NODE: &[(&str, &str)] = &[
+    ("driver.js", include_str!("node/driver.js")),
+    ("declaration.js", include_str!("node/declaration.js")),
+    ("descriptors.js", include_str!("node/descriptors.js")),
+    ("evaluate.js", include_str!("node/evaluate.js")),
+    ("imports.js", include_str!("node/imports.js")),
+    ("interrupt.js", include_str!("node/interrupt.js")),
+    ("lexer.js", include_str!("node/lexer.js")),
+    ("redeclare.js", include_str!("node/redeclare.js")),
+    ("report.js", include_str!("node/report.js")),
+    ("safe.js", include_str!("node/safe.js")),
+    ("state.js", include_str!("node/state.js")),
+    ("streams.js", include_str!("node/streams.js")),
+    ("watcher.js", include_str!("node/watcher.js")),
+];
+
+/// Of a text that goes along with its order.
+const INLINE: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(super) struct Scripted {
     directory: PathBuf,
     orders: OwnedFd,
     lines: Lines,
+    /// The driver takes a text with the order.
+    takes_text: bool,
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
 }
@@ -58,7 +91,8 @@ impl Scripted {
         orders: OwnedFd,
     ) -> io::Result<(Self, Invocation)> {
         let (files, flags): (_, &[&str]) = match language {
-            Language::Python => (PYTHON, &[]),
+            // Unbuffered, so that what C code prints lands in order.
+            Language::Python => (PYTHON, &["-u"]),
             Language::Node => (NODE, &[]),
             Language::Bash | Language::Sh | Language::Zsh => {
                 return Err(io::ErrorKind::InvalidInput.into());
@@ -78,16 +112,10 @@ impl Scripted {
             directory: directory.to_owned(),
             orders,
             lines: Lines::default(),
+            takes_text: language == Language::Python,
             capturing: std::collections::VecDeque::new(),
         };
-        Ok((
-            kernel,
-            Invocation {
-                args,
-                stdin: None,
-                env: Vec::new(),
-            },
-        ))
+        Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
 
     fn order(&self, order: &Value) -> io::Result<()> {
@@ -112,15 +140,8 @@ impl Scripted {
             })),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
-                let saved = SavedKernel {
-                    as_of_run: as_of,
-                    view: tidy(view),
-                    restore: None,
-                };
-                Some(Report::Captured {
-                    as_of,
-                    saved: Box::new(saved),
-                })
+                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
+                Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
         }
     }
@@ -128,8 +149,13 @@ impl Scripted {
 
 impl Kernel for Scripted {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
+        // A short text goes along with the order; a long one into a file, for
+        // a pipe takes only 64 KiB at once.
+        let inline = std::str::from_utf8(order.text).ok().filter(|text| text.len() <= INLINE);
         let code = self.directory.join("c");
-        write_file(&code, order.text)?;
+        if inline.is_none() || !self.takes_text {
+            write_file(&code, order.text)?;
+        }
         let stdin = match order.stdin {
             Some(bytes) => {
                 let path = self.directory.join("i");
@@ -143,6 +169,7 @@ impl Kernel for Scripted {
         self.order(&json!({
             "op": "run",
             "run": order.run,
+            "text": inline.filter(|_| self.takes_text),
             "code": code,
             "stdin": stdin,
             "stdout": self.directory.join("o"),
@@ -166,11 +193,7 @@ impl Kernel for Scripted {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
-        self.lines
-            .push(bytes)
-            .iter()
-            .filter_map(|line| self.understand(line))
-            .collect()
+        self.lines.push(bytes).iter().filter_map(|line| self.understand(line)).collect()
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {

@@ -25,7 +25,7 @@
 use super::launch::{Invocation, install};
 use super::records;
 use super::{Ended, Heritage, Kernel, Lines, Order, Report, mentions};
-use crate::scratch::write_file;
+use crate::scratch::{make_fifo, write_file};
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
@@ -58,7 +58,14 @@ pub(super) struct Shell {
     debug_trap: Option<String>,
     /// The user's EXIT trap in a state that is being restored.
     inherited_exit_trap: Option<String>,
-    capturing: Vec<RunNo>,
+    captures: Captures,
+}
+
+/// One capture at a time: two would share a shell's descriptors and files.
+#[derive(Debug, Default)]
+struct Captures {
+    under_way: Option<RunNo>,
+    wanted: Option<RunNo>,
 }
 
 /// The run that the shell is in.
@@ -105,6 +112,9 @@ impl Shell {
     ) -> io::Result<(Self, Invocation)> {
         let dialect = Dialect::of(language);
         install(directory, dialect.files())?;
+        for name in dialect.fifos() {
+            make_fifo(&directory.join(name))?;
+        }
         let mut shell = Self {
             dialect,
             dir: directory.display().to_string(),
@@ -116,21 +126,14 @@ impl Shell {
             exit_trap: ExitTrap::Open,
             debug_trap: None,
             inherited_exit_trap: None,
-            capturing: Vec::new(),
+            captures: Captures::default(),
         };
         shell.keep_status(heritage.status);
         let mut boot = dialect.boot(&shell.dir);
         if let Some(saved) = heritage.state
             && let Some(text) = &saved.restore
         {
-            let trap = |name: &str| {
-                saved
-                    .view
-                    .get("traps")?
-                    .get(name)?
-                    .as_str()
-                    .map(str::to_owned)
-            };
+            let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
             shell.inherited_exit_trap = trap("EXIT");
             shell.debug_trap = trap("DEBUG");
             write_file(&directory.join("restore"), text.as_bytes())?;
@@ -139,14 +142,7 @@ impl Shell {
         let _ = writeln!(boot, "{} echo ready >{}/s", dialect.builtin(), shell.dir);
         shell.send(&boot)?;
         let args = dialect.arguments().iter().map(Into::into).collect();
-        Ok((
-            shell,
-            Invocation {
-                args,
-                stdin: Some(directory.join("t")),
-                env: Vec::new(),
-            },
-        ))
+        Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
     }
 
     fn send(&self, lines: &str) -> io::Result<()> {
@@ -158,11 +154,7 @@ impl Shell {
     }
 
     fn report_line(&self, run: RunNo) -> String {
-        format!(
-            "{} echo \"r {run} $? $-\" >{}/s",
-            self.dialect.builtin(),
-            self.dir
-        )
+        format!("{} echo \"r {run} $? $-\" >{}/s", self.dialect.builtin(), self.dir)
     }
 
     /// The lines that make the shell run what lies in `c`.
@@ -225,11 +217,7 @@ impl Shell {
             ExitTrap::Armed { users } => users.is_some(),
             ExitTrap::Open => true,
         };
-        if users_trap || mentions(text, "trap") {
-            Form::Replaced
-        } else {
-            Form::Redirected
-        }
+        if users_trap || mentions(text, "trap") { Form::Replaced } else { Form::Redirected }
     }
 
     /// Puts the user's own EXIT trap back before a text that may look at it.
@@ -323,12 +311,17 @@ impl Shell {
     }
 
     fn captured(&mut self, as_of: RunNo) -> Option<Report> {
-        let at = self.capturing.iter().position(|run| *run == as_of)?;
-        self.capturing.remove(at);
-        let saved = self.take_capture(&format!("x{as_of}"), as_of)?;
-        Some(Report::Captured {
-            as_of,
-            saved: Box::new(saved),
+        self.captures.under_way.take_if(|run| *run == as_of)?;
+        let saved = self.take_capture(&format!("x{as_of}"), as_of);
+        // What was wanted meanwhile is the state between two runs, or nothing.
+        if let Some(next) = self.captures.wanted.take()
+            && self.current.is_none()
+        {
+            let _ = self.capture(next);
+        }
+        Some(match saved {
+            Some(saved) => Report::Captured { as_of, saved: Box::new(saved) },
+            None => Report::NotCaptured,
         })
     }
 
@@ -347,16 +340,11 @@ impl Shell {
         view.insert("shell".into(), Value::from(self.dialect.name()));
         // The capture passes over a trap with ours in it.
         if let ExitTrap::Armed { users: Some(users) } = &self.exit_trap {
-            let traps = view
-                .entry("traps")
-                .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            let traps =
+                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
             traps["EXIT"] = Value::from(users.as_str());
         }
-        Some(SavedKernel {
-            as_of_run: as_of,
-            view,
-            restore: Some(captured.restore),
-        })
+        Some(SavedKernel { as_of_run: as_of, view, restore: Some(captured.restore) })
     }
 
     /// After a capture found out what EXIT trap the user has.
@@ -394,12 +382,7 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         self.send(&trigger)?;
-        self.current = Some(Current {
-            run: order.run,
-            form,
-            pressed: false,
-            reported: None,
-        });
+        self.current = Some(Current { run: order.run, form, pressed: false, reported: None });
         Ok(())
     }
 
@@ -421,9 +404,13 @@ impl Kernel for Shell {
     }
 
     fn capture(&mut self, as_of: RunNo) -> io::Result<()> {
-        if !self.capturing.contains(&as_of) {
-            self.send(&self.dialect.capture(&self.dir, as_of))?;
-            self.capturing.push(as_of);
+        match self.captures.under_way {
+            Some(run) if run == as_of => {}
+            Some(_) => self.captures.wanted = Some(as_of),
+            None => {
+                self.send(&self.dialect.capture(&self.dir, as_of))?;
+                self.captures.under_way = Some(as_of);
+            }
         }
         Ok(())
     }
@@ -444,10 +431,7 @@ impl Kernel for Shell {
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
         let lines = self.lines.push(bytes);
-        lines
-            .iter()
-            .filter_map(|line| self.understand(std::str::from_utf8(line).ok()?))
-            .collect()
+        lines.iter().filter_map(|line| self.understand(std::str::from_utf8(line).ok()?)).collect()
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {
@@ -456,7 +440,7 @@ impl Kernel for Shell {
     }
 
     fn is_capturing(&self) -> bool {
-        !self.capturing.is_empty()
+        self.captures.under_way.is_some()
     }
 }
 

@@ -11,7 +11,7 @@
 // number; that file is then left alone.
 
 const fs = require('node:fs');
-const { closeSync, openSync, fstatSync, statSync, writeSync } = fs;
+const { closeSync, openSync, fstatSync, writeSync } = fs;
 const safe = require('./safe.js');
 
 const { O_RDONLY, O_WRONLY } = fs.constants;
@@ -21,7 +21,8 @@ const DRAIN_MS = 1;
 const nap = new safe.Int32Array(new safe.SharedArrayBuffer(4));
 
 const NULL = '/dev/null';
-const nullDevice = statSync(NULL).rdev;
+// Whether /dev/null is at 0, 1, 2; a stat each run would cost more than all else.
+const isNull = [false, false, false];
 
 // What took one of 0, 1, 2 from us, by descriptor: {dev, ino}.
 const taken = { __proto__: null };
@@ -56,12 +57,9 @@ function noteThief(fd) {
   }
 }
 
-function isNull(fd) {
-  try {
-    return fstatSync(fd).rdev === nullDevice;
-  } catch {
-    return false;
-  }
+// User code has closed `fd`, and may have opened something else there.
+function touch(fd) {
+  isNull[fd] = false;
 }
 
 // Puts `path` at descriptor `fd` (0, 1 or 2) and returns the descriptor that
@@ -70,11 +68,13 @@ function place(fd, path) {
   const flags = fd === 0 ? O_RDONLY : O_WRONLY;
   if (isStillTaken(fd)) return openSync(path, flags);
   // Most runs have no input: 0 stays what it was.
-  if (fd === 0 && path === NULL && isNull(fd)) return fd;
+  if (path === NULL && isNull[fd]) return fd;
+  isNull[fd] = false;
   close(fd);
   let got = openSync(path, flags);
   while (got < fd) got = fillBelow(path, flags);
   if (got !== fd) noteThief(fd);
+  else if (path === NULL) isNull[fd] = true;
   return got;
 }
 
@@ -102,14 +102,5 @@ function writeAll(fd, buffer) {
   return true;
 }
 
-function identity(fd) {
-  try {
-    const { dev, ino } = fstatSync(fd);
-    return `${dev}:${ino}`;
-  } catch {
-    return null;
-  }
-}
-
-module.exports = { __proto__: null, place, close, writeAll, identity };
+module.exports = { __proto__: null, place, touch, close, writeAll };
 //# sourceURL=node:internal/sessile/descriptors

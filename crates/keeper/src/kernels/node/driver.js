@@ -5,6 +5,9 @@
 //   keeper ── ctl ──► driver: {"op":"run"|"state"|"exit", …}, a line each
 //   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state", …}
 //
+// Before it sends SIGINT the keeper may write the number of the run that it
+// means to DIR/interrupt, so that a run that starts just then is not hit.
+//
 // Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
 //
 // Invariants:
@@ -19,16 +22,18 @@
 
 const fs = require('node:fs');
 const net = require('node:net');
+const { StringDecoder } = require('node:string_decoder');
 const path = require('node:path');
 const safe = require('./safe.js');
 const descriptors = require('./descriptors.js');
 const streams = require('./streams.js');
 const interrupt = require('./interrupt.js');
 const imports = require('./imports.js');
+const patches = require('./patches.js');
 const report = require('./report.js');
 const state = require('./state.js');
 const redeclare = require('./redeclare.js');
-const { evaluate, messageOf } = require('./evaluate.js');
+const { evaluate, messageOf, parses } = require('./evaluate.js');
 
 const { readFileSync, openSync } = fs;
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants;
@@ -38,6 +43,8 @@ const off = safe.uncurry(process.removeListener);
 const countListeners = safe.uncurry(process.listenerCount);
 const { Socket } = net;
 
+// Messages hold paths, not texts.
+const CHUNK = 64 * 1024;
 // Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
 const INTERRUPTED = 130;
 
@@ -45,46 +52,41 @@ const INTERRUPTED = 130;
 const ATTEMPTS = 100;
 
 const directory = path.resolve(process.argv[2]);
-const control = { path: path.join(directory, 'ctl'), fd: -1, identity: null, rest: '' };
-const reply = { path: path.join(directory, 'rep'), fd: -1, identity: null };
+const control = { rest: '', decoder: new StringDecoder('utf8') };
+const reply = { fd: -1 };
 const waiting = [];
 
 let current = null;
 
 // ---- channels
 
+// User code cannot close these: see patches.js.
 function openControl() {
-  control.fd = openSync(control.path, O_RDONLY | O_NONBLOCK);
-  control.identity = descriptors.identity(control.fd);
-  const socket = new Socket({ fd: control.fd, readable: true, writable: false });
-  socket.setEncoding('utf8');
-  socket.on('data', interrupt.guarded(receive));
+  const fd = openSync(path.join(directory, 'ctl'), O_RDONLY | O_NONBLOCK);
+  // Straight from the handle: no stream in between that user code could patch.
+  const onread = { buffer: safe.bufferAlloc(CHUNK), callback: interrupt.guarded(receive) };
+  const socket = new Socket({ fd, readable: true, writable: false, onread });
+  socket.resume();
   socket.on('error', () => {});
   socket.on('close', () => safe.nextTick(openControl));
 }
 
 function openReply() {
-  reply.fd = openSync(reply.path, O_WRONLY);
-  reply.identity = descriptors.identity(reply.fd);
-}
-
-// User code may have closed any descriptor, and opened something else there.
-function checkChannels() {
-  if (descriptors.identity(reply.fd) !== reply.identity) openReply();
-  if (descriptors.identity(control.fd) !== control.identity) openControl();
+  reply.fd = openSync(path.join(directory, 'rep'), O_WRONLY);
 }
 
 function send(message) {
   const bytes = safe.bufferFrom(`${safe.JSONStringify(message)}\n`);
-  if (descriptors.identity(reply.fd) !== reply.identity) openReply();
+  if (descriptors.writeAll(reply.fd, bytes)) return;
+  openReply();
   descriptors.writeAll(reply.fd, bytes);
 }
 
-function receive(chunk) {
-  control.rest += chunk;
+function receive(count, chunk) {
+  control.rest += control.decoder.write(safe.subarray(chunk, 0, count));
   for (;;) {
     const end = safe.indexOf(control.rest, '\n');
-    if (end === -1) return;
+    if (end === -1) return true;
     const line = safe.slice(control.rest, 0, end);
     control.rest = safe.slice(control.rest, end + 1);
     obey(safe.JSONParse(line));
@@ -136,7 +138,7 @@ function begin(run, message) {
   const text = withoutPreamble(readFileSync(message.code, 'utf8'));
   report.rememberSource(run.id, text);
   interrupt.watchSignals();
-  attempt(run, redeclare.withLet(imports.rewrite(text)));
+  attempt(run, redeclare.withLet(imports.rewrite(withParens(text))));
 }
 
 function attempt(run, text) {
@@ -144,6 +146,12 @@ function attempt(run, text) {
   run.attempts++;
   const enter = (fn) => streams.within(run, fn);
   run.leave = evaluate(text, run.id, enter, interrupt.guarded((outcome) => evaluated(run, outcome)));
+}
+
+// As in Node's REPL, braces around all of a text are an object if they can be.
+function withParens(text) {
+  const isBraced = safe.exec(/^\s*\{[^]*\}\s*$/, text) !== null;
+  return isBraced && parses(`(${text})`) ? `(${text})` : text;
 }
 
 // A byte order mark and a #! line are legal only at the start of a file, which
@@ -225,7 +233,6 @@ function finish(run) {
   interrupt.setRun(0);
   send(done);
   streams.close(run);
-  checkChannels();
   if (waiting.length > 0) start(safe.shift(waiting));
 }
 
@@ -306,6 +313,8 @@ function onUncaught(thrown, fromPromise) {
 }
 
 function blame(thrown) {
+  // The evaluation of a run that was interrupted before it began.
+  if (thrown?.code === 'ERR_INSPECTOR_NOT_CONNECTED' && report.runNamedBy(thrown) === 0) return;
   const run = streams.owner() ?? current;
   if (run !== null) fail(run, thrown);
 }
@@ -336,6 +345,7 @@ hide();
 openReply();
 streams.install();
 interrupt.install(
+  path.join(directory, 'interrupt'),
   () => {
     if (current !== null && current.outcome === null) current.outcome = { kind: 'interrupted' };
   },
@@ -345,6 +355,7 @@ imports.install();
 installExits();
 state.install();
 openControl();
+patches.install();
 streams.calibrate();
 send({ __proto__: null, op: 'ready', version: process.version, executable: process.execPath });
 //# sourceURL=node:internal/sessile/driver

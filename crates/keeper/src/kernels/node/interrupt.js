@@ -24,6 +24,10 @@ const TERMINATE = 1;
 const SPARE = 2;
 // The watcher answers within microseconds; this bounds a watcher that died.
 const QUEUE_MS = 1000;
+// Deep enough to find user code under what it has called.
+const FRAMES = 200;
+// An event loop that turns at all is heard from much sooner.
+const STUCK_MS = 50;
 // Not writable by user code and found without any lookup they can change.
 const HOOK = '\u200csessile';
 
@@ -31,16 +35,20 @@ const cells = new safe.Int32Array(new safe.SharedArrayBuffer(16));
 const connect = safe.uncurry(inspector.Session.prototype.connect);
 const post = safe.uncurry(inspector.Session.prototype.post);
 
+let target = '';
 let watcher = null;
 let depth = 0;
+let unheardSince = 0;
 let asyncIds = null;
 let totals = -1;
 let onInterrupt = null;
 let onSettled = null;
 
 // `interrupted` is called in the middle of user code and may only set plain
-// variables; `settled` is called from the event loop after it.
-function install(interrupted, settled) {
+// variables; `settled` is called from the event loop after it. `targetFile` is
+// where the keeper may write which run it signals for.
+function install(targetFile, interrupted, settled) {
+  target = targetFile;
   onInterrupt = interrupted;
   onSettled = settled;
   asyncIds = openAsyncIds();
@@ -77,7 +85,7 @@ function watchSignals() {
   const { Worker } = require('node:worker_threads');
   try {
     watcher = new Worker(path.join(__dirname, 'watcher.js'), {
-      workerData: { memory: cells.buffer, hook: HOOK },
+      workerData: { memory: cells.buffer, hook: HOOK, target },
       execArgv: ['--expose-internals'],
       argv: [],
       env: {},
@@ -97,6 +105,9 @@ function watchSignals() {
 }
 
 function afterSignal(kind) {
+  // The event loop turns: whatever was terminated has been left completely.
+  depth = 0;
+  unheardSince = 0;
   // From here on the watcher's own handle keeps the default action (death) off,
   // and user code sees no listener of ours.
   if (kind === 'watching') process.removeListener('SIGINT', beforeWatching);
@@ -116,7 +127,7 @@ function judge(id) {
   let verdict = SPARE;
   if (id === safe.AtomicsLoad(cells, RUN)) {
     onInterrupt();
-    if (depth === 0 && isOverUserCode()) verdict = TERMINATE;
+    if (depth === 0 && isOver(isStuck() ? anyCode : userCode)) verdict = TERMINATE;
   }
   if (verdict === TERMINATE) loosen();
   safe.AtomicsStore(cells, QUEUED, 0);
@@ -132,24 +143,48 @@ function awaitOrder() {
   while (safe.AtomicsLoad(cells, QUEUED) === 0 && safe.now() < until);
 }
 
-// Whether there is anything on the stack below the question itself; when the
-// event loop is idle, termination would hit the next innocent callback.
-function isOverUserCode() {
+// Whether an earlier question's outcome still waits for the event loop: then it
+// is kept from turning by microtasks that never end, and only Node's own code
+// may be on the stack when the question comes.
+function isStuck() {
+  const now = safe.now();
+  if (unheardSince === 0) unheardSince = now;
+  return now - unheardSince > STUCK_MS;
+}
+
+// Whether such code is on the stack below the question itself. If the event
+// loop is idle, termination would hit the next innocent callback; if Node is
+// about to hand us a message, the message would be lost.
+function isOver(kind) {
   const { Error } = safe;
   const limit = safe.getOwn(Error, 'stackTraceLimit');
   const prepare = safe.getOwn(Error, 'prepareStackTrace');
   const probe = {};
   try {
-    safe.defineProperty(Error, 'stackTraceLimit', { value: 4, configurable: true, writable: true });
-    safe.defineProperty(Error, 'prepareStackTrace', { value: (_, sites) => sites.length, configurable: true, writable: true });
+    safe.defineProperty(Error, 'stackTraceLimit', { value: FRAMES, configurable: true, writable: true });
+    safe.defineProperty(Error, 'prepareStackTrace', { value: kind, configurable: true, writable: true });
     Error.captureStackTrace(probe, judge);
-    return probe.stack > 1;
+    return probe.stack === true;
   } catch {
     return true;
   } finally {
     restore(Error, 'stackTraceLimit', limit);
     restore(Error, 'prepareStackTrace', prepare);
   }
+}
+
+const anyCode = (_, sites) => sites.length > 1;
+
+// The first site is the question's own. Built-ins have no line; what a promise
+// will continue is shown, but is not on the stack.
+function userCode(_, sites) {
+  for (let i = 1; i < sites.length; i++) {
+    const site = sites[i];
+    const name = site.getScriptNameOrSourceURL();
+    const isNode = typeof name === 'string' && safe.startsWith(name, 'node:');
+    if (!isNode && site.getLineNumber() !== null && !site.isAsync()) return true;
+  }
+  return false;
 }
 
 function restore(object, key, descriptor) {

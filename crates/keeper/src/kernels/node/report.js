@@ -115,7 +115,7 @@ function quote(id, line, column) {
 }
 
 // Removes the way by which the driver entered the user's code: from
-// Session.post down to the tick queue, and any frame of the driver itself.
+// Session.post or Script.runInThisContext down to the tick queue, and any frame of the driver itself.
 function withoutDriver(text) {
   const lines = safe.split(text, '\n');
   const out = [];
@@ -124,7 +124,7 @@ function withoutDriver(text) {
     const line = lines[i];
     const isFrame = safe.exec(/^\s+at /, line) !== null;
     if (!isFrame) entered = false;
-    const isDriver = isFrame && safe.exec(/\(node:inspector:|node:internal\/sessile\//, line) !== null;
+    const isDriver = isFrame && safe.exec(/\(node:inspector:|node:internal\/sessile\/|^    at Script\.runInThisContext \(node:vm:/, line) !== null;
     if (isDriver) entered = true;
     if (!isDriver && !(isFrame && entered && safe.includes(line, 'processTicksAndRejections'))) safe.push(out, line);
     // The last frame's line also opens the braces around further properties.

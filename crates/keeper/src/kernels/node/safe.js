@@ -38,6 +38,8 @@ module.exports = {
   exec: uncurry(RegExp.prototype.exec),
   sourceOf: uncurry(Function.prototype.toString),
   bufferFrom: Buffer.from,
+  bufferAlloc: Buffer.alloc,
+  subarray: uncurry(Buffer.prototype.subarray),
   now: Date.now,
   nextTick: process.nextTick,
   setImmediate,

@@ -22,6 +22,7 @@ const { guarded } = require('./interrupt.js');
 
 const { openSync, fstatSync } = fs;
 const { O_WRONLY, O_RDONLY, O_NONBLOCK } = fs.constants;
+const { isView } = ArrayBuffer;
 const activeResources = process.getActiveResourcesInfo;
 
 // Two descriptors each; far below the usual limit of 1024 open files.
@@ -29,6 +30,8 @@ const KEPT_LIMIT = 64;
 // Background work that ends while the kernel is idle is noticed this late.
 const SWEEP_MS = 1000;
 
+// How long 1 and 2 stay on the pipes of a run that has ended.
+const PARK_MS = 10;
 const NULL = '/dev/null';
 
 const storage = new AsyncLocalStorage();
@@ -85,9 +88,21 @@ function close(run) {
     letGo(run, 2);
   }
   if (run.stdin.fd !== 0) descriptors.close(run.stdin.fd);
-  for (let fd = 0; fd < 3; fd++) descriptors.place(fd, NULL);
+  descriptors.place(0, NULL);
+  parker.refresh();
   if (sizeOf(kept) > 0) sweep();
 }
+
+// The next run usually comes at once and takes 1 and 2 over as they are.
+const parker = safe.setTimeout(
+  guarded(() => {
+    if (current !== null) return;
+    descriptors.place(1, NULL);
+    descriptors.place(2, NULL);
+  }),
+  PARK_MS,
+);
+parker.unref();
 
 function keep(run) {
   for (let fd = 1; fd < 3; fd++) {
@@ -184,13 +199,25 @@ function descriptorFor(fd) {
   return run.fds[fd];
 }
 
+// Writes without the machinery of Writable, whose state would stay `writing`
+// for good if the user's code were terminated in the middle of a write.
 class Output extends Writable {
   constructor(fd) {
-    super({ decodeStrings: true, emitClose: false });
+    super({ emitClose: false });
     this.fd = fd;
     this._type = 'pipe';
     this._isStdio = true;
     this.destroySoon = this.destroy;
+  }
+
+  write(chunk, encoding, done) {
+    if (typeof encoding === 'function') return this.write(chunk, null, encoding);
+    const bytes = bytesOf(chunk, encoding ?? 'utf8');
+    // What is neither text nor bytes gets Node's own error.
+    if (bytes === null) return super.write(chunk, encoding, done);
+    write(owner(), this.fd, bytes);
+    if (typeof done === 'function') safe.nextTick(done, null);
+    return true;
   }
 
   _write(chunk, encoding, done) {
@@ -215,6 +242,12 @@ class Output extends Writable {
     this._undestroy();
     process.nextTick(() => this.emit('close'));
   }
+}
+
+function bytesOf(chunk, encoding) {
+  if (typeof chunk === 'string') return safe.bufferFrom(chunk, encoding);
+  if (isView(chunk)) return safe.bufferFrom(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return null;
 }
 
 function inputOf(run) {

@@ -5,6 +5,7 @@
 // (see interrupt.js) and, if that is to terminate, queues the order.
 
 const { workerData, parentPort } = require('node:worker_threads');
+const fs = require('node:fs');
 const inspector = require('node:inspector');
 // A Worker may not listen for signals through process.on.
 const { internalBinding } = require('internal/test/binding');
@@ -32,11 +33,21 @@ function onSignal() {
   session.connectToMainThread();
   Atomics.store(cells, VERDICT, 0);
   isAnswered = false;
-  const expression = `this[${hook}](${Atomics.load(cells, RUN)})`;
+  const expression = `this[${hook}](${targetRun()})`;
   session.post('Runtime.evaluate', { expression, silent: true }, () => {
     isAnswered = true;
   });
   awaitVerdict();
+}
+
+// The run that the signal is for. If the keeper does not say, it is the one
+// that is current now, which may be the next if the run has just ended.
+function targetRun() {
+  try {
+    return Number.parseInt(fs.readFileSync(workerData.target, 'utf8'), 10) | 0;
+  } catch {
+    return Atomics.load(cells, RUN);
+  }
 }
 
 // Without limit, as the main thread may be in a system call for long; but in

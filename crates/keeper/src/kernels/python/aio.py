@@ -93,14 +93,22 @@ def _keep_context(after):
 def _drive(asyncio, loop, task, interrupts):
     try:
         return loop.run_until_complete(task)
-    except asyncio.CancelledError as problem:
-        if not interrupts:
-            raise
-        cut = problem.__traceback__
-    except BaseException:
-        _end(loop, task)
-        raise
-    raise KeyboardInterrupt().with_traceback(cut) from None
+    except BaseException as problem:
+        caught = problem
+    if isinstance(caught, asyncio.CancelledError) and interrupts:
+        raise KeyboardInterrupt().with_traceback(_from_steps(caught.__traceback__)) from None
+    _end(loop, task)
+    raise caught.with_traceback(_from_steps(caught.__traceback__))
+
+
+def _from_steps(traceback):
+    """Without the loop's own frames, which are no more the user's than ours are."""
+    entry = traceback
+    while entry is not None:
+        if entry.tb_frame.f_code is _steps.__code__:
+            return entry
+        entry = entry.tb_next
+    return traceback
 
 
 def _end(loop, task):

@@ -8,10 +8,10 @@ Invariants: without threads or tasks there is no Flow and no duplicate. A thread
 never writes to 1 or 2 itself: those belong to whichever run is current when the
 write happens.
 """
-import sys
 from _contextvars import ContextVar
 from _thread import _local
 
+sys = load.sys
 channel = load("channel")
 streams = load("streams")
 
@@ -142,9 +142,11 @@ def _show_lines_of_threads(kernel, threading):
 
 def adapt_inspect(kernel):
     """Lets inspect find the source of classes: it asks their module for a file,
-    and what is typed has none."""
+    and what is typed has none. False if a thread is still importing it."""
     inspect = kernel.modules["inspect"]
-    plain = inspect.getfile
+    plain = getattr(inspect, "getfile", None)
+    if plain is None:
+        return False
     main = kernel.space
 
     def getfile(thing):
@@ -156,6 +158,7 @@ def adapt_inspect(kernel):
 
     getfile.__doc__, getfile.__module__ = plain.__doc__, plain.__module__
     inspect.getfile = getfile
+    return True
 
 
 def _run_of_class(kernel, cls):

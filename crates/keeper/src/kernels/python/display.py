@@ -3,9 +3,6 @@
 Invariants: every form is bounded; a method that fails costs its form, not the
 run (only `repr` itself may fail the run, as it would when typed).
 """
-import sys
-from binascii import b2a_base64
-
 MOST_TEXT = 1 << 20
 # Base64 of a large photograph; beyond it a file is the better answer.
 MOST_DATA = 16 << 20
@@ -73,6 +70,7 @@ def _call(value, method):
 def _to_json(form):
     """Plain types only, bytes as base64: what the channel can send."""
     if isinstance(form, (bytes, bytearray, memoryview)):
+        from binascii import b2a_base64
         return b2a_base64(form, newline=False).decode()
     if isinstance(form, str):
         return str.__str__(form)

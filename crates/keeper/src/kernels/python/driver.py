@@ -27,6 +27,7 @@ modules written in C; leave a trace in the user's namespace.
 import builtins
 import os
 import sys
+from _signal import SIGINT, signal
 
 # Parts that do work on the user's behalf (a write, a repr): an interrupt may
 # strike inside them. Everywhere else in the driver it is only noted.
@@ -36,6 +37,7 @@ INTERRUPTIBLE = ("display", "errors", "magics", "streams")
 def make_loader(folder):
     shielded = dict(vars(builtins))
     exposed = dict(shielded)
+    globals()["__builtins__"] = shielded
     open_file, compile_text, run_text = open, compile, exec
     new_module = type(sys)
     parts = {}
@@ -63,6 +65,8 @@ def make_loader(folder):
     load.is_shielded = is_shielded
     load.is_ours = is_ours
     load.builtins = shielded
+    # For parts that load late: after `sys.modules.clear()`, import finds another sys.
+    load.sys = sys
     return load
 
 
@@ -85,6 +89,8 @@ def hide(folder):
 
 
 def boot():
+    # Until the kernel has its own handler: an interrupt must not end us half-way.
+    signal(SIGINT, lambda signum, frame: None)
     folder = os.path.dirname(os.path.abspath(__file__))
     directory = os.path.abspath(sys.argv[1])
     load = make_loader(folder)

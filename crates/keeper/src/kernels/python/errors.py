@@ -4,8 +4,7 @@ Invariants: a traceback shows the user's frames and none of ours, in chained and
 grouped exceptions too; a hook of the user's is honoured; nothing in here fails
 because an exception's own methods do.
 """
-import sys
-
+sys = load.sys
 write = load("channel").write
 
 INTERRUPTED = 130

@@ -82,7 +82,9 @@ class Kernel:
     def loop(self):
         while True:
             message = self._channel.receive(self._idle)
-            operation = "exit" if message is None else message.get("op")
+            if message is None:
+                return
+            operation = message.get("op") if type(message) is dict else None
             if operation == "run":
                 self._answer_run(message)
             elif operation == "state":
@@ -107,7 +109,7 @@ class Kernel:
     # One run.
 
     def _answer_run(self, message):
-        number = message["run"]
+        number = message.get("run", 0)
         self.pending = False
         notes = []
         exit_code, result, error = 1, None, None
@@ -124,6 +126,8 @@ class Kernel:
                 if restore:
                     self._restore_environment(restore)
         except BaseException as problem:
+            if getpid() != self.pid:
+                _exit(1)
             exit_code = exit_code or 1
             error = {"type": "KernelError", "message": "%s: %s" % (type(problem).__name__, problem)}
         finally:
@@ -212,8 +216,7 @@ class Kernel:
         if "import" in text:
             self._foresee(name, text, program)
         if not self._inspect_seen and "inspect" in self.modules:
-            self._inspect_seen = True
-            load("background").adapt_inspect(self)
+            self._inspect_seen = load("background").adapt_inspect(self)
         return program, None
 
     def _compile(self, name, text, notes):
@@ -243,17 +246,23 @@ class Kernel:
             self.imports.foresee(program.tree)
 
     def import_standard(self, name):
-        """Imports for the driver's own use: not a file of that name in the user's directory."""
+        """Imports for the driver's own use: not a file of that name in the user's
+        directory, and never torn by an interrupt, which waits until it is done."""
         module = self.modules.get(name)
-        if module is None:
-            saved = sys.path
-            sys.path = list(self._path)
-            try:
-                __import__(name)
-            finally:
-                sys.path = saved
-            module = self.modules[name]
-        return module
+        if module is not None:
+            return module
+        was_active, self.active = self.active, False
+        saved = sys.path
+        sys.path = list(self._path)
+        try:
+            __import__(name)
+        finally:
+            sys.path = saved
+            self.active = was_active
+        if was_active and self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+        return self.modules[name]
 
     def _execute(self, program, notes):
         value = result = problem = None
@@ -335,6 +344,7 @@ class Kernel:
         try:
             answer = errors.report(self, problem)
         except BaseException as second:
+            self.active = False
             answer = errors.last_resort(problem, second)
         self.active = False
         return answer
@@ -356,6 +366,7 @@ class Kernel:
             if "ctypes" in self.modules:
                 load("background").flush_c_streams(self.modules)
         except BaseException:
+            self.active = False
             self.streams.install()
         self.active = self.running = False
         if self.flow is not None:

@@ -6,7 +6,8 @@ so instead. (A `%%bash` cell that fails does raise, there as here.)
 import builtins
 import os
 import re
-import sys
+
+sys = load.sys
 
 NAME = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}|\$\$|\$([A-Za-z_]\w*)")
 # The kernel's limit for one argument is 128 KiB; longer scripts go by stdin.

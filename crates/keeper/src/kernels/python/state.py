@@ -4,8 +4,7 @@ Invariant: no user code runs. Types are asked through `type`, never through the
 object; only values whose type is a known one in C are printed, to a bounded depth
 and length; everything else is named by its type.
 """
-import sys
-
+sys = load.sys
 channel = load("channel")
 
 MOST_TEXT = 120
@@ -132,7 +131,10 @@ def _full_name(cls):
 
 
 def short(value):
-    text = _short(value, MOST_DEPTH)
+    try:
+        text = _short(value, MOST_DEPTH)
+    except Exception:  # changed by a thread while we looked
+        text = "<%s object>" % _full_name(type(value))
     return text if len(text) <= MOST_TEXT else text[:MOST_TEXT - 1] + "\u2026"
 
 

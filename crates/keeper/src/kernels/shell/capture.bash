@@ -62,9 +62,11 @@ esac
 
 # ---- One listing: a line an item.
 __sessile_ifs=${IFS-} __sessile_has_ifs=${IFS+1}
-__sessile_lc=${LC_ALL-}
-__sessile_own_ifs='case $__sessile_has_ifs in 1) \builtin declare IFS="$__sessile_ifs" ;; *) \builtin unset -v IFS ;; esac'
-__sessile_list='\builtin eval "$__sessile_own_ifs"
+__sessile_lc=${LC_ALL-} __sessile_has_lc=${LC_ALL+1}
+# What we change for ourselves is put back in the forks that print.
+__sessile_own='case $__sessile_has_ifs in 1) \builtin declare IFS="$__sessile_ifs" ;; *) \builtin unset -v IFS ;; esac
+    case $__sessile_has_lc in 1) \builtin declare LC_ALL="$__sessile_lc" ;; *) \builtin unset -v LC_ALL ;; esac'
+__sessile_list='\builtin eval "$__sessile_own"
     \builtin enable -n
     \builtin enable declare printf ulimit
     \builtin printf "=fsize\n"
@@ -112,7 +114,7 @@ done
 __sessile_print='
     __sessile_texts=()
     if \builtin declare IFS=$'\''\036'\''; then
-        __sessile_texts=($(\builtin eval "$__sessile_own_ifs"
+        __sessile_texts=($(\builtin eval "$__sessile_own"
             for __sessile_n in "$@"; do
                 \builtin declare "$__sessile_mode" -- "$__sessile_n"
                 \builtin printf "\036"
@@ -123,7 +125,7 @@ __sessile_print='
     *)
         __sessile_texts=()
         for __sessile_n in "$@"; do
-            __sessile_texts+=("$(\builtin eval "$__sessile_own_ifs"
+            __sessile_texts+=("$(\builtin eval "$__sessile_own"
                 \builtin declare "$__sessile_mode" -- "$__sessile_n")")
         done
         ;;
@@ -151,6 +153,25 @@ fi
 # ---- Variables. A declaration comes back in two steps, first value, then the
 # attributes that would change it (-i evaluates, -l and -u fold) or forbid it.
 __sessile_set= __sessile_lock=
+# Facts about the process and not about its state, or computed when asked for.
+__sessile_dynamic=' BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND
+ BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION
+ COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD LINENO PIPESTATUS POSIXLY_CORRECT
+ PPID RANDOM SECONDS SHELLOPTS SRANDOM UID _ '
+__sessile_dynamic=${__sessile_dynamic//$'\n'/ }
+# The same in every fresh kernel: worth restoring, not worth reporting.
+__sessile_usual=' BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL TERM 
+declare -i MAILCHECK="60"
+declare -- OPTERR="1"
+declare -i OPTIND="1"
+declare -x OLDPWD
+declare -- HISTSIZE="500"
+declare -- HISTFILESIZE="500"
+declare -- IFS=$'\'' \t\n'\''
+declare -- PS1="\\s-\\v\\\$ "
+declare -- PS2="> "
+declare -- PS4="+ "
+'
 __sessile_i=0
 for __sessile_n in "${__sessile_names[@]}"; do
     __sessile_line=${__sessile_decls[__sessile_i++]}
@@ -165,29 +186,25 @@ for __sessile_n in "${__sessile_names[@]}"; do
     LC_ALL) __sessile_v=$__sessile_lc ;;
     *) case $__sessile_kind in env) __sessile_v=${!__sessile_n} ;; esac ;;
     esac
-    case $__sessile_kind:$__sessile_n in
-    # Dynamic, or facts about the process and not about its state.
-    *:BASH | *:BASHOPTS | *:BASHPID | *:BASH_ALIASES | *:BASH_ARG[CV] | *:BASH_ARGV0 | *:BASH_CMDS | *:BASH_COMMAND | \
-        *:BASH_EXECUTION_STRING | *:BASH_LINENO | *:BASH_MONOSECONDS | *:BASH_SOURCE | *:BASH_SUBSHELL | \
-        *:BASH_TRAPSIG | *:BASH_VERSINFO | *:BASH_VERSION | *:COMP_WORDBREAKS | *:DIRSTACK | *:EPOCHREALTIME | \
-        *:EPOCHSECONDS | *:EUID | *:FUNCNAME | *:GROUPS | *:HISTCMD | *:LINENO | *:PIPESTATUS | *:POSIXLY_CORRECT | \
-        *:PPID | *:RANDOM | *:SECONDS | *:SHELLOPTS | *:SRANDOM | *:UID | *:_ | var:PWD | var:SHLVL)
-        \builtin continue
-        ;;
-    env:PWD | env:SHLVL)
+    case $__sessile_dynamic in *" $__sessile_n "*) \builtin continue ;; esac
+    case $__sessile_kind in
+    env)
         \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
-        \builtin continue
+        case $__sessile_n in PWD | SHLVL) \builtin continue ;; esac
         ;;
-    env:*) \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v" ;;
-    # The same in every fresh kernel: worth restoring, not worth reporting.
-    *:BASH_LOADABLES_PATH | *:COLUMNS | *:HOSTNAME | *:HOSTTYPE | *:LINES | *:MACHTYPE | *:OSTYPE | *:SHELL | *:TERM) ;;
-    *)
-        case $__sessile_line in
-        'declare -i MAILCHECK="60"' | 'declare -- OPTERR="1"' | 'declare -i OPTIND="1"' | 'declare -x OLDPWD' | \
-            'declare -- HISTSIZE="500"' | 'declare -- HISTFILESIZE="500"' | "declare -- IFS=\$' \\t\\n'" | \
-            'declare -- PS1="\\s-\\v\\\$ "' | 'declare -- PS2="> "' | 'declare -- PS4="+ "') ;;
+    var)
+        case $__sessile_n in PWD | SHLVL) \builtin continue ;; esac
+        case $__sessile_usual in
+        *" $__sessile_n "*) ;;
+        *"$__sessile_line"$'\n'*) ;;
         *) \builtin printf 'var\0%s\0%s\0' "$__sessile_n" "$__sessile_line" ;;
         esac
+        ;;
+    esac
+    case $__sessile_a in
+    - | x | a | A)
+        __sessile_set+=$__sessile_line$'\n'
+        \builtin continue
         ;;
     esac
     __sessile_v=${__sessile_a//[!aAnx]/}

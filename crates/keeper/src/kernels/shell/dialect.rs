@@ -13,8 +13,17 @@ pub(super) enum Dialect {
 
 /// Turns POSIX mode on, in which functions cannot take the place of special
 /// builtins, and carries what the mode itself overwrites (see capture.bash).
-const BASH_CARRY: &str =
-    "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; ";
+/// Tracing and inherited DEBUG traps would write into the listing of traps.
+const BASH_CARRY: &str = "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/\
+    ${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; \\set +ETx; ";
+
+/// What zsh's capture script is called with (see capture.zsh).
+fn zsh_capture(dir: &str, out: &str) -> String {
+    format!(
+        "\\builtin set -- \"$(<{dir}/capture)\" \"${{(@kv)options[@]}}\" \"\" {out} \"$@\"; \
+         \\builtin emulate -R zsh -o noaliases -c \"$1\""
+    )
+}
 
 impl Dialect {
     pub(super) fn of(language: Language) -> Self {
@@ -35,17 +44,10 @@ impl Dialect {
 
     pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Bash => &[
-                "--norc",
-                "--noprofile",
-                "--noediting",
-                "+o",
-                "history",
-                "+H",
-                "-i",
-                "-s",
-            ],
-            Self::Zsh => &["-f", "-i", "-s", "+o", "zle"],
+            Self::Bash => {
+                &["--norc", "--noprofile", "--noediting", "+o", "history", "+H", "-i", "-s"]
+            }
+            Self::Zsh => &["-f", "-i", "-s", "+o", "zle", "+o", "banghist"],
             Self::Posix => &["-i", "-s"],
         }
     }
@@ -53,8 +55,17 @@ impl Dialect {
     pub(super) fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Bash => &[("capture", include_str!("capture.bash"))],
-            Self::Zsh => &[],
-            Self::Posix => &[],
+            Self::Zsh => &[("capture", include_str!("capture.zsh"))],
+            Self::Posix => &[("capture", include_str!("capture.sh"))],
+        }
+    }
+
+    /// A FIFO besides: dash has no other way to hand a listing of its traps to
+    /// a fork of itself.
+    pub(super) fn fifos(self) -> &'static [&'static str] {
+        match self {
+            Self::Posix => &["traps"],
+            Self::Bash | Self::Zsh => &[],
         }
     }
 
@@ -106,10 +117,7 @@ impl Dialect {
                 format!("\\builtin eval \"$(<{dir}/restore)\" </dev/null >/dev/null 2>&1")
             }
             Self::Zsh | Self::Posix => {
-                format!(
-                    "{} . {dir}/restore </dev/null >/dev/null 2>&1",
-                    self.builtin()
-                )
+                format!("{} . {dir}/restore </dev/null >/dev/null 2>&1", self.builtin())
             }
         }
     }
@@ -125,7 +133,14 @@ impl Dialect {
                  \\builtin echo \"c {as_of}\" >{dir}/s ) & \
                  \\exit ${{POSIXLY_CORRECT%%/*}} ) </dev/null >/dev/null 2>&1\n"
             ),
-            Self::Zsh | Self::Posix => format!("{} echo \"c {as_of}\" >{dir}/s\n", self.builtin()),
+            Self::Zsh => format!(
+                "\\builtin trap 2>/dev/null > >(( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
+                zsh_capture(dir, &out)
+            ),
+            Self::Posix => format!(
+                "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
+                 \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' 9<>{dir}/traps 2>/dev/null\n"
+            ),
         }
     }
 
@@ -136,7 +151,16 @@ impl Dialect {
                 "( {BASH_CARRY}\\. {dir}/capture {dir}/final \"$(\\trap -p)\" \"$@\" ) \
                  </dev/null >/dev/null 2>&1 # {MARK}"
             ),
-            Self::Zsh | Self::Posix => format!(": {MARK}"),
+            // A word and not a comment, which zsh would drop; braces make zsh
+            // wait for the process.
+            Self::Zsh => format!(
+                "\\builtin : {MARK}; {{ \\builtin trap }} 2>/dev/null > >({})",
+                zsh_capture(dir, &format!("{dir}/final"))
+            ),
+            Self::Posix => format!(
+                "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
+                 2>/dev/null\" 9<>{dir}/traps; : {MARK}"
+            ),
         }
     }
 }

@@ -125,7 +125,7 @@ class Kernel:
         while data:
             data = data[os.write(self.ctl, data):]
 
-    def start(self, code, stdin=None, env=None):
+    def start(self, code, stdin=None, env=None, inline=False):
         self._count += 1
         number = self._count
         base = "%s/%d." % (self.directory, number)
@@ -152,6 +152,9 @@ class Kernel:
             run.stdin = stdin
         if env:
             message["env"] = env
+        if inline:
+            del message["code"]
+            message["text"] = code
         self.send(message)
         return run
 

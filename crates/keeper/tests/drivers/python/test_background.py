@@ -88,6 +88,7 @@ class Tasks(Case):
         run = self.k.run("import asyncio\nasync def f():\n    1/0\nawait f()")
         self.assertEqual((run.code, run.error["type"]), (1, "ZeroDivisionError"))
         self.assertNotIn("sessile", run.err)
+        self.assertNotIn("asyncio", run.err.replace("import asyncio", ""))
         self.assertIn("await f()", run.err)
 
     def test_exit_in_an_await_is_an_exit(self):
@@ -100,12 +101,11 @@ class Tasks(Case):
         self.run_ok("await asyncio.sleep(0)")
 
     def test_a_task_that_closes_our_descriptors_does_not_wedge_the_kernel(self):
-        run = self.run_ok("import asyncio, os\nasync def sweep():\n    await asyncio.sleep(0.01)\n"
-                          "    os.closerange(900, 1001)\n    os.write(3 if False else 2, b'')\n    done.set()\n"
+        self.run_ok("import asyncio, os\nasync def sweep():\n    await asyncio.sleep(0.01)\n"
+                          "    os.closerange(900, 1001)\n    done.set()\n"
                           "    await asyncio.sleep(30)\ndone = asyncio.Event()\nt = asyncio.create_task(sweep())")
         self.assertEqual(self.run_ok("await done.wait()").text, "True")
         self.run_ok("t.cancel()")
-        self.assertIsNotNone(run)
 
 
 class Children(Case):

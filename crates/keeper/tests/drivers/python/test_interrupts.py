@@ -16,8 +16,8 @@ class Interrupts(Case):
         return run
 
     def test_a_loop(self):
-        run = self.is_interrupted("print('go')\nwhile True: pass")
-        self.assertIn("while True: pass", run.err)
+        run = self.is_interrupted("def f():\n    while True: str()\nprint('go', end='')\nprint()\nf()")
+        self.assertIn('File "<run 1>"', run.err)
 
     def test_a_loop_that_prints(self):
         self.is_interrupted("while True: print('go')")
@@ -61,7 +61,8 @@ class Interrupts(Case):
         self.is_interrupted("import asyncio\nasync def f():\n    print('go')\n    await asyncio.sleep(1000)\nasyncio.run(f())")
 
     def test_code_that_swallows_the_first_ends_at_the_second(self):
-        run = self.k.start("n = 0\nwhile True:\n  try:\n    print('go', n)\n    while n < 2: pass\n    break\n"
+        # A sleep, not a bare loop: 3.13 leaves the jump of a loop out of its try block.
+        run = self.k.start("import time\nn = 0\nwhile True:\n  try:\n    print('go', n)\n    while n < 2: time.sleep(99)\n    break\n"
                            "  except KeyboardInterrupt:\n    n += 1")
         run.wait_for("go 0").interrupt().wait_for("go 1").interrupt()
         self.assertEqual(run.wait().code, 0)

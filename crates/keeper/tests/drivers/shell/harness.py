@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.normpath(os.path.join(HERE, "../../../src/kernels/shell"))
-PATIENCE = 10  # seconds; reached only when something hangs
+PATIENCE = 30  # seconds; reached only when something hangs
 
 
 class Died(Exception):
@@ -60,6 +60,7 @@ class Kernel:
         self.cwd = cwd or self.dir
         for name in shell.files:
             shutil.copy(os.path.join(SCRIPTS, name), self.path(name.split(".")[0]))
+        shell.prepare(self.dir)
         self.process = subprocess.Popen(
             shell.argv,
             stdin=subprocess.PIPE,
@@ -70,8 +71,6 @@ class Kernel:
             start_new_session=True,
         )
         self.pidfd = os.pidfd_open(self.process.pid)
-        for line in shell.boot(self.dir):
-            self.send(line)
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -166,8 +165,8 @@ class Kernel:
 class Shell:
     """The trigger lines of one shell, as the keeper sends them."""
 
-    def boot(self, d):
-        return []
+    def prepare(self, d):
+        pass
 
 
 class Bash(Shell):
@@ -199,11 +198,8 @@ class Bash(Shell):
 
 
 class Zsh(Shell):
-    argv = ["zsh", "-f", "-i", "-s", "+o", "zle"]
+    argv = ["zsh", "-f", "-i", "-s", "+o", "zle", "+o", "banghist"]
     files = ["capture.zsh"]
-
-    def boot(self, d):
-        return [r"\builtin unsetopt banghist"]
 
     def source(self, d):
         return r"\builtin . %s/c </dev/null >|%s/out 2>&1" % (d, d)
@@ -227,3 +223,31 @@ class Zsh(Shell):
 
     def restore(self, d):
         return r'\builtin eval "$(<%s/r)" </dev/null >/dev/null 2>&1' % d
+
+
+class Sh(Shell):
+    argv = ["dash", "-i", "-s"]
+    files = ["capture.sh"]
+
+    def prepare(self, d):
+        # The list of traps passes through here; see capture.sh.
+        os.mkfifo(os.path.join(d, "traps"))
+
+    def source(self, d):
+        return r"\. %s/c </dev/null >|%s/out 2>&1" % (d, d)
+
+    def signal(self, fifo):
+        return ">|%s" % fifo
+
+    def idle(self, d):
+        return (
+            r"\eval '\trap >&9; \times >&9; ( ( \. D/capture ) <&9 >|D/state 2>/dev/null & \exit '$?' )' 9<>D/traps 2>/dev/null"
+        ).replace("D/", d + "/")
+
+    def arm(self, d):
+        return (
+            r"""\trap '\eval "\trap >&9; \times >&9; ( \. D/capture ) <&9 >|D/state 2>/dev/null" 9<>D/traps; : __sessile_exit' EXIT"""
+        ).replace("D/", d + "/")
+
+    def restore(self, d):
+        return r"\. %s/r </dev/null >/dev/null 2>&1" % d

@@ -284,7 +284,7 @@ class TheCapturedShell(BashCase):
         self.assertEqual(dump(k), before)
         self.assertEqual(k.run("jobs; echo $first $!"), listing)
 
-    def test_keeps_its_last_status_and_argument(self):
+    def test_keeps_its_last_status(self):
         k = self.kernel()
         k.begin("(exit 42)")
         k.capture()

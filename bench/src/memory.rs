@@ -1,0 +1,70 @@
+//! Memory of idle sessions, as the system accounts for it.
+
+use crate::session::Session;
+use anyhow::Context;
+use sessile_protocol::Language;
+use std::path::Path;
+
+const SESSIONS: usize = 50;
+
+/// Private and proportional kilobytes of a process.
+pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let field = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    Ok((field("Private_Clean:") + field("Private_Dirty:"), field("Pss:")))
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let list =
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn parent(pid: u32) -> anyhow::Result<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let rest = stat.rsplit(')').next().context("stat")?;
+    Ok(rest.split_whitespace().nth(1).context("ppid")?.parse()?)
+}
+
+pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
+    for (language, code, limit) in [(Language::Bash, "x=1", 1.5), (Language::Python, "x = 1", 8.0)]
+    {
+        let mut sessions = Vec::new();
+        for _ in 0..SESSIONS {
+            let mut session = Session::start(sessile, language)?;
+            session.run(code)?;
+            sessions.push(session);
+        }
+        // The capture that follows a run is over when the state is asked for.
+        let (mut private, mut keeper_pss, mut guardian_pss, mut kernel_pss) = (0, 0, 0, 0);
+        for session in &mut sessions {
+            session.settle()?;
+            let (own, pss) = of(session.keeper)?;
+            private += own;
+            keeper_pss += pss;
+            guardian_pss += of(parent(session.keeper)?)?.1;
+            for kernel in children(session.keeper) {
+                kernel_pss += of(kernel)?.1;
+            }
+        }
+        let each = |sum: u64| sum / SESSIONS as u64;
+        println!(
+            "  {language}: keeper {} kB private, PSS a session at {SESSIONS}: keeper {} + guardian {} + kernel {} kB",
+            each(private),
+            each(keeper_pss),
+            each(guardian_pss),
+            each(kernel_pss)
+        );
+        let total = (keeper_pss + guardian_pss + kernel_pss) as f64 / SESSIONS as f64 / 1024.0;
+        crate::stats::print_ratio(&format!("{language}: MiB a session"), total, Some(limit));
+        crate::stats::print_ratio(
+            "keeper's private MiB",
+            private as f64 / SESSIONS as f64 / 1024.0,
+            Some(0.5),
+        );
+    }
+    Ok(())
+}

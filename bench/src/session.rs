@@ -1,0 +1,83 @@
+//! A session of ours, over its keeper's socket.
+
+use anyhow::bail;
+use sessile_client::{Client, Launcher};
+use sessile_protocol::{Answer, Completed, Exec, Language, Request, SessionId};
+use sessile_store::{Liveness, Metadata, SessionStatus, Sessions, timestamp};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    _directory: tempfile::TempDir,
+    pub(crate) keeper: u32,
+}
+
+impl Session {
+    pub(crate) fn start(sessile: &Path, language: Language) -> anyhow::Result<Self> {
+        let temporary = tempfile::tempdir()?;
+        let mut random = [0; 12];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let session_id = SessionId::from_random(random);
+        let directory = Sessions::at(temporary.path().to_owned()).create(&session_id)?;
+        let program = match language {
+            Language::Python => "python3",
+            Language::Bash | Language::Sh | Language::Zsh | Language::Node => language.as_str(),
+        };
+        let metadata = Metadata {
+            session_id,
+            command: program.to_owned(),
+            created_at: timestamp(),
+            last_executed_at: None,
+            status: SessionStatus::Starting,
+            work_dir: std::env::current_dir()?,
+            execution_count: 0,
+            language,
+            ended_at: None,
+            ended_by: None,
+            keeper_pid: None,
+            env: BTreeMap::new(),
+            idle_timeout_ms: 0,
+            command_timeout_ms: 0,
+            max_history: 100,
+            output_cap: 1 << 30,
+            workspace: None,
+        };
+        Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
+            .start(&directory, &metadata)?;
+        let Liveness::Live(socket) = directory.connect() else { bail!("the keeper is not there") };
+        let keeper = directory.metadata()?.keeper_pid.unwrap_or_default();
+        Ok(Self { client: Client::new(socket), _directory: temporary, keeper })
+    }
+
+    pub(crate) fn run(&mut self, code: &str) -> anyhow::Result<()> {
+        self.complete(code, 64 << 10).map(drop)
+    }
+
+    pub(crate) fn complete(
+        &mut self,
+        code: &str,
+        max_output: u64,
+    ) -> anyhow::Result<Box<Completed>> {
+        let order = Exec { text: code.as_bytes().to_vec(), max_output, ..Exec::default() };
+        match self.client.call(Request::Exec(order))? {
+            Answer::Completed(done) if done.exit_code == 0 => Ok(done),
+            other => bail!("{code:?} gave {other:?}"),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.client.call(Request::End);
+    }
+}
+
+impl Session {
+    /// Waits until the kernel's state has been captured: nothing is under way.
+    pub(crate) fn settle(&mut self) -> anyhow::Result<()> {
+        self.client.call(Request::State)?;
+        Ok(())
+    }
+}

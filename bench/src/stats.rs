@@ -1,0 +1,53 @@
+//! Medians and ratios.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    samples: BTreeMap<String, Vec<Duration>>,
+    order: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn add(&mut self, name: &str, sample: Duration) {
+        if !self.samples.contains_key(name) {
+            self.order.push(name.to_owned());
+        }
+        self.samples.entry(name.to_owned()).or_default().push(sample);
+    }
+
+    fn quantile(&self, name: &str, q: f64) -> Duration {
+        let mut sorted = self.samples.get(name).cloned().unwrap_or_default();
+        sorted.sort();
+        let at = ((sorted.len().saturating_sub(1)) as f64 * q) as usize;
+        sorted.get(at).copied().unwrap_or_default()
+    }
+
+    /// Prints each row, then the ratios with what they should not exceed.
+    pub(crate) fn print(&self, ratios: &[(&str, &str, Option<f64>)]) {
+        for name in &self.order {
+            let (half, most) = (self.quantile(name, 0.5), self.quantile(name, 0.9));
+            println!("  {name:40} {:>10} (p90 {})", micros(half), micros(most));
+        }
+        for (name, base, limit) in ratios {
+            let ratio =
+                self.quantile(name, 0.5).as_secs_f64() / self.quantile(base, 0.5).as_secs_f64();
+            print_ratio(&format!("{name} / {base}"), ratio, *limit);
+        }
+    }
+}
+
+pub(crate) fn print_ratio(name: &str, ratio: f64, limit: Option<f64>) {
+    let verdict = match limit {
+        Some(limit) if ratio <= limit => format!("(to hold: {limit})"),
+        Some(limit) => format!("(to hold: {limit}, MISSED)"),
+        None => String::new(),
+    };
+    println!("  → {name}: {ratio:.2} {verdict}");
+}
+
+pub(crate) fn micros(duration: Duration) -> String {
+    let us = duration.as_secs_f64() * 1e6;
+    if us < 10_000.0 { format!("{us:.0} µs") } else { format!("{:.1} ms", us / 1000.0) }
+}

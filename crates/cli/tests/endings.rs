@@ -1,0 +1,271 @@
+//! Commands that end, replace or mistreat their shell: the run tells the truth,
+//! and the session goes on.
+
+use sessile_testkit::{Answer, Harness, Session, harness};
+
+const ALL: &[&str] = &["bash", "zsh", "dash"];
+const BASH: &[&str] = &["bash"];
+
+#[derive(Clone, Copy)]
+enum Fate {
+    Kept,
+    Restarted,
+    /// As of the run before.
+    Restored,
+}
+
+impl Fate {
+    #[track_caller]
+    fn check(self, answer: Answer) {
+        let before = answer.run() - 1;
+        match self {
+            Self::Kept => answer.is_kept(),
+            Self::Restarted => answer.is_restarted(),
+            Self::Restored => answer.is_restored_as_of(before),
+        };
+    }
+}
+
+/// In which shells, the command, its stdout, its exit code, the kernel's fate,
+/// and what `echo $x` (1 before) says afterwards.
+type Case = (&'static [&'static str], &'static str, &'static str, i64, Fate, &'static str);
+
+const ENDINGS: &[Case] = &[
+    (ALL, "x=2; exit 3", "", 3, Fate::Restarted, "2"),
+    (ALL, "x=2; echo a; exit", "a\n", 0, Fate::Restarted, "2"),
+    (ALL, "x=2; (exit 4); exit", "", 4, Fate::Restarted, "2"),
+    (ALL, "x=2; f() { exit 6; }; f; x=3", "", 6, Fate::Restarted, "2"),
+    (ALL, "x=2; eval 'exit 7'", "", 7, Fate::Restarted, "2"),
+    (ALL, "exec true", "", 0, Fate::Restored, "1"),
+    (ALL, "exec false", "", 1, Fate::Restored, "1"),
+    (ALL, "exec sh -c 'echo in; exit 9'", "in\n", 9, Fate::Restored, "1"),
+    (ALL, "exec cat", "", 0, Fate::Restored, "1"),
+    (ALL, "x=2; kill -9 $$", "", 137, Fate::Restored, "1"),
+    (ALL, "echo a; kill -9 $$; echo b", "a\n", 137, Fate::Restored, "1"),
+    (ALL, "sh -c 'kill -9 $PPID'", "", 137, Fate::Restored, "1"),
+    (ALL, "kill -SEGV $$", "", 139, Fate::Restored, "1"),
+    (ALL, "x=2; set -e; false; x=3", "", 1, Fate::Restarted, "2"),
+    (ALL, "x=2; set -e; (exit 8); x=3", "", 8, Fate::Restarted, "2"),
+    (ALL, "x=2; trap 'echo bye' EXIT; exit 5", "bye\n", 5, Fate::Restarted, "2"),
+    (BASH, "x=2; set -euo pipefail; false | true", "", 1, Fate::Restarted, "2"),
+];
+
+#[track_caller]
+fn prepared<'h>(h: &'h Harness, shell: &str) -> Session<'h> {
+    let s = h.session_of(shell);
+    s.run("x=1; cd /usr; greet() { echo hi; }; alias al='echo al'; export E=e; umask 027");
+    s
+}
+
+#[test]
+fn the_end_of_a_kernel_is_not_the_end_of_the_session() {
+    let h = harness!();
+    for (shells, command, out, code, fate, x) in ENDINGS {
+        for shell in Harness::shells(shells) {
+            println!("{shell}: {command}");
+            let s = prepared(&h, shell);
+            fate.check(s.run(command).prints(out).warns("").exits(*code));
+            s.run("set +e; trap - EXIT; echo $x; greet; echo $E; umask -S; pwd")
+                .prints(&format!("{x}\nhi\ne\nu=rwx,g=rx,o=\n/usr\n"))
+                .is_kept();
+            s.run("al ok").prints("al ok\n").is_kept();
+            s.end();
+        }
+    }
+}
+
+#[test]
+fn the_status_of_the_last_run_outlives_its_kernel() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = prepared(&h, shell);
+        for (command, code) in [("exit 3", 3), ("kill -9 $$", 137), ("exec false", 1)] {
+            s.run(command).exits(code);
+            s.run("echo $?").prints(&format!("{code}\n")).is_kept();
+        }
+    }
+}
+
+#[test]
+fn an_unset_variable_under_nounset_is_told_and_survived() {
+    let h = harness!();
+    for (shell, options) in [("bash", "set -euo pipefail"), ("zsh", "set -eu"), ("dash", "set -eu")]
+    {
+        if Harness::shells(&[shell]).is_empty() {
+            continue;
+        }
+        let s = prepared(&h, shell);
+        let answer = s.run(format!("x=2; {options}; echo \"$nope\"; x=3")).prints("");
+        assert_ne!(answer.json()["exit_code"], 0, "{shell}: {answer:?}");
+        assert!(answer.stderr().contains("nope"), "{shell}: {answer:?}");
+        s.run("set +eu; echo $x; greet").prints("2\nhi\n").is_kept();
+    }
+}
+
+#[test]
+fn a_kernel_that_is_killed_between_runs_is_told_of_in_the_next_answer() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = prepared(&h, shell);
+        let kernel = s.kernel();
+        s.wait_captured(2);
+        kernel.kill().wait_gone();
+        s.run("echo $x; greet").prints("1\nhi\n").is_restored_as_of(2);
+        s.run("echo $x").prints("1\n").is_kept();
+    }
+}
+
+/// In which shells, a command that treats its shell badly, its stdout, its
+/// stderr, and its exit code. The kernel is kept.
+type Mistreatment = (&'static [&'static str], &'static str, &'static str, &'static str, i64);
+
+const MISTREATMENTS: &[Mistreatment] = &[
+    (ALL, "exec >/dev/null; echo hidden", "", "", 0),
+    (ALL, "echo a; exec >/dev/null 2>&1; echo b; echo c >&2; (exit 4)", "a\n", "", 4),
+    (ALL, "exec 0<&-; read y; echo a", "a\n", "", 0),
+    (ALL, "exec </etc/passwd; read y; echo ${y%%:*}", "root\n", "", 0),
+    (ALL, "exec 2>&1; echo err >&2", "err\n", "", 0),
+    (ALL, "exec 1>&2; echo out", "", "out\n", 0),
+    (ALL, "exec 1>&- 2>&- 0<&-; (exit 3)", "", "", 3),
+    (ALL, "for i in 0 1 2 3 4 5 6 7 8 9; do eval \"exec $i>&-\"; done; (exit 3)", "", "", 3),
+    (ALL, "for i in 0 3 4 5 6 7 8 9; do eval \"exec $i</dev/null\"; done; echo a", "a\n", "", 0),
+    (BASH, "for i in {0..300}; do eval \"exec $i>&-\"; done; (exit 3)", "", "", 3),
+    (BASH, "for i in {3..300}; do eval \"exec $i</dev/null\"; done; echo a", "a\n", "", 0),
+    (ALL, "PS1='PROMPT> '; PS2='more> '; PS4='trace> '; echo a", "a\n", "", 0),
+    (ALL, "unset PS1 PS2 PS4; echo a", "a\n", "", 0),
+    (BASH, "PROMPT_COMMAND='echo COMMAND; x=broken'; PS0='zero> '; echo a", "a\n", "", 0),
+    (ALL, "precmd() { echo PRE; }; preexec() { echo PRE; }; echo a", "a\n", "", 0),
+    (ALL, "trap 'echo bye' EXIT; echo a", "a\n", "", 0),
+    (ALL, "readonly ro=1 PS1 PATH; echo $ro", "1\n", "", 0),
+    (ALL, "unset PATH; echo a", "a\n", "", 0),
+    (ALL, "PATH=/nowhere; echo a", "a\n", "", 0),
+    (ALL, "IFS=exo1/; echo a", "a\n", "", 0),
+    (ALL, "set -x; set +x", "", "+ set +x\n", 0),
+    (BASH, "bash -c 'echo inner; exit 2'", "inner\n", "", 2),
+    (BASH, "bash -i <<<'echo inner' 2>/dev/null", "inner\n", "", 0),
+    (ALL, "sh <<'E'\necho inner\nexit 2\nE", "inner\n", "", 2),
+    (
+        ALL,
+        "cd /; rmdir /no/such 2>/dev/null; mkdir -p $T/gone; cd $T/gone; rmdir $T/gone; echo a",
+        "a\n",
+        "",
+        0,
+    ),
+    (ALL, "set -o noclobber; set -o noglob; set -o allexport; echo a", "a\n", "", 0),
+    (
+        BASH,
+        "set -o posix; shopt -s xpg_echo; enable -n echo printf test; shopt -u sourcepath; :",
+        "",
+        "",
+        0,
+    ),
+    (
+        BASH,
+        "unset -f command_not_found_handle; enable -n . source builtin 2>/dev/null; :",
+        "",
+        "",
+        0,
+    ),
+    (ALL, "LC_ALL=C LANG=C; export LC_ALL; TZ=x; umask 777; echo a", "a\n", "", 0),
+    (ALL, "trap '' INT TERM HUP CHLD PIPE; echo a", "a\n", "", 0),
+    (ALL, "ulimit -f 0 2>/dev/null; echo a", "a\n", "", 0),
+    (ALL, "stty -echo 2>/dev/null; stty sane 2>/dev/null; echo a", "a\n", "", 0),
+];
+
+#[test]
+fn mistreating_the_shell_does_not_hurt_the_session() {
+    let h = harness!();
+    let place = format!("T={}", h.root().display());
+    for (shells, command, out, err, code) in MISTREATMENTS {
+        for shell in Harness::shells(shells) {
+            println!("{shell}: {command}");
+            let s = h.session_with(&[shell, "--env", &place, "--env", "PS4=+ "]);
+            s.run("x=1");
+            let answer = s.run_with(&["--timeout", "20s"], command);
+            answer.prints(out).warns(err).exits(*code).is_kept();
+            let next = s.run_with(&["--timeout", "20s"], "echo $x; echo err >&2; (exit 6)");
+            next.prints("1\n").warns("err\n").exits(6).is_kept();
+            assert!(s.state().is_object());
+            s.run("echo $?").prints("6\n").warns("").is_kept();
+            s.end();
+        }
+    }
+}
+
+#[test]
+fn builtins_may_be_functions_and_aliases_of_the_users() {
+    let h = harness!();
+    let names = "eval read echo cd printf builtin command source exec trap set return unset \
+                 test export declare typeset local kill wait shift exit";
+    for shell in Harness::shells(ALL) {
+        for form in ["function", "alias"] {
+            println!("{shell}: {form}");
+            let s = h.session_of(shell);
+            s.run("x=1; say=/bin/echo");
+            for name in names.split_whitespace() {
+                // Special builtins cannot be functions in a POSIX shell.
+                let text = match form {
+                    "function" => format!("eval '{name}() {{ $say hijacked; }}' 2>/dev/null; :"),
+                    _ => format!("\\alias {name}='$say hijacked;'"),
+                };
+                let answer = s.run_with(&["--timeout", "20s"], text);
+                answer.warns("").is_kept();
+            }
+            s.run_with(&["--timeout", "20s"], "$say $x; (exit 6)").warns("");
+            s.run("$say $x").prints("1\n").warns("").is_kept();
+            assert!(s.state().is_object());
+            s.run_with(&["--timeout", "300ms"], "/bin/sleep 1000").timed_out();
+            s.run("$say $x").prints("1\n").warns("").is_kept();
+            s.end();
+        }
+    }
+}
+
+#[test]
+fn tracing_shows_the_users_commands_only() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash"]) {
+        let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+        s.run("set -x").prints("").warns("");
+        s.run("echo a").prints("a\n").warns("+ echo a\n");
+        s.run("x=1; (exit 3)").exits(3).is_kept();
+        assert!(s.state().is_object());
+        s.run("echo $?").prints("3\n").warns("+ echo 3\n").is_kept();
+        s.run("exit 4").warns("+ exit 4\n").exits(4).is_restarted();
+        s.run("set +x").warns("+ set +x\n").exits(0);
+        s.run("set -v").prints("").warns("");
+        s.run("echo b\n").prints("b\n").warns("echo b\n");
+        s.run("set +v\n").warns("set +v\n");
+        s.run("echo c").prints("c\n").warns("").is_kept();
+    }
+}
+
+#[test]
+fn a_debug_trap_sees_the_users_commands_only() {
+    let h = harness!();
+    let s = h.session();
+    s.run("trap 'echo \"<$BASH_COMMAND>\"' DEBUG").prints("").warns("");
+    s.run("echo a").prints("<echo a>\na\n").warns("");
+    assert!(s.state().is_object());
+    s.run("x=1; echo b").prints("<x=1>\n<echo b>\nb\n").is_kept();
+    s.run("trap - DEBUG").prints("<trap - DEBUG>\n");
+    s.run("echo c").prints("c\n").warns("").is_kept();
+}
+
+#[test]
+fn an_exit_trap_is_the_users_alone() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("trap").prints("").warns("");
+        s.run("trap 'echo bye $x; x=trapped' EXIT").prints("").warns("");
+        s.run("x=1").prints("").warns("");
+        let listed = s.run("trap").warns("").is_kept();
+        assert!(listed.stdout().contains("echo bye $x; x=trapped"), "{shell}");
+        assert_eq!(listed.stdout().lines().count(), 1, "{shell}: {listed:?}");
+        s.run("exit 4").prints("bye 1\n").warns("").exits(4).is_restarted();
+        s.run("echo $x").prints("trapped\n").is_kept();
+        s.run("trap - EXIT").prints("");
+        s.run("exit 5").prints("").warns("").exits(5).is_restarted();
+    }
+}

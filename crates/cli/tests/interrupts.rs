@@ -1,0 +1,183 @@
+//! Timeouts and interrupts end what runs and keep what is remembered.
+
+use sessile_testkit::{Harness, Session, harness};
+use std::time::{Duration, Instant};
+
+const ALL: &[&str] = &["bash", "zsh", "dash"];
+
+/// The issue promises a second; a machine that builds and tests at the same
+/// time gets two more.
+const SOON: Duration = Duration::from_secs(3);
+
+/// What hangs, each in its own way.
+const HANGING: &[(&str, &str)] = &[
+    ("a program", "sleep 1000"),
+    ("a pure shell loop", "while :; do :; done"),
+    ("a counting loop", "i=0; while true; do i=$((i+1)); done"),
+    (
+        "a function that loops over programs",
+        "f() { while true; do /bin/true; sleep 0.01; done; }; f",
+    ),
+    ("a function that goes on after each", "f() { sleep 1000; f; }; f"),
+    ("a pipeline", "sleep 1000 | cat | cat"),
+    ("a pipeline into a loop", "yes | while read l; do :; done"),
+    ("a subshell", "(while :; do :; done)"),
+    ("a command substitution", "y=$(sleep 1000)"),
+    ("a grandchild", "sh -c 'sh -c \"sleep 1000; :\"; :'"),
+    ("a program that ignores SIGINT", "sh -c 'trap \"\" INT; while :; do sleep 0.05; done'"),
+    (
+        "a program that ignores SIGINT and SIGTERM",
+        "sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done'",
+    ),
+    (
+        "a python program that ignores SIGINT and SIGTERM",
+        "python3 -c 'import signal,time\nfor s in (2,15): signal.signal(s, signal.SIG_IGN)\nwhile True: time.sleep(9)'",
+    ),
+    ("a program in a session of its own", "setsid -w sleep 1000"),
+    ("a wait", "sleep 1000 & wait $!"),
+    ("a stopped program", "sh -c 'kill -STOP $$'"),
+];
+
+#[track_caller]
+fn prepared<'h>(h: &'h Harness, shell: &str) -> Session<'h> {
+    let s = h.session_of(shell);
+    s.run("x=1; cd /usr; greet() { echo hi; }; alias al='echo al'");
+    s
+}
+
+#[track_caller]
+fn is_intact(s: &Session<'_>) {
+    s.run("echo $x; greet; pwd").prints("2\nhi\n/usr\n").warns("").is_kept();
+    s.run("al ok").prints("al ok\n").is_kept();
+}
+
+fn times_out(shell: &str) {
+    if Harness::shells(&[shell]).is_empty() {
+        return;
+    }
+    let h = harness!();
+    for (what, command) in HANGING {
+        println!("{shell}: {what}");
+        let s = prepared(&h, shell);
+        let job = s.spawns("sleep 1000 & echo $!");
+        let waiting = s.spawns("sh -c 'sleep 1000; :' >/dev/null & echo $!");
+        let begun = Instant::now();
+        let text = format!("x=2; echo partial; echo err >&2; {command}\necho not reached");
+        let answer = s.run_with(&["--timeout", "400ms"], text);
+        let took = begun.elapsed();
+        let answer = answer.timed_out().prints("partial\n").is_kept();
+        assert!(answer.stderr().starts_with("err\n"), "{what}: {answer:?}");
+        assert_ne!(answer.json()["exit_code"], 0, "{what}");
+        assert!(took >= Duration::from_millis(400), "{what}: {took:?}");
+        assert!(took < Duration::from_millis(400) + SOON, "{what}: {took:?}");
+        is_intact(&s);
+        job.assert_alive();
+        waiting.assert_alive();
+        s.end();
+    }
+}
+
+#[test]
+fn a_timeout_in_bash_answers_soon_with_the_partial_output_and_keeps_the_state() {
+    times_out("bash");
+}
+
+#[test]
+fn a_timeout_in_zsh_answers_soon_with_the_partial_output_and_keeps_the_state() {
+    times_out("zsh");
+}
+
+#[test]
+fn a_timeout_in_dash_answers_soon_with_the_partial_output_and_keeps_the_state() {
+    times_out("dash");
+}
+
+#[test]
+fn an_interrupt_answers_soon_with_the_partial_output_and_keeps_the_state() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        for (what, command) in HANGING {
+            println!("{shell}: {what}");
+            let s = prepared(&h, shell);
+            let job = s.spawns("sleep 1000 & echo $!");
+            let begun = h.path("begun");
+            let text = format!("x=2; echo partial; : >{}; {command}\n:", begun.display());
+            let client = s.begin_with(&["--timeout", "0"], &text);
+            h.wait_for_file("begun");
+            let since = Instant::now();
+            s.sessile("interrupt").exits(0);
+            s.answer(client, &text)
+                .prints("partial\n")
+                .has("interrupted", true)
+                .has("timed_out", false)
+                .is_kept();
+            assert!(since.elapsed() < SOON, "{what}: {:?}", since.elapsed());
+            is_intact(&s);
+            job.assert_alive();
+            s.end();
+            std::fs::remove_file(begun).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_of_an_interrupted_run_goes_on() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        let text = "sh -c 'echo $$ >child; exec sleep 1000' | cat";
+        s.run_with(&["--timeout", "500ms"], text).timed_out();
+        let child = h.wait_for_line("child").parse().unwrap();
+        sessile_testkit::Process::of(child).wait_gone();
+        std::fs::remove_file(h.path("child")).unwrap();
+    }
+}
+
+#[test]
+fn a_session_has_a_time_limit_for_its_commands() {
+    let h = harness!();
+    let s = h.session_with(&["--command-timeout", "300ms"]);
+    s.run("x=1; echo a; sleep 1000").prints("a\n").timed_out();
+    s.run_with(&["--timeout", "1m"], "sleep 0.5; echo $x").prints("1\n").has("timed_out", false);
+    let history = s.history();
+    assert_eq!(history[0]["timed_out"], true);
+    assert_eq!(history[1].get("timed_out"), None);
+}
+
+#[test]
+fn a_command_may_handle_its_interrupt() {
+    let h = harness!();
+    let s = h.session();
+    let text = "sh -c 'trap \"echo cleaned up; exit 7\" INT; while :; do sleep 0.02; done'";
+    let answer = s.run_with(&["--timeout", "400ms"], text).timed_out();
+    answer.prints("cleaned up\n").is_kept();
+    s.run("trap 'echo trapped' INT; x=2").prints("");
+    s.run_with(&["--timeout", "300ms"], "sleep 1000").timed_out();
+    s.run("echo $x; trap -p INT").prints("2\ntrap -- 'echo trapped' SIGINT\n").is_kept();
+}
+
+#[test]
+fn a_shell_that_cannot_be_interrupted_is_restored_and_says_so() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        s.wait_captured(1);
+        let begun = Instant::now();
+        let text = "x=2; trap '' INT TERM; while :; do :; done";
+        s.run_with(&["--timeout", "300ms"], text).timed_out().exits(137).is_restored_as_of(1);
+        assert!(begun.elapsed() < Duration::from_millis(300) + SOON);
+        s.run("echo $x").prints("1\n").is_kept();
+    }
+}
+
+#[test]
+fn a_stopped_kernel_is_brought_to_its_end_as_well() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        s.run_with(&["--timeout", "300ms"], "kill -STOP $$; sleep 1000").timed_out();
+        s.run("echo $x").prints("1\n");
+    }
+}

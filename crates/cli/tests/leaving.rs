@@ -1,0 +1,276 @@
+//! The end of sessions, keepers and clients: what is left, and what is not.
+
+use rustix::process::Signal;
+use sessile_testkit::{Harness, Process, Session, harness};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const ALL: &[&str] = &["bash", "zsh", "dash"];
+
+/// Processes that try to stay, each started by a command that prints its id.
+const CLINGING: &[&str] = &[
+    "sleep 1000 & echo $!",
+    "nohup sleep 1000 >/dev/null 2>&1 & echo $!",
+    "setsid sleep 1000 & echo $!",
+    "(setsid sh -c 'echo $$; exec sleep 1000' &)",
+    "setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)'",
+    "env -i setsid sleep 1000 & echo $!",
+    "sh -c 'trap \"\" TERM HUP INT; echo $$; while :; do sleep 1; done' &\n until :; do :; done",
+    "sh -c 'echo $$; kill -STOP $$' & sleep 0.05",
+];
+
+fn clinging(s: &Session<'_>) -> Vec<Process> {
+    let mut found: Vec<Process> = CLINGING
+        .iter()
+        .map(|text| {
+            // In the background the id may be written after the answer.
+            let file = format!("pid.{}", s.id());
+            s.run(format!("{{ {text}\n}} >{file}"));
+            let path = s.run("pwd").stdout().trim().to_owned();
+            let pid = sessile_testkit::until("a process id", || {
+                let text = std::fs::read_to_string(format!("{path}/{file}")).ok()?;
+                text.ends_with('\n').then(|| text.trim().parse().unwrap())
+            });
+            let process = Process::of(pid);
+            process.assert_alive();
+            process
+        })
+        .collect();
+    found.push(s.kernel());
+    found
+}
+
+#[track_caller]
+fn all_gone(processes: &[Process]) {
+    processes.iter().for_each(Process::wait_gone);
+}
+
+#[test]
+fn ending_a_session_leaves_no_process() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        let processes = clinging(&s);
+        let keeper = s.keeper();
+        let guardian = keeper.parent().unwrap();
+        let begun = Instant::now();
+        s.end();
+        // Two seconds are promised.
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        for process in &processes {
+            assert!(!process.is_alive(), "{shell}: {process} outlives the answer");
+        }
+        all_gone(&processes);
+        all_gone(&[keeper, guardian]);
+    }
+    assert!(h.processes().is_empty(), "{:?}", h.processes());
+}
+
+#[test]
+fn the_idle_timeout_leaves_no_process() {
+    let h = harness!();
+    let s = h.session_with(&["--idle-timeout", "1s"]);
+    let processes = clinging(&s);
+    let keeper = s.keeper();
+    all_gone(&processes);
+    all_gone(&[keeper]);
+    assert_eq!(s.metadata()["status"], "terminated");
+    s.sessile("end").exits(0);
+}
+
+#[test]
+fn a_session_is_not_idle_while_it_runs_something() {
+    let h = harness!();
+    let s = h.session_with(&["--idle-timeout", "500ms"]);
+    s.run("sleep 1.5; echo done").prints("done\n");
+    s.keeper().wait_gone();
+}
+
+#[test]
+fn the_death_of_a_keeper_leaves_no_process() {
+    let h = harness!();
+    for signal in [Signal::KILL, Signal::SEGV, Signal::TERM] {
+        let s = h.session();
+        let processes = clinging(&s);
+        let keeper = s.keeper();
+        let guardian = keeper.parent().unwrap();
+        keeper.signal(signal).wait_gone();
+        all_gone(&processes);
+        guardian.wait_gone();
+        assert!(h.processes().is_empty(), "{:?}", h.processes());
+        s.end();
+    }
+}
+
+#[test]
+fn a_session_whose_keeper_died_is_lost_and_goes_on_from_its_last_state() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("x=1; cd /usr; greet() { echo hi; }; export E=e");
+        s.run("x=2");
+        s.wait_captured(2);
+        s.keeper().kill().wait_gone();
+        let listed = h.list();
+        let listed = listed.iter().find(|l| l["session_id"] == s.id()).unwrap();
+        assert_eq!(listed["status"], "lost", "{shell}");
+        assert_eq!(s.history().as_array().unwrap().len(), 2);
+        let answer = s.run("echo $x; greet; pwd; echo $E; echo $?");
+        let answer = answer.prints("2\nhi\n/usr\ne\n0\n").is_restored_as_of(2);
+        assert!(answer.json()["notes"][0].is_string(), "it says so: {answer:?}");
+        assert_eq!(answer.run(), 3, "numbers go on");
+        assert_eq!(s.metadata()["status"], "active");
+        s.run("echo $x").prints("2\n").is_kept();
+        assert_eq!(s.history().as_array().unwrap().len(), 4);
+        s.end();
+    }
+}
+
+#[test]
+fn a_client_that_waits_when_the_keeper_dies_is_told() {
+    let h = harness!();
+    let s = h.session();
+    let client = s.begin("touch begun; sleep 1000");
+    h.wait_for_file("begun");
+    s.keeper().kill();
+    let output = client.finish().exits(1).prints("");
+    assert!(output.errors().starts_with("Error: "), "{output:?}");
+    assert_eq!(output.errors().lines().count(), 1, "{output:?}");
+}
+
+#[test]
+fn a_session_without_its_guardian_ends_as_well() {
+    let h = harness!();
+    let s = h.session();
+    let processes = clinging(&s);
+    s.keeper().parent().unwrap().kill().wait_gone();
+    s.run("echo hi").prints("hi\n");
+    s.end();
+    all_gone(&processes);
+}
+
+#[test]
+fn the_end_is_graceful_first() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("trap 'echo exit >exit-trap' EXIT");
+        s.run("sh -c 'trap \"echo term >term-trap; exit\" TERM; echo >ready; while :; do sleep 0.02; done' &");
+        h.wait_for_file("ready");
+        s.end();
+        assert_eq!(std::fs::read_to_string(h.path("exit-trap")).unwrap(), "exit\n", "{shell}");
+        assert_eq!(std::fs::read_to_string(h.path("term-trap")).unwrap(), "term\n", "{shell}");
+        for file in ["exit-trap", "term-trap", "ready"] {
+            std::fs::remove_file(h.path(file)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_running_command_does_not_keep_its_session_from_ending() {
+    let h = harness!();
+    for hang in ["sleep 1000", "while :; do :; done", "trap '' INT TERM; while :; do :; done"] {
+        let s = h.session();
+        let client = s.begin(format!(": >begun; {hang}"));
+        h.wait_for_file("begun");
+        let begun = Instant::now();
+        s.end();
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let output = client.finish().exits(1).prints("");
+        assert_eq!(output.errors().lines().count(), 1, "{output:?}");
+        std::fs::remove_file(h.path("begun")).unwrap();
+    }
+}
+
+#[test]
+fn orphans_leave_no_zombie_while_the_session_lives() {
+    let h = harness!();
+    let s = h.session();
+    let orphans: Vec<Process> = (0..5)
+        .map(|i| {
+            s.run(format!("(sh -c 'echo $$ >orphan{i}; exec cat' <>fifo &) 2>/dev/null; :"));
+            Process::of(h.wait_for_line(&format!("orphan{i}")).parse().unwrap())
+        })
+        .collect();
+    for orphan in orphans {
+        orphan.kill().wait_gone();
+    }
+    s.run("echo hi").prints("hi\n").is_kept();
+}
+
+#[test]
+fn a_run_outlives_its_client() {
+    let h = harness!();
+    for (round, signal) in [Signal::KILL, Signal::TERM, Signal::HUP].into_iter().enumerate() {
+        let s = h.session();
+        s.run("mkfifo -m 600 gate 2>/dev/null; :");
+        let client = s.begin(format!("touch begun{round}; cat gate >/dev/null; x=done; (exit 5)"));
+        h.wait_for_file(&format!("begun{round}"));
+        let process = client.process();
+        process.signal(signal).wait_ended();
+        let _ = client.finish();
+        std::fs::write(h.path("gate"), "go\n").unwrap();
+        s.run("echo $x $?").prints("done 5\n").is_kept();
+        let history = s.history();
+        assert_eq!(history[1]["exit_code"], 5);
+        assert_eq!(s.metadata()["execution_count"], 3);
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_and_the_command_is_interrupted_all_the_same() {
+    let h = harness!();
+    let s = h.session();
+    let client = s.begin("x=1; touch begun; sh -c 'trap \"\" INT; exec sleep 1000'");
+    h.wait_for_file("begun");
+    client.process().signal(Signal::INT).signal(Signal::INT).wait_ended();
+    let _ = client.finish();
+    s.run("echo $x").prints("1\n").is_kept();
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_harms_nothing() {
+    let h = harness!();
+    let s = h.session();
+    for raw in [&[][..], &["--raw"]] {
+        let args = [&["exec", s.id()], raw, &["--", "seq 100000; x=set"]].concat();
+        let mut command = h.command(&args);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        s.run("echo $x; unset x").prints("set\n").is_kept();
+    }
+}
+
+#[test]
+fn the_death_of_the_process_group_that_started_it_does_not_end_a_session() {
+    let h = harness!();
+    let mut command = h.command(&["start"]);
+    command.process_group(0);
+    let client = sessile_testkit::Client::spawn(command, b"");
+    let group = rustix::process::Pid::from_raw(client.process().pid()).unwrap();
+    let started = client.finish().json();
+    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    let id = started["session_id"].as_str().unwrap();
+    let answer = h.sessile(&["exec", id, "--", "echo hi"]).json();
+    assert_eq!(answer["stdout"], "hi\n");
+}
+
+#[test]
+fn a_session_holds_none_of_its_starters_descriptors() {
+    let h = harness!();
+    let (reader, writer) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty()).unwrap();
+    let s = h.session();
+    drop(writer);
+    let mut end = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::BufReader::new(reader), &mut end).unwrap();
+    s.run("ls /proc/$$/fd | wc -l").exits(0);
+}

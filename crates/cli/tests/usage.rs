@@ -1,0 +1,164 @@
+//! Errors, options and the ways to call the binary.
+
+use rustix::process::Signal;
+use sessile_testkit::{Client, harness};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+#[test]
+fn an_error_is_one_line_on_stderr_and_exit_code_1() {
+    let h = harness!();
+    let s = h.session();
+    let id = s.id();
+    for (args, stdin, line) in [
+        (&["exec", "sess_x"][..], "echo hi", "Session sess_x not found"),
+        (&["end", "sess_0123"], "", "Session sess_0123 not found"),
+        (&["state", "../../etc"], "", "Session ../../etc not found"),
+        (&["history", "sess_0123"], "", "Session sess_0123 not found"),
+        (&["reset", "sess_0123"], "", "Session sess_0123 not found"),
+        (&["interrupt", "sess_x"], "", "Session sess_x not found"),
+        (&["exec", id], "", "No command provided (stdin is empty)"),
+        (&["exec", id], " \n\t\n", "No command provided (stdin is empty)"),
+    ] {
+        h.begin(args, stdin.as_bytes())
+            .finish()
+            .exits(1)
+            .prints("")
+            .warns(&format!("Error: {line}\n"));
+    }
+    for (args, stdin, word) in [
+        (&["exec", id][..], "echo a\0b", "NUL"),
+        (&["start", "fish"], "", "fish"),
+        (&["start", "/no/such/bash"], "", "bash"),
+        (&["start", "--cwd", "/no/such/directory"], "", "/no/such/directory"),
+        (&["start", "--cwd", "/etc/passwd"], "", "/etc/passwd"),
+        (&["start", "--sessions-dir", "/proc/none"], "", "/proc/none"),
+        (&["run", "--shell", "fish", "true"], "", "fish"),
+    ] {
+        let output = h.begin(args, stdin.as_bytes()).finish().exits(1).prints("");
+        let line = output.errors();
+        assert!(line.starts_with("Error: "), "{args:?}: {line}");
+        assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+        assert!(line.contains(word), "{args:?}: {line}");
+    }
+    assert_eq!(h.list().len(), 1, "a session that did not start is left");
+    s.run("echo unharmed").prints("unharmed\n").has("run", 1);
+}
+
+#[test]
+fn wrong_usage_is_one_line_on_stderr_and_exit_code_2() {
+    let h = harness!();
+    for args in [
+        &["frobnicate"][..],
+        &["exec"],
+        &["end"],
+        &["start", "--idle-timeout", "soon"],
+        &["start", "--env", "NOVALUE"],
+        &["start", "--no-such-option"],
+        &["exec", "sess_0123", "--max-output", "big"],
+        &["exec", "sess_0123", "--timeout", "-1s"],
+        &["history", "sess_0123", "--limit", "many"],
+        &["run"],
+    ] {
+        let output = h.sessile(args).exits(2).prints("");
+        let line = output.errors();
+        assert!(line.starts_with("Error: "), "{args:?}: {line}");
+        assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn times_and_sizes_are_taken_as_people_write_them() {
+    let h = harness!();
+    for times in [["500ms", "30s"], ["5m", "1s"], ["2h", "0"]] {
+        let options = ["--idle-timeout", times[0], "--command-timeout", times[1]];
+        h.session_with(&options).run("echo hi").prints("hi\n");
+    }
+    let s = h.session();
+    for size in ["100", "64KiB", "8MiB"] {
+        s.run_with(&["--max-output", size, "--timeout", "5m"], "echo hi").prints("hi\n");
+    }
+}
+
+#[test]
+fn the_sessions_directory_is_an_option_a_variable_or_dot_sessions() {
+    let h = harness!();
+    let plain = |args: &[&str]| {
+        let mut command = h.command(args);
+        command.env_remove("SESSILE_SESSIONS_DIR");
+        Client::spawn(command, b"").finish()
+    };
+    let started = plain(&["start"]).json();
+    let id = started["session_id"].as_str().unwrap();
+    assert!(h.path(".sessions").join(id).join("metadata.json").exists());
+    let exec = |args: &[&str]| plain(&[&["exec", id], args, &["--", "echo hi"]].concat());
+    assert_eq!(exec(&[]).json()["stdout"], "hi\n");
+    assert_eq!(exec(&["--sessions-dir", ".sessions"]).json()["run"], 2);
+    let option = h.path(".sessions");
+    let before = ["--sessions-dir", option.to_str().unwrap(), "list"];
+    assert_eq!(h.sessile(&before).json()[0]["session_id"], id);
+    exec(&["--sessions-dir", "elsewhere"])
+        .exits(1)
+        .warns(&format!("Error: Session {id} not found\n"));
+    plain(&["end", id]).exits(0);
+}
+
+#[test]
+fn linked_under_another_name_it_takes_the_same_commands() {
+    let h = harness!();
+    let link = h.path("agent-shell");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sessile"), &link).unwrap();
+    let linked = |args: &[&str]| {
+        let mut command = h.command(args);
+        let mut renamed = Command::new(&link);
+        renamed.args(args).current_dir(h.root());
+        renamed.envs(command.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        command = renamed;
+        Client::spawn(command, b"").finish()
+    };
+    let id = linked(&["start"]).json()["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(linked(&["exec", &id, "--", "echo hi"]).json()["stdout"], "hi\n");
+    assert_eq!(h.sessile(&["exec", &id, "--", "echo hi"]).json()["run"], 2);
+    linked(&["exec", "sess_x"]).exits(1).warns("Error: Session sess_x not found\n");
+    assert_eq!(linked(&["end", &id]).json()["status"], "terminated");
+}
+
+#[test]
+fn ctrl_c_in_a_waiting_exec_interrupts_the_command() {
+    let h = harness!();
+    let s = h.session();
+    let text = "x=1; echo partial; touch begun; sleep 1000; x=2";
+    let client = s.begin(text);
+    h.wait_for_file("begun");
+    client.process().signal(Signal::INT);
+    s.answer(client, text).prints("partial\n").exits(130).has("interrupted", true);
+    s.run("echo $x").prints("1\n").is_kept();
+}
+
+#[test]
+fn ctrl_c_in_a_raw_exec_interrupts_the_command() {
+    let h = harness!();
+    let s = h.session();
+    let client = s.begin_with(&["--raw"], "echo partial; touch begun; sleep 1000");
+    h.wait_for_file("begun");
+    client.process().signal(Signal::INT);
+    client.finish().prints("partial\n").warns("").exits(130);
+}
+
+#[test]
+fn an_exec_that_is_started_in_the_background_of_a_script_works() {
+    let h = harness!();
+    let s = h.session();
+    let mut command =
+        h.command(&["exec", s.id(), "--", "trap - INT; echo hi; sh -c 'kill -INT $$'"]);
+    // SAFETY: only a system call between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let answer = Client::spawn(command, b"").finish().json();
+    assert_eq!(answer["stdout"], "hi\n");
+    assert_eq!(answer["exit_code"], 130);
+}

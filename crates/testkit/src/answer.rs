@@ -1,0 +1,112 @@
+//! What `sessile exec` answers, with the questions that tests put to it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+/// The JSON of a run. Each question is an assertion that shows the whole answer
+/// when it fails.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    command: String,
+    json: Value,
+}
+
+impl Answer {
+    pub(crate) fn new(command: &[u8], json: Value) -> Self {
+        let command = String::from_utf8_lossy(command);
+        // A megabyte of command would hide what matters.
+        let command = command.chars().take(200).collect();
+        Self { command, json }
+    }
+
+    #[must_use]
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
+    #[must_use]
+    pub fn run(&self) -> u64 {
+        self.json["run"].as_u64().expect("a run's number")
+    }
+
+    #[must_use]
+    pub fn stdout(&self) -> &str {
+        self.json["stdout"].as_str().expect("text")
+    }
+
+    #[must_use]
+    pub fn stderr(&self) -> &str {
+        self.json["stderr"].as_str().expect("text")
+    }
+
+    /// The bytes of `stdout` or `stderr`, decoded if need be.
+    #[must_use]
+    pub fn bytes(&self, stream: &str) -> Vec<u8> {
+        let text = self.json[stream].as_str().expect("text");
+        match self.json["encoding"][stream].as_str() {
+            None => text.as_bytes().to_vec(),
+            Some("base64") => STANDARD.decode(text).expect("base64"),
+            Some(other) => panic!("unknown encoding {other}"),
+        }
+    }
+
+    /// The number that the run printed: a process id, mostly.
+    #[track_caller]
+    #[must_use]
+    pub fn number(&self) -> i32 {
+        let text = self.stdout().trim();
+        text.parse().unwrap_or_else(|_| panic!("{self:?} is no number"))
+    }
+
+    #[track_caller]
+    pub fn prints(self, text: &str) -> Self {
+        self.has("stdout", text)
+    }
+
+    #[track_caller]
+    pub fn warns(self, text: &str) -> Self {
+        self.has("stderr", text)
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i64) -> Self {
+        self.has("exit_code", code)
+    }
+
+    #[track_caller]
+    pub fn is_kept(self) -> Self {
+        self.has("kernel", "kept")
+    }
+
+    #[track_caller]
+    pub fn is_restarted(self) -> Self {
+        self.has("kernel", "restarted")
+    }
+
+    #[track_caller]
+    pub fn is_restored_as_of(self, run: u64) -> Self {
+        self.has("kernel", "restored").has("as_of_run", run)
+    }
+
+    #[track_caller]
+    pub fn timed_out(self) -> Self {
+        self.has("timed_out", true)
+    }
+
+    /// The field has this value.
+    ///
+    /// # Panics
+    /// When it has another.
+    #[track_caller]
+    pub fn has(self, field: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        assert!(
+            self.json[field] == value,
+            "{field} of `{}` should be {value}, but the answer is {:#}",
+            self.command,
+            self.json
+        );
+        self
+    }
+}

@@ -1,0 +1,151 @@
+//! A `sessile` process, from its start to what it left.
+
+use crate::{PATIENCE, Process};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+/// A client that is still at work.
+#[derive(Debug)]
+pub struct Client {
+    what: String,
+    child: Child,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+}
+
+impl Client {
+    /// Starts it with this on its stdin.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn spawn(mut command: Command, stdin: &[u8]) -> Self {
+        let what = format!("{command:?}");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("spawn sessile");
+        let mut input = child.stdin.take().expect("a pipe");
+        let text = stdin.to_vec();
+        // One that leaves without reading it is not to be waited for.
+        std::thread::spawn(move || input.write_all(&text));
+        let stdout = drain(child.stdout.take().expect("a pipe"));
+        let stderr = drain(child.stderr.take().expect("a pipe"));
+        Self { what, child, stdout, stderr }
+    }
+
+    #[must_use]
+    pub fn process(&self) -> Process {
+        Process::of(self.child.id().cast_signed())
+    }
+
+    /// Whether it has not answered yet.
+    ///
+    /// # Panics
+    /// When the system does not know it.
+    #[must_use]
+    pub fn is_waiting(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+
+    /// Waits for its end and for all that it had to say.
+    ///
+    /// # Panics
+    /// When it does not end, or something else holds its streams open.
+    #[track_caller]
+    #[must_use]
+    pub fn finish(mut self) -> Output {
+        let hears = |stream: &Receiver<Vec<u8>>| stream.recv_timeout(PATIENCE);
+        let (stdout, stderr) = (hears(&self.stdout), hears(&self.stderr));
+        let (Ok(stdout), Ok(stderr)) = (stdout, stderr) else {
+            let ended = self.child.try_wait();
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            panic!("{} does not end (status: {ended:?})", self.what);
+        };
+        Output {
+            what: self.what,
+            status: self.child.wait().expect("wait for sessile"),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+fn drain(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        let _ = send.send(bytes);
+    });
+    receive
+}
+
+/// What a client left.
+#[derive(Clone, Debug)]
+pub struct Output {
+    what: String,
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl Output {
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    #[must_use]
+    pub fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// # Panics
+    /// When the client was killed, or exited with another code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        let (what, found) = (&self.what, self.status);
+        assert_eq!(
+            found.code(),
+            Some(code),
+            "{what}: {found}, stdout {:?}, stderr {:?}",
+            self.text(),
+            self.errors()
+        );
+        self
+    }
+
+    /// # Panics
+    /// When stdout is anything else.
+    #[track_caller]
+    pub fn prints(self, text: &str) -> Self {
+        assert_eq!(self.text(), text, "stdout of {}", self.what);
+        self
+    }
+
+    /// # Panics
+    /// When stderr is anything else.
+    #[track_caller]
+    pub fn warns(self, text: &str) -> Self {
+        assert_eq!(self.errors(), text, "stderr of {}", self.what);
+        self
+    }
+
+    /// The one JSON document that it printed.
+    ///
+    /// # Panics
+    /// When it failed, complained, or printed something else.
+    #[track_caller]
+    #[must_use]
+    pub fn json(self) -> Value {
+        let this = self.exits(0).warns("");
+        serde_json::from_slice(&this.stdout)
+            .unwrap_or_else(|error| panic!("{}: {error} in {:?}", this.what, this.text()))
+    }
+}

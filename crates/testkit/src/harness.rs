@@ -1,0 +1,182 @@
+//! A place of its own for one test.
+
+use crate::{Client, Output, Process, Session, processes_with, terminal, until};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Set for everything that a harness starts, and inherited from there.
+const MARK: &str = "SESSILE_TEST";
+
+#[derive(Debug)]
+pub struct Harness {
+    binary: PathBuf,
+    root: tempfile::TempDir,
+    sessions_dir: PathBuf,
+}
+
+impl Harness {
+    /// # Panics
+    /// When there is no place for it.
+    #[must_use]
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self::below(binary, "")
+    }
+
+    /// One whose sessions lie deep below its directory.
+    ///
+    /// # Panics
+    /// When there is no place for it.
+    #[must_use]
+    pub fn below(binary: impl Into<PathBuf>, deep: &str) -> Self {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let sessions_dir = root.path().join(deep).join("sessions");
+        std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
+        Self { binary: binary.into(), root, sessions_dir }
+    }
+
+    /// Those of the shells that this machine has: a missing one is told, and
+    /// its cases are passed over.
+    pub fn shells<'a>(wanted: &[&'a str]) -> Vec<&'a str> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let has = |shell: &&str| {
+            let found = std::env::split_paths(&path).any(|dir| dir.join(shell).exists());
+            if !found {
+                eprintln!("{shell} is not installed: its cases are passed over");
+            }
+            found
+        };
+        wanted.iter().copied().filter(has).collect()
+    }
+
+    /// Where commands are run: an empty directory, by its real name.
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.root.path().canonicalize().expect("our own directory")
+    }
+
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    #[must_use]
+    pub fn sessions_dir(&self) -> &Path {
+        &self.sessions_dir
+    }
+
+    /// `sessile ARGS…`, not yet started.
+    #[must_use]
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env("SESSILE_SESSIONS_DIR", &self.sessions_dir)
+            .env("LC_ALL", "C.UTF-8")
+            .env(MARK, self.root.path());
+        command
+    }
+
+    #[must_use]
+    pub fn begin(&self, args: &[&str], stdin: &[u8]) -> Client {
+        Client::spawn(self.command(args), stdin)
+    }
+
+    /// Runs `sessile ARGS…` with an empty stdin.
+    #[track_caller]
+    pub fn sessile(&self, args: &[&str]) -> Output {
+        self.begin(args, b"").finish()
+    }
+
+    /// What `sessile ARGS…` shows at a terminal.
+    #[must_use]
+    pub fn at_a_terminal(&self, args: &[&str]) -> String {
+        terminal::show(self.command(args))
+    }
+
+    #[track_caller]
+    #[must_use]
+    pub fn session(&self) -> Session<'_> {
+        self.session_with(&[])
+    }
+
+    #[track_caller]
+    #[must_use]
+    pub fn session_of(&self, shell: &str) -> Session<'_> {
+        self.session_with(&[shell])
+    }
+
+    /// A session started with these arguments.
+    #[track_caller]
+    #[must_use]
+    pub fn session_with(&self, args: &[&str]) -> Session<'_> {
+        let started = self.sessile(&[&["start"], args].concat()).json();
+        let id = started["session_id"].as_str().expect("an id").to_owned();
+        Session::new(self, id)
+    }
+
+    #[track_caller]
+    #[must_use]
+    pub fn list(&self) -> Vec<Value> {
+        match self.sessile(&["list"]).json() {
+            Value::Array(sessions) => sessions,
+            other => panic!("not a list: {other}"),
+        }
+    }
+
+    /// Waits for a file, with which a command tells how far it is: its text.
+    #[track_caller]
+    pub fn wait_for_file(&self, name: &str) -> String {
+        let path = self.path(name);
+        until(name, || std::fs::read_to_string(&path).ok())
+    }
+
+    /// Waits until a file says something.
+    #[track_caller]
+    pub fn wait_for_line(&self, name: &str) -> String {
+        let path = self.path(name);
+        until(name, || {
+            let text = std::fs::read_to_string(&path).ok()?;
+            text.ends_with('\n').then(|| text.trim().to_owned())
+        })
+    }
+
+    /// Whatever this harness has started and is still there.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Process> {
+        processes_with(&format!("{MARK}={}", self.root.path().display()))
+    }
+
+    /// Scratch space in memory of this harness' sessions.
+    fn scratch(&self) -> Vec<PathBuf> {
+        let ids = std::fs::read_dir(&self.sessions_dir).into_iter().flatten();
+        ids.flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|id| {
+                Some(format!("/dev/shm/sessile-{}", id.strip_prefix("sess_")?.get(..12)?))
+            })
+            .map(PathBuf::from)
+            .filter(|path| path.exists())
+            .collect()
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for process in self.processes() {
+                process.kill();
+            }
+            return;
+        }
+        self.sessile(&["end", "--all"]).exits(0);
+        for process in self.processes() {
+            process.wait_gone();
+        }
+        assert_eq!(self.scratch(), Vec::<PathBuf>::new(), "left in memory");
+    }
+}

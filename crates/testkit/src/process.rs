@@ -1,0 +1,137 @@
+//! Processes, watched without being their parent.
+
+use crate::PATIENCE;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// A process, held by a descriptor, so that its number cannot come to mean
+/// another one meanwhile.
+pub struct Process {
+    pid: Pid,
+    /// None when it was gone already.
+    fd: Option<OwnedFd>,
+}
+
+impl Process {
+    #[must_use]
+    pub fn of(pid: i32) -> Self {
+        let pid = Pid::from_raw(pid).expect("a process id");
+        Self { pid, fd: pidfd_open(pid, PidfdFlags::empty()).ok() }
+    }
+
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.ends_within(Timespec { tv_sec: 0, tv_nsec: 0 })
+    }
+
+    /// # Panics
+    /// When it is not alive.
+    #[track_caller]
+    pub fn assert_alive(&self) -> &Self {
+        assert!(self.is_alive(), "{self} has ended");
+        self
+    }
+
+    /// Waits for its end. It may be a zombie then: some shells take note of a
+    /// child's end only when they run the next command.
+    ///
+    /// # Panics
+    /// When that does not come within [`PATIENCE`].
+    #[track_caller]
+    pub fn wait_ended(&self) {
+        let limit = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+        assert!(self.ends_within(limit), "{self} does not end");
+    }
+
+    /// Waits for its end, and for its parent to take note of it.
+    ///
+    /// # Panics
+    /// When that does not come within [`PATIENCE`].
+    #[track_caller]
+    pub fn wait_gone(&self) {
+        self.wait_ended();
+        if self.fd.is_some() {
+            crate::until("a zombie to be reaped", || (!self.is_zombie()).then_some(()));
+        }
+    }
+
+    /// # Panics
+    /// When the signal cannot be sent.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) -> &Self {
+        let fd = self.fd.as_ref().expect("a process that is not gone");
+        pidfd_send_signal(fd, signal).expect("signal");
+        self
+    }
+
+    /// Kills it, unless it is gone already.
+    pub fn kill(&self) -> &Self {
+        if let Some(fd) = &self.fd {
+            let _ = pidfd_send_signal(fd, Signal::KILL);
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let parent = self.field("PPid:")?.parse().ok()?;
+        Some(Self::of(parent))
+    }
+
+    /// A line of /proc/PID/status.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<String> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(value.trim().to_owned())
+    }
+
+    fn is_zombie(&self) -> bool {
+        self.field("State:").is_some_and(|state| state.starts_with('Z'))
+    }
+
+    fn ends_within(&self, limit: Timespec) -> bool {
+        let Some(fd) = &self.fd else { return true };
+        let mut fds = [PollFd::new(fd, PollFlags::IN)];
+        matches!(poll(&mut fds, Some(&limit)), Ok(1))
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid())).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let state = self.field("State:").unwrap_or_else(|| "gone".to_owned());
+        write!(f, "process {} ({}; {state})", self.pid(), line.trim_end())
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// All processes with this variable in the environment that they started with.
+#[must_use]
+pub fn processes_with(variable: &str) -> Vec<Process> {
+    let has = |path: &Path| {
+        let environ = std::fs::read(path.join("environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|found| found == variable.as_bytes())
+    };
+    let entries = std::fs::read_dir("/proc").expect("list /proc");
+    entries
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .filter(|(_, path)| has(path))
+        .map(|(pid, _)| Process::of(pid))
+        .collect()
+}

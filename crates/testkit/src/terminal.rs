@@ -1,0 +1,31 @@
+//! A command at a terminal.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+
+/// Runs it with a terminal as its stdout: what is shown there.
+pub(crate) fn show(mut command: Command) -> String {
+    let (ours, theirs) = open();
+    let mut child = command.stdin(Stdio::null()).stdout(theirs).spawn().expect("spawn");
+    // It holds the terminal's other side as well; then, after the child's end,
+    // reading fails instead of waiting.
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = File::from(ours).read_to_end(&mut shown);
+    assert!(child.wait().expect("wait").success());
+    String::from_utf8_lossy(&shown).replace("\r\n", "\n")
+}
+
+fn open() -> (OwnedFd, OwnedFd) {
+    let (mut ours, mut theirs) = (-1, -1);
+    let null = std::ptr::null_mut();
+    // SAFETY: both numbers are ours to write; the name, the modes and the size
+    // may be absent.
+    let outcome =
+        unsafe { libc::openpty(&raw mut ours, &raw mut theirs, null, null.cast(), null.cast()) };
+    assert_eq!(outcome, 0, "openpty");
+    // SAFETY: the call has just made them, and nobody else owns them.
+    unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
+}
