@@ -17,15 +17,9 @@ use std::time::Duration;
         sessile end sess_…"
 )]
 pub(crate) struct Args {
-    /// Where sessions are kept
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "SESSILE_SESSIONS_DIR",
-        default_value = ".sessions"
-    )]
-    pub(crate) sessions_dir: PathBuf,
+    /// Where sessions are kept [default: .sessions in the current directory]
+    #[arg(long, global = true, value_name = "DIR", env = "SESSILE_SESSIONS_DIR")]
+    pub(crate) sessions_dir: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -42,6 +36,7 @@ pub(crate) enum Command {
     Interrupt(crate::commands::interrupt::Interrupt),
     Cleanup(crate::commands::cleanup::Cleanup),
     Run(crate::commands::run::Run),
+    Tool(crate::commands::tool::Tool),
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {

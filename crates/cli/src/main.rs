@@ -9,6 +9,7 @@ mod interrupts;
 mod output;
 mod render;
 mod settings;
+mod tool;
 
 use std::process::ExitCode;
 

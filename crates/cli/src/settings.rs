@@ -12,13 +12,16 @@ pub(crate) const KEEPER: &str = "keeper";
 pub(crate) struct Settings {
     pub(crate) sessions: Sessions,
     pub(crate) launcher: Launcher,
+    /// Where sessions are kept, if that was said.
+    pub(crate) sessions_dir: Option<PathBuf>,
 }
 
 impl Settings {
-    pub(crate) fn resolve(sessions_dir: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(sessions_dir: Option<PathBuf>) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?;
         let launcher = Launcher::new(program, vec![KEEPER.to_owned()]);
-        Ok(Self { sessions: Sessions::at(sessions_dir), launcher })
+        let place = sessions_dir.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
+        Ok(Self { sessions: Sessions::at(place), launcher, sessions_dir })
     }
 }
 

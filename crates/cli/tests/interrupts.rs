@@ -35,7 +35,6 @@ const HANGING: &[(&str, &str)] = &[
     ),
     ("a program in a session of its own", "setsid -w sleep 1000"),
     ("a wait", "sleep 1000 & wait $!"),
-    ("a stopped program", "sh -c 'kill -STOP $$'"),
 ];
 
 #[track_caller]
@@ -130,6 +129,38 @@ fn nothing_of_an_interrupted_run_goes_on() {
         let child = h.wait_for_line("child").parse().unwrap();
         sessile_testkit::Process::of(child).wait_gone();
         std::fs::remove_file(h.path("child")).unwrap();
+    }
+}
+
+/// zsh does not wait for a program that stops.
+#[test]
+fn a_stopped_program_is_ended_as_well() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash"]) {
+        let s = prepared(&h, shell);
+        let text = "x=2; echo partial; sh -c 'kill -STOP $$'";
+        let answer = s.run_with(&["--timeout", "400ms"], text).timed_out();
+        answer.prints("partial\n").is_kept();
+        is_intact(&s);
+    }
+}
+
+/// A signal that comes just when the shell starts a program must reach that
+/// program, too.
+#[test]
+fn an_interrupt_at_any_moment_ends_the_program_and_hurts_no_later_run() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        for round in 0..30 {
+            let begun = format!("begun{shell}{round}");
+            let client = s.begin_with(&["--timeout", "0"], format!(": >{begun}; sleep 1000"));
+            h.wait_for_file(&begun);
+            s.sessile("interrupt").exits(0);
+            s.answer(client, "sleep 1000").has("interrupted", true).is_kept();
+            s.run_with(&["--timeout", "20s"], "echo $x; /bin/echo $x").prints("1\n1\n").is_kept();
+        }
     }
 }
 

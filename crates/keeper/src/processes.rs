@@ -116,6 +116,12 @@ pub(crate) fn signal(pids: &[Pid], signal: Signal) {
     }
 }
 
+/// For signals that have no name.
+pub(crate) fn signal_by_number(pid: Pid, number: i32) {
+    // SAFETY: kill touches no memory.
+    unsafe { libc::kill(pid.as_raw_nonzero().get(), number) };
+}
+
 /// Reaps one child that has ended, if there is one.
 pub(crate) fn reap() -> Reaped {
     match rustix::process::wait(WaitOptions::NOHANG) {

@@ -21,7 +21,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
     }
@@ -52,6 +52,13 @@ impl Sessions {
         make_private_dir(&directory.path)?;
         make_private_dir(&directory.runs())?;
         Ok(directory)
+    }
+
+    /// A private directory beside the sessions'.
+    pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.root.join(name);
+        make_private_dir(&path)?;
+        Ok(path)
     }
 
     /// An existing session's directory.
@@ -104,6 +111,28 @@ pub enum Liveness {
 #[derive(Debug)]
 pub struct Lock {
     _file: OwnedFd,
+}
+
+impl Lock {
+    /// Waits for a lock.
+    pub(crate) fn wait(path: &Path) -> Result<Self> {
+        let held = Self::take(path, FlockOperation::LockExclusive)?;
+        held.ok_or_else(|| StoreError::io("lock", path)(io::ErrorKind::WouldBlock.into()))
+    }
+
+    fn take(path: &Path, how: FlockOperation) -> Result<Option<Self>> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(path, flags, PRIVATE_FILE)
+            .map_err(|e| StoreError::io("open", path)(e.into()))?;
+        loop {
+            return match rustix::fs::flock(&file, how) {
+                Ok(()) => Ok(Some(Self { _file: file })),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+                Err(error) => Err(StoreError::io("lock", path)(error.into())),
+            };
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -206,15 +235,7 @@ impl Directory {
     /// # Errors
     /// When the lock file cannot be opened.
     pub fn lock(&self) -> Result<Option<Lock>> {
-        let path = self.path.join("keeper.lock");
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(&path, flags, PRIVATE_FILE)
-            .map_err(|e| StoreError::io("open", &path)(e.into()))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock { _file: file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(StoreError::io("lock", &path)(error.into())),
-        }
+        Lock::take(&self.path.join("keeper.lock"), FlockOperation::NonBlockingLockExclusive)
     }
 
     /// The lock, unless a keeper answers; waits for one that is between.

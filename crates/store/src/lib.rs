@@ -9,6 +9,7 @@
 //!   runs/7.stdout.tail     the last bytes of it, when it wrote more
 //!   keeper.sock            where the keeper listens
 //!   keeper.lock            held by the keeper as long as it lives
+//! .sessions/workspaces/    which session is a workspace's own
 //! ```
 //!
 //! Invariants: directories are 0700 and files 0600; a reader that looks at any
@@ -21,8 +22,10 @@ mod directory;
 mod history;
 mod metadata;
 mod output;
+mod workspaces;
 
 pub use directory::{Directory, Liveness, Lock, Sessions, StoreError};
 pub use history::{Entry, History};
 pub use metadata::{Metadata, SavedKernel, SavedState, SessionStatus, timestamp};
 pub use output::{Spool, StreamName};
+pub use workspaces::Claim;

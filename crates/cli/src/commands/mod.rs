@@ -11,6 +11,7 @@ pub(crate) mod reset;
 pub(crate) mod run;
 pub(crate) mod start;
 pub(crate) mod state;
+pub(crate) mod tool;
 
 use crate::args::{Args, Command};
 use crate::settings::Settings;
@@ -29,5 +30,6 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Interrupt(command) => command.execute(&settings),
         Command::Cleanup(command) => command.execute(&settings),
         Command::Run(command) => command.execute(&settings),
+        Command::Tool(command) => command.execute(&settings),
     }
 }

@@ -28,8 +28,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
-        let settings =
-            Settings { sessions: Sessions::at(place.clone()), launcher: settings.launcher.clone() };
+        let settings = Settings {
+            sessions: Sessions::at(place.clone()),
+            launcher: settings.launcher.clone(),
+            sessions_dir: None,
+        };
         let options = start::Options {
             env: Vec::new(),
             cwd: None,

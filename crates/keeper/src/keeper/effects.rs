@@ -96,6 +96,8 @@ impl Keeper {
             stderr,
             begun: 0,
             current: None,
+            is_pressed: false,
+            is_stopping: false,
         })
     }
 
@@ -123,6 +125,8 @@ impl Keeper {
         };
         live.begun = processes::start_clock();
         live.current = Some(number);
+        live.is_pressed = false;
+        live.is_stopping = false;
         run.begin();
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
@@ -150,6 +154,14 @@ impl Keeper {
             Pressure::KillWork => (Signal::KILL, Signal::INT),
             Pressure::KillKernel => (Signal::KILL, Signal::KILL),
         };
+        let is_killing = matches!(pressure, Pressure::Terminate | Pressure::KillWork);
+        if is_killing
+            && !std::mem::replace(&mut live.is_stopping, true)
+            && let Some(number) = live.kernel.stop_signal()
+        {
+            processes::signal_by_number(live.pid, number);
+        }
+        live.is_pressed = true;
         // The kernel first: a shell takes its child's death by SIGINT for an
         // interrupt of its own only if it knows of one.
         processes::signal(&[live.pid], to_kernel);

@@ -99,12 +99,19 @@ impl Keeper {
                     if self.save(language, *saved) {
                         self.step(Input::Captured { language, epoch, as_of });
                     }
-                    self.answer_inspectors(Some(language));
+                    self.captures_done(language);
                 }
-                Report::NotCaptured => self.answer_inspectors(Some(language)),
+                Report::NotCaptured => self.captures_done(language),
             }
         }
         true
+    }
+
+    /// Those who asked for the state want the newest one.
+    fn captures_done(&mut self, language: Language) {
+        if self.kernels.get(&language).is_none_or(|live| !live.kernel.is_capturing()) {
+            self.answer_inspectors(Some(language));
+        }
     }
 
     fn run_ended(&mut self, language: Language, ended: Ended) {
@@ -115,6 +122,12 @@ impl Keeper {
             return;
         }
         let epoch = live.epoch;
+        if live.is_pressed && language.is_shell() {
+            // A program that a shell was just starting when SIGINT came may
+            // have missed it; the shell has moved on, and would wait for it
+            // with the next one.
+            processes::signal(&live.foreground(), Signal::KILL);
+        }
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;
             run.error = ended.error;

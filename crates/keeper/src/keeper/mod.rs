@@ -43,6 +43,10 @@ struct Live {
     /// When the current run began, in the unit of a process's age.
     begun: u64,
     current: Option<RunNo>,
+    /// The current run was signalled.
+    is_pressed: bool,
+    /// The kernel was told not to go on with the current run.
+    is_stopping: bool,
 }
 
 impl Live {

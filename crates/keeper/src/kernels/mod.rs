@@ -76,6 +76,12 @@ pub(crate) trait Kernel: Debug {
     /// After its death: the state that it wrote down as it went, if it did.
     fn last_words(&mut self) -> Option<SavedKernel>;
 
+    /// A signal for the kernel, if there is one, that keeps it from going on
+    /// after its foreground program was killed.
+    fn stop_signal(&self) -> Option<i32> {
+        None
+    }
+
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
 }

@@ -92,9 +92,9 @@ enum Form {
 ///
 /// While the user has none, it is ours and writes down the state. While the
 /// user has one, it is the user's text followed by ours. Before a text that
-/// mentions `trap`, the user's own is put back, so that listing traps shows
-/// what a plain shell shows; what such a text leaves is listed right after it,
-/// and ours goes behind it again.
+/// lists traps, the user's own is put back, so that it shows what a plain
+/// shell shows. What a text that mentions traps leaves is looked at right after
+/// it, and ours goes behind it again.
 #[derive(Debug, PartialEq, Eq)]
 enum ExitTrap {
     /// Ours is in place, behind the user's text if there is one.
@@ -139,7 +139,7 @@ impl Shell {
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
-        let _ = writeln!(boot, "{} echo ready >{}/s", dialect.builtin(), shell.dir);
+        let _ = writeln!(boot, "{} echo \"ready - $-\" >{}/s", dialect.builtin(), shell.dir);
         shell.send(&boot)?;
         let args = dialect.arguments().iter().map(Into::into).collect();
         Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
@@ -198,17 +198,18 @@ impl Shell {
             Form::Replaced => format!(
                 "{prelude}{exec} {streams};{source};{{ {report};{builtin} set +x; }} 2>/dev/null;\
                  {exec} >/dev/null 2>&1\n{report};{reopen};{}{builtin} echo \"d {}\" >{dir}/s\n",
-                self.list_traps(),
+                self.list_traps(order.text),
                 order.run
             ),
         })
     }
 
-    /// Has the traps listed to `l`, if ours is not in place.
-    fn list_traps(&self) -> String {
-        match self.exit_trap {
-            ExitTrap::Armed { .. } => String::new(),
-            ExitTrap::Open => format!("{} trap >|{}/l;", self.dialect.builtin(), self.dir),
+    /// Has the traps listed to `l`, after a text that may have changed them.
+    fn list_traps(&self, text: &[u8]) -> String {
+        if self.exit_trap == ExitTrap::Open || mentions(text, "trap") {
+            format!("{} trap >|{}/l;", self.dialect.builtin(), self.dir)
+        } else {
+            String::new()
         }
     }
 
@@ -217,20 +218,25 @@ impl Shell {
             ExitTrap::Armed { users } => users.is_some(),
             ExitTrap::Open => true,
         };
-        if users_trap || mentions(text, "trap") { Form::Replaced } else { Form::Redirected }
+        // A DEBUG trap would see, and show, the lines around the text.
+        let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
+        let may_set = mentions(text, "trap") && (mentions(text, "EXIT") || lists_traps(text));
+        if !debugs && (users_trap || may_set) { Form::Replaced } else { Form::Redirected }
     }
 
     /// Puts the user's own EXIT trap back before a text that may look at it.
     fn disarm(&mut self, text: &[u8]) -> String {
-        if !mentions(text, "trap") {
+        if !lists_traps(text) {
             return String::new();
         }
         let builtin = self.dialect.builtin();
+        let stop = self.dialect.stop_signal().map(|signal| format!("{builtin} trap - {signal};"));
+        let stop = stop.unwrap_or_default();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
             ExitTrap::Armed { users: Some(users) } => {
-                format!("{builtin} trap -- {} EXIT;", quote(&users))
+                format!("{stop}{builtin} trap -- {} EXIT;", quote(&users))
             }
-            ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
+            ExitTrap::Armed { users: None } => format!("{stop}{builtin} trap - EXIT;"),
             ExitTrap::Open => String::new(),
         }
     }
@@ -243,7 +249,14 @@ impl Shell {
             None => ours,
         };
         self.exit_trap = ExitTrap::Armed { users };
-        format!("{} trap -- {} EXIT\n", self.dialect.builtin(), quote(&text))
+        let builtin = self.dialect.builtin();
+        let stop = match self.dialect.stop_signal() {
+            Some(signal) => {
+                format!("{builtin} trap -- '\\builtin kill -s INT $$ # {MARK}' {signal};")
+            }
+            None => String::new(),
+        };
+        format!("{stop}{builtin} trap -- {} EXIT\n", quote(&text))
     }
 
     fn understand(&mut self, line: &str) -> Option<Report> {
@@ -252,6 +265,7 @@ impl Shell {
         let number = || number?.parse().ok().map(RunNo);
         match kind {
             "ready" => {
+                words.next_back().unwrap_or_default().clone_into(&mut self.flags);
                 let users = self.inherited_exit_trap.take();
                 let line = self.arm(users);
                 self.send(&line).ok()?;
@@ -289,9 +303,8 @@ impl Shell {
             let _ = self.send(&format!("{} set -x\n", self.dialect.builtin()));
         }
         self.keep_status(status);
-        if current.form == Form::Replaced && self.exit_trap == ExitTrap::Open {
-            let listing = std::fs::read(self.path("l")).unwrap_or_default();
-            self.rearm(records::exit_trap(&String::from_utf8_lossy(&listing)));
+        if current.form == Form::Replaced {
+            self.learn_traps();
         }
         Some(Report::Ended(Ended {
             run,
@@ -300,6 +313,19 @@ impl Shell {
             error: None,
             notes: Vec::new(),
         }))
+    }
+
+    /// Puts our EXIT trap back behind what a run has left, if it left anything
+    /// else.
+    fn learn_traps(&mut self) {
+        let path = self.path("l");
+        let Ok(listing) = std::fs::read(&path) else { return };
+        let _ = std::fs::remove_file(path);
+        let found = records::exit_trap(&String::from_utf8_lossy(&listing));
+        if found.as_ref().is_none_or(|text| !text.contains(MARK)) {
+            let line = self.arm(found);
+            let _ = self.send(&line);
+        }
     }
 
     /// For the next run's `$?`.
@@ -390,16 +416,14 @@ impl Kernel for Shell {
         if let Some(current) = &mut self.current {
             current.pressed = true;
         }
-        if self.dialect.forgets_input() {
-            // dash throws away what it has read ahead, the report line too.
-            let line = self.report_line(run);
-            let dir = &self.dir;
-            let builtin = self.dialect.builtin();
-            let exec = self.dialect.exec();
-            let done =
-                format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
-            self.send(&(line + &done))?;
-        }
+        // The report line may be gone: dash throws away what it has read ahead,
+        // and a second SIGINT may have hit bash in the middle of it. Reported
+        // twice does no harm.
+        let line = self.report_line(run);
+        let (dir, builtin, exec) = (&self.dir, self.dialect.builtin(), self.dialect.exec());
+        let done =
+            format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
+        self.send(&(line + &done))?;
         Ok(())
     }
 
@@ -439,9 +463,27 @@ impl Kernel for Shell {
         self.take_capture("final", as_of)
     }
 
+    fn stop_signal(&self) -> Option<i32> {
+        match self.exit_trap {
+            ExitTrap::Armed { .. } => self.dialect.stop_signal().map(|_| libc::SIGRTMAX()),
+            ExitTrap::Open => None,
+        }
+    }
+
     fn is_capturing(&self) -> bool {
         self.captures.under_way.is_some()
     }
+}
+
+/// Whether a text may list traps: `trap` alone, or `trap -p`.
+fn lists_traps(text: &[u8]) -> bool {
+    let word = b"trap";
+    text.windows(word.len()).enumerate().filter(|(_, window)| window == word).any(|(at, _)| {
+        let rest = text[at + word.len()..].trim_ascii_start();
+        let begins_option = rest.starts_with(b"-p") || rest.starts_with(b"-l");
+        let newline = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
+        begins_option || newline.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
+    })
 }
 
 /// The text as one word of any POSIX shell.
@@ -461,4 +503,28 @@ pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_lists_traps_is_told_from_one_that_sets_them() {
+        for text in
+            ["trap", "trap -p", "x=$(trap)", "trap | cat", "a; trap\nb", "trap -p EXIT", "`trap`"]
+        {
+            assert!(lists_traps(text.as_bytes()), "{text}");
+        }
+        for text in ["trap 'x' EXIT", "trap - INT", "trap \"\" INT", "sh -c 'trap : TERM'", "echo"]
+        {
+            assert!(!lists_traps(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_one_word_when_quoted() {
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
+    }
 }

@@ -154,8 +154,8 @@ function parses(text) {
   }
 }
 
-// Why `text` is not a program, or null if it is: {message, line, column}, both
-// from 0. Nothing is run. The wrapper makes await and return legal, so a text
+// Why `text` is not a program, or null if it is: {message, offset}.
+// Nothing is run. The wrapper makes await and return legal, so a text
 // that passes here may still be refused by REPL mode for other reasons.
 function parseError(text) {
   if (parses(text)) return null;
@@ -163,7 +163,20 @@ function parseError(text) {
   const answer = ask('Runtime.compileScript', { expression, sourceURL: '', persistScript: false });
   const details = answer === null ? undefined : answer.exceptionDetails;
   if (details === undefined) return null;
-  return { message: messageOf(details), line: details.lineNumber - 1, column: details.columnNumber };
+  return { message: messageOf(details), offset: offsetOf(text, details.lineNumber - 1, details.columnNumber) };
+}
+
+function offsetOf(text, line, column) {
+  let at = 0;
+  for (let i = 0; i < line; i++) at = nextLine(text, at);
+  return at + column;
+}
+
+// V8 counts lines by all four of the language's line terminators.
+function nextLine(text, from) {
+  const terminator = /\r\n|[\n\r\u2028\u2029]/g;
+  terminator.lastIndex = from;
+  return safe.exec(terminator, text) === null ? text.length : terminator.lastIndex;
 }
 
 function messageOf(details) {

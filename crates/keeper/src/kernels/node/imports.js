@@ -42,7 +42,7 @@ function rewriteDeclarations(text) {
   for (let i = 0; i < CANDIDATES_LIMIT; i++) {
     const error = parseError(out);
     if (error === null || error.message !== NOT_A_MODULE) break;
-    const start = offsetOf(out, error.line, error.column);
+    const start = error.offset;
     const declaration = readDeclaration(out, start, IMPORT);
     if (declaration === null) break;
     out = safe.slice(out, 0, start) + declaration.text + safe.slice(out, declaration.end);
@@ -74,19 +74,6 @@ function isImportCall(text, at) {
 
 function splice(text, at, word) {
   return safe.slice(text, 0, at) + word + safe.slice(text, at + word.length);
-}
-
-function offsetOf(text, line, column) {
-  let at = 0;
-  for (let i = 0; i < line; i++) at = nextLine(text, at);
-  return at + column;
-}
-
-// V8 counts lines by all four of the language's line terminators.
-function nextLine(text, from) {
-  const terminator = /\r\n|[\n\r\u2028\u2029]/g;
-  terminator.lastIndex = from;
-  return safe.exec(terminator, text) === null ? text.length : terminator.lastIndex;
 }
 
 // The working directory may have been removed; then the last one will do.

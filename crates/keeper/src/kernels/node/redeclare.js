@@ -13,7 +13,7 @@
 
 const safe = require('./safe.js');
 const { lex } = require('./lexer.js');
-const { parses } = require('./evaluate.js');
+const { parses, parseError } = require('./evaluate.js');
 
 const LET = 'let  ';
 // Cannot be told from the name itself when printed.
@@ -53,7 +53,20 @@ function adapt(text, name, isLexical) {
     const changed = isLexical ? toLexical(text, name, lexed.tokens, i) : toVar(text, name, lexed.tokens, i);
     if (changed !== null) return changed;
   }
-  return null;
+  return isLexical ? toBlockLet(text, name) : null;
+}
+
+// A var within a block or the head of a loop, at the place where V8 sees it
+// clash with a let; after the block, the name is the old one's.
+function toBlockLet(text, name) {
+  const prefix = `let ${name};`;
+  const clash = parseError(prefix + text);
+  if (clash === null) return null;
+  const at = safe.lastIndexOf(text, 'var', clash.offset - prefix.length);
+  if (at === -1) return null;
+  const changed = swap(text, at, 'var', 'let');
+  const next = parseError(prefix + changed);
+  return next === null || next.offset > clash.offset ? changed : null;
 }
 
 // Whether `text` declares `name` with let or class at its top level.

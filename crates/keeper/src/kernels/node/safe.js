@@ -30,6 +30,7 @@ module.exports = {
   join: uncurry(Array.prototype.join),
   slice: uncurry(String.prototype.slice),
   indexOf: uncurry(String.prototype.indexOf),
+  lastIndexOf: uncurry(String.prototype.lastIndexOf),
   startsWith: uncurry(String.prototype.startsWith),
   includes: uncurry(String.prototype.includes),
   split: uncurry(String.prototype.split),

@@ -60,11 +60,11 @@ impl Dialect {
         }
     }
 
-    /// A FIFO besides: dash has no other way to hand a listing of its traps to
+    /// FIFOs besides: dash has no other way to hand a listing of its traps to
     /// a fork of itself.
     pub(super) fn fifos(self) -> &'static [&'static str] {
         match self {
-            Self::Posix => &["traps"],
+            Self::Posix => &["traps", "last"],
             Self::Bash | Self::Zsh => &[],
         }
     }
@@ -85,11 +85,14 @@ impl Dialect {
         }
     }
 
-    /// SIGINT makes it throw away lines that it has read ahead.
-    pub(super) fn forgets_input(self) -> bool {
+    /// A signal whose trap of ours ends the run, for a shell that takes a
+    /// SIGINT seriously only if its child died of it: bash goes on with the
+    /// next command after a program that ignores SIGINT had to be killed. A
+    /// trap runs right after the child's end, before that next command.
+    pub(super) fn stop_signal(self) -> Option<&'static str> {
         match self {
-            Self::Posix => true,
-            Self::Bash | Self::Zsh => false,
+            Self::Bash => Some("RTMAX"),
+            Self::Zsh | Self::Posix => None,
         }
     }
 
@@ -159,7 +162,7 @@ impl Dialect {
             ),
             Self::Posix => format!(
                 "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
-                 2>/dev/null\" 9<>{dir}/traps; : {MARK}"
+                 2>/dev/null\" 9<>{dir}/last; : {MARK}"
             ),
         }
     }

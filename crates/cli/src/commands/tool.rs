@@ -1,0 +1,46 @@
+use crate::settings::Settings;
+use crate::tool::{self, Request};
+use crate::{interrupts, output};
+use clap::Args;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+/// The `runtime` tool for agents: one JSON request in, one JSON answer out
+///
+/// Each workspace has a session of its own, made on first use and found again
+/// by every later call. The request is read from stdin, or given as argument.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile tool '{\"action\": \"exec\", \"command\": \"x=41\"}'\n  \
+    echo '{\"action\": \"eval\", \"command\": \"6 * 7\"}' | sessile tool\n  \
+    sessile tool --schema")]
+pub(crate) struct Tool {
+    /// The request
+    request: Option<String>,
+    /// Print the tool's name, description and input schema
+    #[arg(long, conflicts_with = "request")]
+    schema: bool,
+}
+
+impl Tool {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        if self.schema {
+            output::json(&tool::schema())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let text = match self.request {
+            Some(text) => text,
+            None => {
+                let mut bytes = Vec::new();
+                io::stdin().lock().read_to_end(&mut bytes)?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        };
+        interrupts::watch();
+        let answer = Request::parse(&text)
+            .and_then(|request| tool::answer(settings, &request))
+            .unwrap_or_else(|refusal| tool::failure(&refusal));
+        output::json(&answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,170 @@
+//! A request of the `runtime` tool, checked before anything is done.
+
+use serde_json::{Map, Value};
+use sessile_protocol::Language;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(super) action: Action,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) session_key: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Action {
+    Exec(Run),
+    Eval(Run),
+    State,
+    Reset,
+    History { limit: u64 },
+}
+
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) command: String,
+    pub(super) language: Language,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) stdin: Option<String>,
+    pub(super) env: BTreeMap<String, String>,
+}
+
+const ACTIONS: &str = "exec, eval, state, reset, history";
+
+impl Request {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}")
+        })?;
+        let Value::Object(fields) = value else {
+            return Err(
+                "Invalid request: send one JSON object, such as {\"action\": \"state\"}".to_owned()
+            );
+        };
+        let fields = Fields(&fields);
+        let action = match fields.text("action")?.as_deref() {
+            None => return Err(format!("action is required. Must be one of: {ACTIONS}")),
+            Some("exec") => Action::Exec(fields.run("exec", Language::Bash)?),
+            Some("eval") => Action::Eval(fields.run("eval", Language::Python)?),
+            Some("state") => Action::State,
+            Some("reset") => Action::Reset,
+            Some("history") => Action::History { limit: fields.number("limit")?.unwrap_or(20) },
+            Some(other) => {
+                return Err(format!("Invalid action: {other}. Must be one of: {ACTIONS}"));
+            }
+        };
+        Ok(Self {
+            action,
+            workspace: fields.text("workspace")?.map(PathBuf::from),
+            session_key: fields.text("session_key")?,
+        })
+    }
+}
+
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl Fields<'_> {
+    /// A field that is there and not null.
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(format!("{name} must be a string, not {other}")),
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u64>, String> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(value) => match value.as_u64() {
+                Some(number) => Ok(Some(number)),
+                None => {
+                    Err(format!("{name} must be a whole number that is not negative, not {value}"))
+                }
+            },
+        }
+    }
+
+    fn run(&self, action: &str, default: Language) -> Result<Run, String> {
+        let command = self.text("command")?.filter(|command| !command.trim().is_empty());
+        let language = match self.text("language")? {
+            None => default,
+            Some(name) => name.parse().map_err(|_| {
+                format!("Unknown language: {name}. Must be one of: bash, python, node (or sh, zsh)")
+            })?,
+        };
+        Ok(Run {
+            command: command.ok_or_else(|| format!("command is required for {action} action"))?,
+            language,
+            timeout_ms: self.number("timeout_ms")?,
+            stdin: self.text("stdin")?,
+            env: self.env()?,
+        })
+    }
+
+    fn env(&self) -> Result<BTreeMap<String, String>, String> {
+        match self.get("env") {
+            None => Ok(BTreeMap::new()),
+            Some(Value::Object(variables)) => variables
+                .iter()
+                .map(|(name, value)| match value {
+                    Value::String(text) => Ok((name.clone(), text.clone())),
+                    other => Err(format!("env.{name} must be a string, not {other}")),
+                })
+                .collect(),
+            Some(other) => Err(format!("env must be an object of strings, not {other}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Request::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn a_wrong_request_is_told_what_to_do() {
+        assert_eq!(
+            refusal(r#"{"action": "x"}"#),
+            "Invalid action: x. Must be one of: exec, eval, state, reset, history"
+        );
+        assert_eq!(refusal(r#"{"action": "exec"}"#), "command is required for exec action");
+        assert_eq!(
+            refusal(r#"{"action": "eval", "command": " "}"#),
+            "command is required for eval action"
+        );
+        assert!(
+            refusal(r#"{"action": "exec", "command": "x", "language": "perl"}"#)
+                .contains("bash, python, node")
+        );
+        assert!(refusal(r#"{"action": "history", "limit": -1}"#).contains("limit must be"));
+        assert!(
+            refusal(r#"{"action": "exec", "command": "x", "env": {"A": 1}}"#).contains("env.A")
+        );
+        assert!(refusal("{").starts_with("Invalid JSON"));
+        assert!(refusal("[]").starts_with("Invalid request"));
+        assert!(refusal("{}").starts_with("action is required"));
+    }
+
+    #[test]
+    fn languages_default_by_action() {
+        let language = |text: &str| match Request::parse(text).unwrap().action {
+            Action::Exec(run) | Action::Eval(run) => run.language,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(language(r#"{"action": "exec", "command": "ls"}"#), Language::Bash);
+        assert_eq!(language(r#"{"action": "eval", "command": "1"}"#), Language::Python);
+        assert_eq!(
+            language(r#"{"action": "exec", "command": "1", "language": "node"}"#),
+            Language::Node
+        );
+    }
+}

@@ -1,0 +1,78 @@
+'use strict';
+const { test } = require('node:test');
+const assert = require('node:assert/strict');
+const { Kernel } = require('./harness.js');
+
+async function withKernel(body) {
+  const kernel = await Kernel.start();
+  try {
+    await body(kernel);
+  } finally {
+    await kernel.end();
+  }
+}
+
+const HARM = {
+  'patched globals': 'JSON.parse = JSON.stringify = () => "{}"; Array.prototype.push = String.prototype.slice = String.prototype.indexOf = () => 0; Promise.prototype.then = () => {}; Object.prototype.toJSON = () => "no"; Array.prototype.toJSON = () => "no"; 0',
+  'deleted globals': 'delete globalThis.JSON; delete globalThis.Promise; delete globalThis.Buffer; delete globalThis.console; delete globalThis.setImmediate; 0',
+  'closed standard descriptors': 'for (const fd of [0, 1, 2]) fs.closeSync(fd)',
+  'every descriptor closed': 'for (let fd = 0; fd < 64; fd++) try { fs.closeSync(fd) } catch {}',
+  'descriptor 1 on a file of its own': 'fs.closeSync(1); fs.openSync("/dev/zero", "r+")',
+  'no listeners': 'process.removeAllListeners(); 0',
+  'a handler for uncaught errors': 'process.on("uncaughtException", () => {}); setTimeout(() => { throw new Error("x") }, 0); await new Promise((r) => setTimeout(r, 5)); 0',
+  'prepareStackTrace that throws': 'Error.prepareStackTrace = () => { throw 1 }; Error.stackTraceLimit = 0; null.x',
+  'an empty require.cache': 'for (const k in require.cache) delete require.cache[k]; 0',
+  'a patched process.stdout.write': 'const w = process.stdout.write; process.stdout.write = function (...a) { return w.apply(this, a) }; 0',
+  'a removed working directory': 'const d = fs.mkdtempSync("/tmp/gone-"); process.chdir(d); fs.rmdirSync(d)',
+  'thrown proxies and null': 'Promise.reject(new Proxy({}, { get() { throw 1 } })); throw null',
+  'frozen things': 'Object.freeze(Object.prototype); Object.freeze(Error); Object.freeze(process); 0',
+  'SIGINT listeners': 'process.on("SIGINT", () => {}); process.removeAllListeners("SIGINT"); 0',
+};
+
+for (const [name, code] of Object.entries(HARM)) {
+  test(`a kernel survives ${name}`, () =>
+    withKernel(async (kernel) => {
+      await kernel.run(code);
+      const done = await kernel.run('process.stdout.write("out"); process.stderr.write("err"); 6 * 7');
+      assert.equal(done.exitCode, 0);
+      assert.equal(done.result, '42');
+      assert.equal(done.stdout, 'out');
+      assert.equal(done.stderr, 'err');
+      assert.equal((await kernel.run('let z = 1; await z')).result, '1');
+      assert.match((await kernel.run('throw new Error("seen")')).stderr, /seen/);
+      assert.ok((await kernel.state()).working_dir);
+    }));
+}
+
+test('workers and forked children do not answer for the kernel', () =>
+  withKernel(async (kernel) => {
+    const done = await kernel.run(`
+      const { Worker } = require('worker_threads');
+      await new Promise((r) => new Worker('console.log("worker"); process.exit(4)', { eval: true }).on('exit', r));
+      fs.writeFileSync('c.js', 'console.log("fork", process.execArgv.length); process.exit(5)');
+      await new Promise((r) => require('child_process').fork('./c.js').on('exit', r))`);
+    assert.equal(done.result, '5');
+    assert.match(done.stdout, /worker/);
+    assert.match(done.stdout, /fork 0/);
+  }));
+
+test('the kernel ends when told, with exit handlers run', async () => {
+  const kernel = await Kernel.start();
+  await kernel.run('process.on("exit", () => fs.writeFileSync("bye", "x")); setInterval(() => {}, 1000); 0');
+  kernel.tell({ op: 'exit' });
+  assert.deepEqual(await kernel.exited, [0, null]);
+  assert.ok(require('node:fs').existsSync(`${kernel.cwd}/bye`));
+  await kernel.end();
+});
+
+test('a violent death is a death', async () => {
+  const kernel = await Kernel.start();
+  kernel.begin('process.kill(process.pid, "SIGKILL")');
+  assert.deepEqual(await kernel.exited, [null, 'SIGKILL']);
+  await kernel.end();
+});
+
+test('many runs do not grow the kernel', () =>
+  withKernel(async (kernel) => {
+    for (let i = 0; i < 300; i++) assert.equal((await kernel.run(`const v${i % 3} = ${i}; await v${i % 3}`)).result, `${i}`);
+  }));

@@ -1,0 +1,59 @@
+//! The session's state machine under random orders of events.
+//!
+//! A model plays the driver: it performs effects late and in any order, lets
+//! kernels come up, answer, die and be captured at random, and repeats events
+//! of processes that are long gone. What must hold is checked at every step.
+
+mod world;
+
+use proptest::prelude::*;
+use sessile_session::{Close, Limits};
+use world::{Act, World};
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let submit = (0..3_usize, prop::option::of(1..3000_u64), any::<bool>());
+    let act = prop_oneof![
+        6 => submit.prop_map(|(language, timeout, risky)| Act::Submit { language, timeout, risky }),
+        8 => any::<prop::sample::Index>().prop_map(Act::Happen),
+        4 => any::<prop::sample::Index>().prop_map(Act::Die),
+        3 => any::<prop::sample::Index>().prop_map(Act::Stale),
+        2 => prop::option::of(0..40_u64).prop_map(Act::Interrupt),
+        2 => Just(Act::Inspect),
+        6 => (0..900_u64).prop_map(Act::Wait),
+        1 => Just(Act::Wait(25_000)),
+        1 => prop_oneof![
+            3 => Just(Close::Reset),
+            1 => Just(Close::End),
+            1 => Just(Close::Idle)
+        ].prop_map(Act::Close),
+    ];
+    prop::collection::vec(act, 0..120)
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (prop_oneof![Just(0), 1..60_000_u64], 1..8_usize)
+        .prop_map(|(idle_timeout, queue)| Limits { idle_timeout, queue })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_order_of_events_keeps_the_promises(limits in limits(), acts in acts()) {
+        let mut world = World::new(limits);
+        for act in acts {
+            world.act(act)?;
+        }
+        world.settle()?;
+    }
+
+    #[test]
+    fn a_revived_session_keeps_them_too(limits in limits(), last in 0..50_u64,
+                                        captured in prop::option::of(0..50_u64), acts in acts()) {
+        let mut world = World::revived(limits, last, captured.map(|c| c.min(last)));
+        for act in acts {
+            world.act(act)?;
+        }
+        world.settle()?;
+    }
+}

@@ -1,0 +1,73 @@
+//! Which session is a workspace's own.
+//!
+//! `.sessions/workspaces/<hash>` names the session of a workspace and key, so
+//! that every process finds the same one without looking through all.
+
+use crate::atomic;
+use crate::directory::{Lock, Sessions, StoreError};
+use sessile_protocol::SessionId;
+use std::path::PathBuf;
+
+/// A workspace's place in the index, held by one process at a time.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    key: String,
+    _lock: Lock,
+}
+
+impl Sessions {
+    /// Waits for the index and takes the workspace's place in it.
+    ///
+    /// # Errors
+    /// When the index cannot be made or locked.
+    pub fn claim(&self, key: &str) -> Result<Claim, StoreError> {
+        let index = self.subdirectory("workspaces")?;
+        let path = index.join(format!("{:016x}", fingerprint(key)));
+        let lock = Lock::wait(&path.with_extension("lock"))?;
+        Ok(Claim { path, key: key.to_owned(), _lock: lock })
+    }
+}
+
+impl Claim {
+    /// The workspace's session, as it was last recorded.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        let (id, key) = text.split_once('\n')?;
+        // Another key with the same hash: then the later one has the place.
+        (key == self.key).then(|| id.parse().ok())?
+    }
+
+    /// # Errors
+    /// When it cannot be written.
+    pub fn record(&self, session: &SessionId) -> Result<(), StoreError> {
+        let text = format!("{session}\n{}", self.key);
+        atomic::replace(&self.path, text.as_bytes()).map_err(StoreError::io("write", &self.path))
+    }
+}
+
+/// FNV-1a: the same in every version of this program.
+fn fingerprint(key: &str) -> u64 {
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_finds_its_session_again() {
+        let root = tempfile::tempdir().unwrap();
+        let sessions = Sessions::at(root.path().join(".sessions"));
+        let id = SessionId::from_random([7; 12]);
+        let claim = sessions.claim("/work\0").unwrap();
+        assert_eq!(claim.session(), None);
+        claim.record(&id).unwrap();
+        drop(claim);
+        assert_eq!(sessions.claim("/work\0").unwrap().session(), Some(id));
+        assert_eq!(sessions.claim("/other\0").unwrap().session(), None);
+    }
+}
