@@ -1,1 +1,79 @@
-fn main() {}
+//! The project's chores: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
+
+mod drift;
+mod run;
+mod tools;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  test     install or prepare what the tests need, and run all of them
+  check    format, lints, dependency rules, generated files
+  bench    build for speed and print the numbers
+  generate write the generated files anew
+";
+
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let outcome = match command.as_str() {
+        "test" => test(),
+        "check" => check(),
+        "bench" => bench(),
+        "generate" => drift::generate(),
+        "help" | "--help" => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> anyhow::Result<()> {
+    tools::prepare();
+    // One process per test binary and a bounded number of tests at once: they
+    // start real interpreters, and two cores are enough for all of them.
+    run::cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"])?;
+    run::cargo(&["test", "--workspace", "--doc"])?;
+    run::program(
+        "python3",
+        &["-B", "-m", "unittest", "discover", "-s", "crates/keeper/tests/drivers/shell"],
+    )?;
+    for python in tools::pythons() {
+        run::with_env(
+            "python3",
+            &["-B", "-m", "unittest", "discover", "-s", "crates/keeper/tests/drivers/python"],
+            &[("SESSILE_TEST_PYTHON", &python)],
+        )?;
+    }
+    if tools::has("node") {
+        let tests = run::files("crates/keeper/tests/drivers/node", ".test.js")?;
+        let mut args = vec!["--test"];
+        args.extend(tests.iter().map(String::as_str));
+        run::program("node", &args)?;
+    }
+    Ok(())
+}
+
+fn check() -> anyhow::Result<()> {
+    run::cargo(&["fmt", "--all", "--check"])?;
+    run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    tools::deny()?;
+    drift::check()
+}
+
+fn bench() -> anyhow::Result<()> {
+    run::cargo(&["build", "--release", "--package", "sessile", "--package", "sessile-bench"])?;
+    run::program("target/release/sessile-bench", &[])
+}

@@ -16,7 +16,7 @@ pub enum Close {
 pub enum Teardown {
     /// Kernels are asked to exit (their exit traps run); SIGINT for a run.
     Exit,
-    /// SIGTERM and SIGHUP to every process of the session.
+    /// SIGTERM to every process of the session.
     Terminate,
     /// SIGKILL to every process of the session.
     Kill,

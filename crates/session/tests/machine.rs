@@ -36,24 +36,16 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_order_of_events_keeps_the_promises(limits in limits(), acts in acts()) {
-        let mut world = World::new(limits);
-        for act in acts {
-            world.act(act)?;
-        }
-        world.settle()?;
+        World::new(limits).live(acts)?;
     }
 
     #[test]
     fn a_revived_session_keeps_them_too(limits in limits(), last in 0..50_u64,
                                         captured in prop::option::of(0..50_u64), acts in acts()) {
-        let mut world = World::revived(limits, last, captured.map(|c| c.min(last)));
-        for act in acts {
-            world.act(act)?;
-        }
-        world.settle()?;
+        World::revived(limits, last, captured.map(|c| c.min(last))).live(acts)?;
     }
 }

@@ -168,7 +168,10 @@ impl Harness {
 impl Drop for Harness {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for process in self.processes() {
+            // Again and again: one that was just forking has a child now.
+            for process in
+                std::iter::repeat_with(|| self.processes()).take_while(|p| !p.is_empty()).flatten()
+            {
                 process.kill();
             }
             return;

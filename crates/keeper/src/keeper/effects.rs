@@ -162,6 +162,9 @@ impl Keeper {
             processes::signal_by_number(live.pid, number);
         }
         live.is_pressed = true;
+        if let Some(run) = live.current {
+            live.kernel.pressing(run);
+        }
         // The kernel first: a shell takes its child's death by SIGINT for an
         // interrupt of its own only if it knows of one.
         processes::signal(&[live.pid], to_kernel);
@@ -239,8 +242,9 @@ impl Keeper {
             }
             Teardown::Terminate => {
                 let all = processes::descendants(me);
+                // No SIGHUP besides: it would end a program in the middle of
+                // what it does upon SIGTERM.
                 processes::signal(&all, Signal::TERM);
-                processes::signal(&all, Signal::HUP);
                 processes::signal(&all, Signal::CONT);
             }
             Teardown::Kill => processes::signal(&processes::descendants(me), Signal::KILL),

@@ -61,6 +61,9 @@ pub(crate) trait Kernel: Debug {
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
 
+    /// The run is about to be signalled.
+    fn pressing(&mut self, _: RunNo) {}
+
     /// The run was signalled: whatever the kernel needs besides, to notice.
     fn pressed(&mut self, run: RunNo) -> io::Result<()>;
 

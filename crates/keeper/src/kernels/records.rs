@@ -6,6 +6,9 @@
 
 use serde_json::{Map, Value};
 
+/// Prompts that show nothing, as a kernel is started with.
+const PROMPTS: [&str; 3] = [r"\[\]", "%{%}", ""];
+
 /// A captured shell, as far as the keeper cares.
 #[derive(Debug, Default)]
 pub(super) struct Captured {
@@ -30,7 +33,11 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
         match *kind {
             b"cwd" => captured.put("working_dir", value),
             b"env" => sections.env.put(name, value),
-            b"var" => sections.variables.put(name, plain_value(&value)),
+            b"var" => match plain_value(&value) {
+                // Ours, not the user's.
+                prompt if name == "PS1" && PROMPTS.contains(&prompt.as_str()) => {}
+                plain => sections.variables.put(name, plain),
+            },
             b"func" => sections.functions.push(Value::from(name)),
             b"alias" => sections.aliases.put(name, value),
             b"opt" => sections.options.put(name, value),
@@ -132,6 +139,12 @@ fn word(text: &str) -> Option<(String, &str)> {
     let mut plain = String::new();
     let mut rest = text;
     loop {
+        if let Some(ansi) = rest.strip_prefix("$'") {
+            let (text, after) = ansi_word(ansi)?;
+            plain.push_str(&text);
+            rest = after;
+            continue;
+        }
         rest = match rest.chars().next()? {
             quote @ ('\'' | '"') => {
                 let (inside, after) = rest[1..].split_once(quote)?;
@@ -150,6 +163,20 @@ fn word(text: &str) -> Option<(String, &str)> {
             }
         };
     }
+}
+
+/// The rest of a `$'…'`, as zsh lists traps of several lines.
+fn ansi_word(text: &str) -> Option<(String, &str)> {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'\'' => return Some((unescape(&text[..at])?, &text[at + 1..])),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The value in a declaration such as `declare -- x="41"`, when it is a plain
@@ -239,6 +266,8 @@ mod tests {
         assert_eq!(exit_trap(bash).unwrap(), "echo 'a\nb'");
         let dash = "trap -- 'x' INT\ntrap -- 'echo '\"'\"'q' EXIT\n";
         assert_eq!(exit_trap(dash).unwrap(), "echo 'q");
+        let zsh = "trap -- $'echo bye $x\\nit\\'s' EXIT\n";
+        assert_eq!(exit_trap(zsh).unwrap(), "echo bye $x\nit's");
         assert_eq!(exit_trap("trap -- x USR1\n"), None);
         assert_eq!(exit_trap("trap -- 'unfinished"), None);
     }

@@ -35,6 +35,7 @@ const NODE: &[(&str, &str)] = &[
     ("imports.js", include_str!("node/imports.js")),
     ("interrupt.js", include_str!("node/interrupt.js")),
     ("lexer.js", include_str!("node/lexer.js")),
+    ("patches.js", include_str!("node/patches.js")),
     ("redeclare.js", include_str!("node/redeclare.js")),
     ("report.js", include_str!("node/report.js")),
     ("safe.js", include_str!("node/safe.js")),
@@ -93,7 +94,7 @@ impl Scripted {
         let (files, flags): (_, &[&str]) = match language {
             // Unbuffered, so that what C code prints lands in order.
             Language::Python => (PYTHON, &["-u"]),
-            Language::Node => (NODE, &[]),
+            Language::Node => (NODE, &["--no-force-async-hooks-checks"]),
             Language::Bash | Language::Sh | Language::Zsh => {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
@@ -178,6 +179,12 @@ impl Kernel for Scripted {
         }))
     }
 
+    fn pressing(&mut self, run: RunNo) {
+        // Node is told which run is meant, so that its SIGINT cannot hit the
+        // next one.
+        let _ = write_file(&self.directory.join("interrupt"), run.to_string().as_bytes());
+    }
+
     fn pressed(&mut self, _: RunNo) -> io::Result<()> {
         Ok(())
     }
@@ -215,4 +222,27 @@ fn tidy(mut view: Map<String, Value>) -> Map<String, Value> {
         view.insert("variables".into(), Value::Object(named.collect()));
     }
     view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_driver_is_embedded() {
+        for (folder, files) in [("python", PYTHON), ("node", NODE)] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/kernels").join(folder);
+            let is_source = |name: &str| name.ends_with(".py") || name.ends_with(".js");
+            let mut there: Vec<String> = std::fs::read_dir(path)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| is_source(name))
+                .collect();
+            let mut embedded: Vec<String> =
+                files.iter().map(|(name, _)| (*name).to_owned()).collect();
+            there.sort();
+            embedded.sort();
+            assert_eq!(there, embedded);
+        }
+    }
 }

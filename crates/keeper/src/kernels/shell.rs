@@ -332,7 +332,7 @@ impl Shell {
     fn keep_status(&mut self, status: i32) {
         self.status = status;
         if status != 0 {
-            let _ = write_file(&self.path("q"), format!("return {status}\n").as_bytes());
+            let _ = write_file(&self.path("q"), self.dialect.returning(status).as_bytes());
         }
     }
 

@@ -49,6 +49,8 @@ struct Process {
     has_been_killed: bool,
     /// It starts from nothing, so that nothing is lost if it does not.
     is_first: bool,
+    /// The last run whose effects are in its state.
+    holds: RunNo,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +92,8 @@ pub struct World {
     last_run: RunNo,
     closing: bool,
     finished: bool,
+    /// What happened, for whoever reads of a failure.
+    log: Vec<String>,
 }
 
 impl World {
@@ -127,10 +131,19 @@ impl World {
             last_run,
             closing: false,
             finished: false,
+            log: Vec::new(),
         }
     }
 
-    pub fn act(&mut self, act: Act) -> Checked {
+    /// Does all of it and lets the world settle.
+    pub fn live(mut self, acts: Vec<Act>) -> Checked {
+        let outcome = acts.into_iter().try_for_each(|act| self.act(act));
+        outcome
+            .and_then(|()| self.settle())
+            .map_err(|error| TestCaseError::fail(format!("{error}\n{}", self.log.join("\n"))))
+    }
+
+    fn act(&mut self, act: Act) -> Checked {
         match act {
             Act::Submit { language, timeout, risky } => {
                 self.submit(LANGUAGES[language], timeout, risky)?
@@ -158,7 +171,7 @@ impl World {
 
     /// Lets everything that was begun come to its end, then ends the session:
     /// by then each run has been answered.
-    pub fn settle(&mut self) -> Checked {
+    fn settle(&mut self) -> Checked {
         for _ in 0..2000 {
             match self.possible().first().copied() {
                 Some(input) => self.step(input)?,
@@ -191,6 +204,7 @@ impl World {
                 prop_assert!(!self.closing && !self.finished, "admitted while closing");
                 prop_assert_eq!(run, self.last_run.next(), "numbers go on one by one");
                 prop_assert!(waiting(self) < self.limits.queue, "admitted beyond the limit");
+                self.log.push(format!("{}: {run} -> {effects:?}", self.now));
                 self.last_run = run;
                 self.open.insert(run, language);
                 self.perform(effects)
@@ -301,6 +315,7 @@ impl World {
         }
         self.note(input);
         let effects = self.session.step(input, self.now);
+        self.log.push(format!("{}: {input:?} -> {effects:?}", self.now));
         self.perform(effects)
     }
 
@@ -312,9 +327,10 @@ impl World {
                 process.phase = Phase::Idle;
                 process.has_been_killed = false;
             }
-            Input::Reported { language, .. } => {
+            Input::Reported { language, run, .. } => {
                 let process = self.process(language);
                 process.phase = Phase::Idle;
+                process.holds = run;
                 process.pressed = None;
             }
             Input::Died { language, epoch, .. } => {
@@ -326,6 +342,9 @@ impl World {
                     }
                 }
                 let process = self.process(language);
+                if let Phase::Busy(run) = process.phase {
+                    process.holds = run;
+                }
                 process.phase = Phase::Gone;
                 process.captures.clear();
                 process.pressed = None;
@@ -370,6 +389,7 @@ impl World {
                 let process = self.process(language);
                 prop_assert_eq!(process.epoch, epoch);
                 prop_assert!(process.phase == Phase::Idle, "captured while {:?}", process.phase);
+                prop_assert_eq!(as_of, process.holds, "a capture under a false name");
                 process.captures.push(as_of);
                 Ok(())
             }
@@ -388,9 +408,9 @@ impl World {
             }
             Effect::Forget => {
                 // The next process is what the reset promised.
-                for (language, story) in &mut self.stories {
-                    let epoch = self.processes.get(language).map_or(0, |p| p.epoch.0);
-                    *story = Story::of(Epoch(epoch + 1));
+                for (language, process) in &self.processes {
+                    let next = Story::of(Epoch(process.epoch.0 + 1));
+                    self.stories.insert(*language, next);
                 }
                 self.closing = false;
                 prop_assert!(self.open.is_empty(), "forgotten: {:?}", self.open);
@@ -413,8 +433,14 @@ impl World {
         let process = self.process(language);
         prop_assert_eq!(process.phase, Phase::Gone, "a second process of {}", language);
         prop_assert!(epoch > process.epoch, "{epoch:?} after {:?}", process.epoch);
+        let holds = match source {
+            Source::Nothing => RunNo(0),
+            Source::Final => process.holds,
+            Source::Captured { as_of } => as_of,
+        };
         *process = Process {
             epoch,
+            holds,
             phase: Phase::Starting,
             is_first: source == Source::Nothing,
             ..Process::default()
@@ -457,8 +483,8 @@ impl World {
             KernelFate::Kept => prop_assert!(is_known, "{run} says kept, but it is another"),
             KernelFate::Restored { as_of_run } => {
                 prop_assert!(!is_known, "{run} says restored, but it is the same process");
-                let last = story.captured.last().copied().unwrap_or_default();
-                prop_assert_eq!(as_of_run, last, "restored from what was last captured");
+                let known = story.captured.contains(&as_of_run) || as_of_run == RunNo(0);
+                prop_assert!(known, "restored as of {as_of_run}, which was not captured");
             }
             KernelFate::Restarted | KernelFate::Fresh => {
                 prop_assert!(!is_known, "{run} says new, but it is the same process");

@@ -114,6 +114,16 @@ impl Dialect {
         }
     }
 
+    /// A script that does nothing but have a status. No alias or function of
+    /// the user's gets in between.
+    pub(super) fn returning(self, status: i32) -> String {
+        match self {
+            Self::Bash | Self::Zsh => format!("\\builtin return {status}\n"),
+            // A special builtin, which functions cannot replace.
+            Self::Posix => format!("\\return {status}\n"),
+        }
+    }
+
     pub(super) fn restore(self, dir: &str) -> String {
         match self {
             Self::Bash => {

@@ -9,11 +9,15 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const { test: nodeTest } = require('node:test');
 
 const { O_RDWR, O_RDONLY, O_NONBLOCK } = fs.constants;
 const DRIVER = path.resolve(__dirname, '../../../src/kernels/node');
 const NODE = process.env.SESSILE_TEST_NODE ?? process.execPath;
 const FLAGS = ['--no-force-async-hooks-checks'];
+
+// A hanging kernel fails its test instead of the whole suite.
+const PATIENCE_MS = 60_000;
 
 function mkfifo(...paths) {
   execFileSync('mkfifo', ['-m', '600', ...paths]);
@@ -68,12 +72,18 @@ class Pipe extends EventEmitter {
   }
 }
 
+// A test that fails half-way must not leave kernels behind.
+const alive = new Set();
+process.on('exit', () => {
+  for (const kernel of alive) kernel.remove();
+});
+
 class Kernel extends EventEmitter {
   static async start({ cwd, env, node = NODE } = {}) {
     const kernel = new Kernel();
     const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
     kernel.dir = fs.mkdtempSync(path.join(base, 'sn-'));
-    kernel.cwd = cwd ?? fs.mkdtempSync(path.join(os.tmpdir(), 'work-'));
+    kernel.cwd = cwd ?? fs.mkdtempSync(path.join(os.tmpdir(), 'sessile-node-test-'));
     for (const file of fs.readdirSync(DRIVER)) {
       if (file.endsWith('.js')) fs.copyFileSync(path.join(DRIVER, file), path.join(kernel.dir, file));
     }
@@ -90,6 +100,7 @@ class Kernel extends EventEmitter {
       stdio: [null_, process.env.SESSILE_TEST_DEBUG ? 2 : null_, process.env.SESSILE_TEST_DEBUG ? 2 : null_],
       detached: true,
     });
+    alive.add(kernel);
     kernel.exited = once(kernel.process, 'exit');
     kernel.ready = await kernel.answer((message) => message.op === 'ready');
     return kernel;
@@ -185,8 +196,27 @@ class Kernel extends EventEmitter {
     this.replies.destroy();
     fs.closeSync(this.ctl);
     fs.closeSync(this.rep);
+    this.remove();
+  }
+
+  remove() {
+    alive.delete(this);
+    this.process.kill('SIGKILL');
     fs.rmSync(this.dir, { recursive: true, force: true });
+    fs.rmSync(this.cwd, { recursive: true, force: true });
   }
 }
 
-module.exports = { Kernel, Pipe, DRIVER, FLAGS, NODE, mkfifo };
+// A test on a kernel of its own.
+function test(name, body) {
+  nodeTest(name, { timeout: PATIENCE_MS }, async () => {
+    const kernel = await Kernel.start();
+    try {
+      await body(kernel);
+    } finally {
+      await kernel.end();
+    }
+  });
+}
+
+module.exports = { Kernel, Pipe, test, DRIVER, FLAGS, NODE, mkfifo };

@@ -1,18 +1,8 @@
 'use strict';
-const { test } = require('node:test');
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
-const { Kernel } = require('./harness.js');
-
-async function withKernel(body) {
-  const kernel = await Kernel.start();
-  try {
-    await body(kernel);
-  } finally {
-    await kernel.end();
-  }
-}
+const { test } = require('./harness.js');
 
 const NEVER = 'await new Promise(() => {})';
 const ENDLESS = {
@@ -32,39 +22,36 @@ const ENDLESS = {
 };
 
 for (const [name, code] of Object.entries(ENDLESS)) {
-  test(`${name} is interrupted, and state and timers live on`, () =>
-    withKernel(async (kernel) => {
-      await kernel.run('let kept = 42, n = 0; setInterval(() => n++, 1); 0');
-      const run = kernel.begin(code);
-      await run.stdout.prints('go');
-      const done = await kernel.interruptUntilDone(run);
-      assert.equal(done.exitCode, 130);
-      assert.equal(done.error.type, 'Interrupted');
-      const after = await kernel.run('n = 0; while (n < 2) await new Promise((r) => setTimeout(r, 1)); console.log("out"); kept');
-      assert.equal(after.stdout, 'out\n');
-      assert.equal(after.result, '42');
-    }));
+  test(`${name} is interrupted, and state and timers live on`, async (kernel) => {
+    await kernel.run('let kept = 42, n = 0; setInterval(() => n++, 1); 0');
+    const run = kernel.begin(code);
+    await run.stdout.prints('go');
+    const done = await kernel.interruptUntilDone(run);
+    assert.equal(done.exitCode, 130);
+    assert.equal(done.error.type, 'Interrupted');
+    const after = await kernel.run('n = 0; while (n < 2) await new Promise((r) => setTimeout(r, 1)); console.log("out"); kept');
+    assert.equal(after.stdout, 'out\n');
+    assert.equal(after.result, '42');
+  });
 }
 
-test('SIGINT hits nobody when the kernel is idle or the run it is for has ended', () =>
-  withKernel(async (kernel) => {
+test('SIGINT hits nobody when the kernel is idle or the run it is for has ended', async (kernel) => {
+  kernel.interrupt();
+  assert.equal((await kernel.run('1')).result, '1');
+  fs.writeFileSync(path.join(kernel.dir, 'interrupt'), '1');
+  for (let i = 0; i < 50; i++) {
     kernel.interrupt();
-    assert.equal((await kernel.run('1')).result, '1');
-    fs.writeFileSync(path.join(kernel.dir, 'interrupt'), '1');
-    for (let i = 0; i < 50; i++) {
-      kernel.interrupt();
-      assert.equal((await kernel.run('let s = 0; for (let i = 0; i < 1e5; i++) s += i; await 0; 2')).result, '2');
-    }
-  }));
+    assert.equal((await kernel.run('let s = 0; for (let i = 0; i < 1e5; i++) s += i; await 0; 2')).result, '2');
+  }
+});
 
-test('a busy callback of an earlier run is ended too', () =>
-  withKernel(async (kernel) => {
-    const first = await kernel.run('setTimeout(() => { console.log("stuck"); while (true) {} }, 1); 0');
-    await first.run.stdout.prints('stuck');
-    const again = setInterval(() => kernel.interrupt(), 100);
-    const next = kernel.begin('1');
-    const done = await next.done;
-    clearInterval(again);
-    assert.ok(done.result === '1' || done.error.type === 'Interrupted');
-    assert.equal((await kernel.run('3').then((d) => (d.result === null ? kernel.run('3') : d))).result, '3');
-  }));
+test('a busy callback of an earlier run is ended too', async (kernel) => {
+  const first = await kernel.run('setTimeout(() => { console.log("stuck"); while (true) {} }, 1); 0');
+  await first.run.stdout.prints('stuck');
+  const again = setInterval(() => kernel.interrupt(), 100);
+  const next = kernel.begin('1');
+  const done = await next.done;
+  clearInterval(again);
+  assert.ok(done.result === '1' || done.error.type === 'Interrupted');
+  assert.equal((await kernel.run('3').then((d) => (d.result === null ? kernel.run('3') : d))).result, '3');
+});

@@ -1,16 +1,7 @@
 'use strict';
-const { test } = require('node:test');
 const assert = require('node:assert/strict');
-const { Kernel } = require('./harness.js');
-
-async function withKernel(body) {
-  const kernel = await Kernel.start();
-  try {
-    await body(kernel);
-  } finally {
-    await kernel.end();
-  }
-}
+const fs = require('node:fs');
+const { test } = require('./harness.js');
 
 const HARM = {
   'patched globals': 'JSON.parse = JSON.stringify = () => "{}"; Array.prototype.push = String.prototype.slice = String.prototype.indexOf = () => 0; Promise.prototype.then = () => {}; Object.prototype.toJSON = () => "no"; Array.prototype.toJSON = () => "no"; 0',
@@ -30,49 +21,42 @@ const HARM = {
 };
 
 for (const [name, code] of Object.entries(HARM)) {
-  test(`a kernel survives ${name}`, () =>
-    withKernel(async (kernel) => {
-      await kernel.run(code);
-      const done = await kernel.run('process.stdout.write("out"); process.stderr.write("err"); 6 * 7');
-      assert.equal(done.exitCode, 0);
-      assert.equal(done.result, '42');
-      assert.equal(done.stdout, 'out');
-      assert.equal(done.stderr, 'err');
-      assert.equal((await kernel.run('let z = 1; await z')).result, '1');
-      assert.match((await kernel.run('throw new Error("seen")')).stderr, /seen/);
-      assert.ok((await kernel.state()).working_dir);
-    }));
+  test(`a kernel survives ${name}`, async (kernel) => {
+    await kernel.run(code);
+    const done = await kernel.run('process.stdout.write("out"); process.stderr.write("err"); 6 * 7');
+    assert.equal(done.exitCode, 0);
+    assert.equal(done.result, '42');
+    assert.equal(done.stdout, 'out');
+    assert.equal(done.stderr, 'err');
+    assert.equal((await kernel.run('let z = 1; await z')).result, '1');
+    assert.match((await kernel.run('throw new Error("seen")')).stderr, /seen/);
+    assert.ok((await kernel.state()).working_dir);
+  });
 }
 
-test('workers and forked children do not answer for the kernel', () =>
-  withKernel(async (kernel) => {
-    const done = await kernel.run(`
-      const { Worker } = require('worker_threads');
-      await new Promise((r) => new Worker('console.log("worker"); process.exit(4)', { eval: true }).on('exit', r));
-      fs.writeFileSync('c.js', 'console.log("fork", process.execArgv.length); process.exit(5)');
-      await new Promise((r) => require('child_process').fork('./c.js').on('exit', r))`);
-    assert.equal(done.result, '5');
-    assert.match(done.stdout, /worker/);
-    assert.match(done.stdout, /fork 0/);
-  }));
+test('workers and forked children do not answer for the kernel', async (kernel) => {
+  const done = await kernel.run(`
+    const { Worker } = require('worker_threads');
+    await new Promise((r) => new Worker('console.log("worker"); process.exit(4)', { eval: true }).on('exit', r));
+    fs.writeFileSync('c.js', 'console.log("fork", process.execArgv.length); process.exit(5)');
+    await new Promise((r) => require('child_process').fork('./c.js').on('exit', r))`);
+  assert.equal(done.result, '5');
+  assert.match(done.stdout, /worker/);
+  assert.match(done.stdout, /fork 0/);
+});
 
-test('the kernel ends when told, with exit handlers run', async () => {
-  const kernel = await Kernel.start();
+test('the kernel ends when told, with exit handlers run', async (kernel) => {
   await kernel.run('process.on("exit", () => fs.writeFileSync("bye", "x")); setInterval(() => {}, 1000); 0');
   kernel.tell({ op: 'exit' });
   assert.deepEqual(await kernel.exited, [0, null]);
-  assert.ok(require('node:fs').existsSync(`${kernel.cwd}/bye`));
-  await kernel.end();
+  assert.ok(fs.existsSync(`${kernel.cwd}/bye`));
 });
 
-test('a violent death is a death', async () => {
-  const kernel = await Kernel.start();
+test('a violent death is a death', async (kernel) => {
   kernel.begin('process.kill(process.pid, "SIGKILL")');
   assert.deepEqual(await kernel.exited, [null, 'SIGKILL']);
-  await kernel.end();
 });
 
-test('many runs do not grow the kernel', () =>
-  withKernel(async (kernel) => {
-    for (let i = 0; i < 300; i++) assert.equal((await kernel.run(`const v${i % 3} = ${i}; await v${i % 3}`)).result, `${i}`);
-  }));
+test('many runs do not grow the kernel', async (kernel) => {
+  for (let i = 0; i < 300; i++) assert.equal((await kernel.run(`const v${i % 3} = ${i}; await v${i % 3}`)).result, `${i}`);
+});

@@ -1,0 +1,94 @@
+//! What the tests and checks need besides Rust.
+
+use crate::run;
+use anyhow::bail;
+use std::process::{Command, Stdio};
+
+/// Programs that the tests use, and the system packages that have them.
+const WANTED: &[(&str, &str)] = &[
+    ("bash", "bash"),
+    ("zsh", "zsh"),
+    ("dash", "dash"),
+    ("python3", "python3"),
+    ("node", "nodejs"),
+    ("git", "git"),
+    ("jq", "jq"),
+];
+
+const DENY_VERSION: &str = "0.20.2";
+
+pub(crate) fn has(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    found.is_ok_and(|status| status.success())
+}
+
+/// Installs what is missing, and says plainly what could not be had: tests of
+/// it are skipped by name.
+pub(crate) fn prepare() {
+    let missing: Vec<&str> =
+        WANTED.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return;
+    }
+    eprintln!("installing {}", missing.join(", "));
+    if let Err(error) = install(&missing) {
+        eprintln!("could not install them: {error:#}");
+    }
+    for (program, package) in WANTED {
+        if !has(program) {
+            eprintln!("NOT AVAILABLE: {program} (package {package}); its tests are skipped");
+        }
+    }
+}
+
+fn install(packages: &[&str]) -> anyhow::Result<()> {
+    let sudo: &[&str] = if is_root()? { &[] } else { &["sudo", "--non-interactive"] };
+    let call = |args: &[&str]| {
+        let mut words = sudo.to_vec();
+        words.extend(args);
+        run::with_env(words[0], &words[1..], &[("DEBIAN_FRONTEND", "noninteractive")])
+    };
+    if has("apt-get") {
+        call(&["apt-get", "update"])?;
+        call(&[&["apt-get", "install", "--yes"], packages].concat())
+    } else if has("dnf") {
+        call(&[&["dnf", "install", "--assumeyes"], packages].concat())
+    } else {
+        bail!("no apt-get or dnf here; install them by hand")
+    }
+}
+
+fn is_root() -> anyhow::Result<bool> {
+    Ok(run::output("id", &["-u"])?.trim() == "0")
+}
+
+/// The Python interpreters to test with: the one in PATH, and the oldest and
+/// newest that is installed beside it under a versioned name.
+pub(crate) fn pythons() -> Vec<String> {
+    let mut found = vec!["python3".to_owned()];
+    for name in ["python3.8", "python3.13"] {
+        // A version manager's stub may be in PATH, and fail when called.
+        let call = Command::new(name)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if call.is_ok_and(|status| status.success()) {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+/// Licences, sources and duplicates of dependencies. (Advisories need a
+/// database from the network, and are left to whoever has one.)
+pub(crate) fn deny() -> anyhow::Result<()> {
+    if !has("cargo-deny") {
+        run::cargo(&["install", "cargo-deny", "--locked", "--version", DENY_VERSION])?;
+    }
+    run::cargo(&["deny", "--all-features", "check", "bans", "licenses", "sources"])
+}
