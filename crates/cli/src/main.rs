@@ -41,6 +41,9 @@ fn main() -> ExitCode {
 
 /// One line of what may be a paragraph and a summary.
 fn usage(error: &clap::Error) -> String {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is required, such as start, exec or list; see --help".to_owned();
+    }
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();

@@ -192,6 +192,12 @@ impl Kernel {
     }
 
     fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
+        // What the new process knows is what it starts from.
+        self.finished = match source {
+            Source::Nothing => RunNo(0),
+            Source::Captured { as_of } => as_of,
+            Source::Final => self.finished,
+        };
         self.epoch = Epoch(self.epoch.0 + 1);
         self.process = Process::Starting { source, due: now + START_PATIENCE };
         self.capture_due = None;

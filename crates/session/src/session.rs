@@ -176,7 +176,6 @@ impl Session {
                 }
             }
             (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
-                self.last_activity = now;
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
                 }
@@ -227,6 +226,10 @@ impl Session {
                 | Input::Inspect
                 | Input::Close(_),
             ) => {}
+        }
+        // A run that ends counts as activity, however it ends.
+        if out.iter().any(|effect| matches!(effect, Effect::Complete { .. })) {
+            self.last_activity = now;
         }
         out
     }

@@ -3,7 +3,7 @@ use crate::{args, output};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use sessile_client::{Client, ClientError};
-use sessile_protocol::{Answer, Request, StateView};
+use sessile_protocol::{Answer, Request};
 use sessile_store::{Liveness, SavedState};
 use std::process::ExitCode;
 
@@ -61,14 +61,14 @@ pub(crate) fn live(client: &mut Client) -> anyhow::Result<Map<String, Value>> {
         }
         kernels.insert(kernel.language.to_string(), fields.into());
     }
-    complete(&mut top, &view);
+    complete(&mut top, view.default_language.as_str());
     top.insert("kernels".into(), kernels.into());
     Ok(top)
 }
 
 /// The fields that are always there.
-fn complete(top: &mut Map<String, Value>, view: &StateView) {
-    top.entry("language").or_insert_with(|| view.default_language.as_str().into());
+fn complete(top: &mut Map<String, Value>, default: &str) {
+    top.entry("language").or_insert_with(|| default.into());
     top.entry("working_dir").or_insert(Value::Null);
     for name in ["env_vars", "aliases", "variables"] {
         top.entry(name).or_insert_with(|| json!({}));
@@ -88,6 +88,7 @@ fn saved(state: &SavedState, default: &str) -> Map<String, Value> {
         }
         kernels.insert(language.to_string(), fields.into());
     }
+    complete(&mut top, default);
     top.insert("kernels".into(), kernels.into());
     top
 }

@@ -1,7 +1,7 @@
 //! What a descriptor's readiness means.
 
 use super::Keeper;
-use crate::kernels::{Ended, Report};
+use crate::kernels::{self, Ended, Report};
 use crate::processes::{self, Reaped};
 use crate::reactor::Token;
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
@@ -259,6 +259,11 @@ impl Keeper {
             if !left_state {
                 run.notes.push(death(language, exit_code));
             }
+        }
+        let directory = self.scratch.path().join(letter(language));
+        if let Some(said) = kernels::complaints(&directory) {
+            self.launch_failures
+                .insert(language, format!("{language} does not come up; it says: {said}"));
         }
         self.note_losses(language, current, left_state);
         self.close_streams(language);

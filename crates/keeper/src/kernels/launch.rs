@@ -107,7 +107,13 @@ impl Plan<'_> {
             Some(path) => Stdio::from(File::options().read(true).write(true).open(path)?),
             None => Stdio::null(),
         };
-        command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+        // What an interpreter says before our driver is up tells why it is not.
+        let stderr = if self.kernel.language.is_shell() {
+            Stdio::null()
+        } else {
+            Stdio::from(File::create(self.directory.join(COMPLAINTS))?)
+        };
+        command.stdin(stdin).stdout(Stdio::null()).stderr(stderr);
         let keeper = rustix::process::getpid();
         // SAFETY: only async-signal-safe system calls between fork and exec.
         unsafe {
@@ -168,6 +174,17 @@ impl Plan<'_> {
             path: Some(search.to_string_lossy().into_owned()),
         })
     }
+}
+
+const COMPLAINTS: &str = "complaints";
+
+/// What a kernel that did not come up has said, on one line.
+pub(crate) fn complaints(directory: &Path) -> Option<String> {
+    const SHOWN: usize = 400;
+    let text = std::fs::read(directory.join(COMPLAINTS)).ok()?;
+    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(SHOWN)..]).into_owned();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Puts files of ours where the kernel finds them.

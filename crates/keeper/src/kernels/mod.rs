@@ -9,7 +9,7 @@ mod records;
 mod scripted;
 mod shell;
 
-pub(crate) use launch::Plan;
+pub(crate) use launch::{Plan, complaints};
 
 use sessile_protocol::{RunError, RunNo, RunValue};
 use sessile_store::SavedKernel;

@@ -16,6 +16,9 @@ const streams = require('./streams.js');
 
 // Never an open descriptor: closing it gives the error for a closed one.
 const CLOSED = 0x7fffffff;
+// The loops are made early and so have low numbers; above, close costs nothing.
+const LOOP_FDS = 64;
+const { readlinkSync } = fs;
 const owned = { __proto__: null };
 
 // What is open before any user code.
@@ -25,8 +28,20 @@ function protect() {
   }
 }
 
+// Descriptors without a name belong to an event loop (the watcher's comes up
+// later than `protect`); user code cannot have opened one by number.
+function isNameless(fd) {
+  if (fd > LOOP_FDS) return false;
+  try {
+    return safe.exec(/^(?:anon_inode|pipe):/, readlinkSync(`/proc/self/fd/${fd}`)) !== null;
+  } catch {
+    return false;
+  }
+}
+
 function closable(fd) {
   if (owned[fd] === true) return CLOSED;
+  if (fd > 2 && isNameless(fd)) return CLOSED;
   if (fd === 0 || fd === 1 || fd === 2) descriptors.touch(fd);
   return fd;
 }

@@ -98,7 +98,8 @@ function uncaughtText(thrown) {
     if (place === null) return `${text}\n`;
     return `${quote(+place[1], place[2] - 1, place[3] - 1)}${text}\n`;
   } catch {
-    return `Uncaught ${errorOf(thrown).type}\n`;
+    const { type, message } = errorOf(thrown);
+    return `Uncaught ${type}: ${message}\n`;
   }
 }
 

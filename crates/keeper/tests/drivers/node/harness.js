@@ -17,7 +17,7 @@ const NODE = process.env.SESSILE_TEST_NODE ?? process.execPath;
 const FLAGS = ['--no-force-async-hooks-checks'];
 
 // A hanging kernel fails its test instead of the whole suite.
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 30_000;
 
 function mkfifo(...paths) {
   execFileSync('mkfifo', ['-m', '600', ...paths]);
@@ -40,6 +40,7 @@ class Pipe extends EventEmitter {
     this.writer = fs.openSync(file, O_RDWR);
     this.socket = reader(file);
     this.closed = once(this.socket, 'close');
+    this.socket.on('close', () => this.emit('data'));
     this.socket.on('data', (chunk) => {
       this.chunks.push(chunk);
       this.emit('data');
@@ -67,7 +68,10 @@ class Pipe extends EventEmitter {
 
   // Waits for `text` in what comes after `drained`.
   async prints(text) {
-    while (!this.bytes().includes(text)) await once(this, 'data');
+    while (!this.bytes().includes(text)) {
+      if (this.socket.destroyed) throw new Error(`closed without printing ${text}`);
+      await once(this, 'data');
+    }
     return this.bytes().toString();
   }
 }
@@ -209,8 +213,9 @@ class Kernel extends EventEmitter {
 
 // A test on a kernel of its own.
 function test(name, body) {
-  nodeTest(name, { timeout: PATIENCE_MS }, async () => {
+  nodeTest(name, { timeout: PATIENCE_MS }, async (context) => {
     const kernel = await Kernel.start();
+    context.signal.addEventListener('abort', () => kernel.process.kill('SIGKILL'));
     try {
       await body(kernel);
     } finally {

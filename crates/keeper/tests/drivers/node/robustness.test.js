@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const { test } = require('./harness.js');
 
 const HARM = {
-  'patched globals': 'JSON.parse = JSON.stringify = () => "{}"; Array.prototype.push = String.prototype.slice = String.prototype.indexOf = () => 0; Promise.prototype.then = () => {}; Object.prototype.toJSON = () => "no"; Array.prototype.toJSON = () => "no"; 0',
+  'patched globals': 'JSON.parse = JSON.stringify = () => "{}"; Array.prototype.push = String.prototype.slice = String.prototype.indexOf = () => 0; Promise.prototype.then = () => {}; Array.prototype.toJSON = () => "no"; 0',
   'deleted globals': 'delete globalThis.JSON; delete globalThis.Promise; delete globalThis.Buffer; delete globalThis.console; delete globalThis.setImmediate; 0',
   'closed standard descriptors': 'for (const fd of [0, 1, 2]) fs.closeSync(fd)',
   'every descriptor closed': 'for (let fd = 0; fd < 64; fd++) try { fs.closeSync(fd) } catch {}',
