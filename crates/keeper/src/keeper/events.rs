@@ -8,7 +8,7 @@ use crate::streams::{CHUNK, Drained, Lingering, Stream};
 use crate::{guardian, runs::Run};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::{Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus, StreamName};
 
@@ -272,8 +272,19 @@ impl Keeper {
         self.last_status.insert(language, exit_code);
         if self.session.is_open() {
             self.step(Input::Died { language, epoch, exit_code, left_state });
+            self.report_failed_start(language);
         } else if self.kernels.is_empty() {
             self.step(Input::KernelsGone);
+        }
+    }
+
+    /// A first kernel that has died, and is not tried again, is the end of the
+    /// session's start.
+    fn report_failed_start(&mut self, language: Language) {
+        if language == self.boot.kernel.language && !self.kernels.contains_key(&language) {
+            let reason = self.launch_failures.get(&language).cloned();
+            let reason = reason.unwrap_or_else(|| format!("{language} does not come up"));
+            self.report_start(Err(Failure::new(Code::KernelUnavailable, reason)));
         }
     }
 
