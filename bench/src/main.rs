@@ -63,13 +63,18 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
         repeat("bash floor: read/eval loop, `:`", &mut || bash_floor.call(":"))?;
         repeat("bash session, `:`", &mut || bash.run(":"))?;
         repeat("bash session, `echo hi`", &mut || bash.run("echo hi"))?;
+        // What a session does in idle time would be measured with the next.
+        bash.settle()?;
         repeat("python floor: exec loop, `pass`", &mut || python_floor.call("pass"))?;
         repeat("python session, `pass`", &mut || python.run("pass"))?;
+        python.settle()?;
         repeat("node floor: vm loop, `0`", &mut || node_floor.call("0"))?;
         repeat("node session, `0`", &mut || node.run("0"))?;
+        node.settle()?;
         for _ in 0..4 {
             table.add("bash floor, `/bin/true`", timed(|| bash_floor.call("/bin/true"))?);
             table.add("bash session, `/bin/true`", timed(|| bash.run("/bin/true"))?);
+            bash.settle()?;
             table.add("fresh `bash -c :`", timed(|| floor::fresh("bash", "-c", ":"))?);
         }
     }

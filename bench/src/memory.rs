@@ -47,7 +47,8 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
             keeper_pss += pss;
             guardian_pss += of(parent(session.keeper)?)?.1;
             for kernel in children(session.keeper) {
-                kernel_pss += of(kernel)?.1;
+                // A fork that was capturing may be gone by now.
+                kernel_pss += of(kernel).map_or(0, |(_, pss)| pss);
             }
         }
         let each = |sum: u64| sum / SESSIONS as u64;

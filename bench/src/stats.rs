@@ -27,8 +27,8 @@ impl Table {
     /// Prints each row, then the ratios with what they should not exceed.
     pub(crate) fn print(&self, ratios: &[(&str, &str, Option<f64>)]) {
         for name in &self.order {
-            let (half, most) = (self.quantile(name, 0.5), self.quantile(name, 0.9));
-            println!("  {name:40} {:>10} (p90 {})", micros(half), micros(most));
+            let [best, half, most] = [0.1, 0.5, 0.9].map(|q| micros(self.quantile(name, q)));
+            println!("  {name:40} {half:>10} (p10 {best}, p90 {most})");
         }
         for (name, base, limit) in ratios {
             let ratio =

@@ -29,10 +29,6 @@ const HANGING: &[(&str, &str)] = &[
         "a program that ignores SIGINT and SIGTERM",
         "sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done'",
     ),
-    (
-        "a python program that ignores SIGINT and SIGTERM",
-        "python3 -c 'import signal,time\nfor s in (2,15): signal.signal(s, signal.SIG_IGN)\nwhile True: time.sleep(9)'",
-    ),
     ("a program in a session of its own", "setsid -w sleep 1000"),
     ("a wait", "sleep 1000 & wait $!"),
 ];
@@ -115,6 +111,40 @@ fn an_interrupt_answers_soon_with_the_partial_output_and_keeps_the_state() {
             job.assert_alive();
             s.end();
             std::fs::remove_file(begun).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_python_program_that_ignores_signals_is_killed() {
+    let h = harness!();
+    let ignores = "import signal, time\n\
+                   for s in (2, 15): signal.signal(s, signal.SIG_IGN)\n\
+                   print('deaf', flush=True)\n\
+                   while True: time.sleep(9)";
+    for shell in Harness::shells(ALL) {
+        let s = prepared(&h, shell);
+        // Time enough for Python to come up on a busy machine.
+        let text = format!("x=2; python3 -c \"{ignores}\"\necho not reached");
+        s.run_with(&["--timeout", "4s"], text).timed_out().prints("deaf\n").is_kept();
+        is_intact(&s);
+    }
+}
+
+/// Such a program says nothing about what its caller should do.
+#[test]
+#[ignore = "product bug: bash goes on after a program that handled its SIGINT"]
+fn a_program_that_ends_of_itself_when_interrupted_does_not_let_the_rest_run() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = prepared(&h, shell);
+        let polite = "sh -c 'trap \"echo cleaned up; exit 0\" INT; while :; do sleep 0.02; done'";
+        for rest in ["\necho not reached", "; echo not reached", " && echo not reached"] {
+            println!("{shell}: {rest}");
+            let text = format!("x=2; {polite}{rest}");
+            let answer = s.run_with(&["--timeout", "500ms"], text).timed_out();
+            answer.prints("cleaned up\n").is_kept();
+            is_intact(&s);
         }
     }
 }

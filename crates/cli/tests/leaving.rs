@@ -82,8 +82,10 @@ fn the_idle_timeout_leaves_no_process() {
 #[test]
 fn a_session_is_not_idle_while_it_runs_something() {
     let h = harness!();
-    let s = h.session_with(&["--idle-timeout", "500ms"]);
-    s.run("sleep 1.5; echo done").prints("done\n");
+    let s = h.session_with(&["--idle-timeout", "2s"]);
+    s.run("sleep 2.5; echo done").prints("done\n");
+    s.run("x=1; sleep 2.5; exit 3").exits(3).is_restarted();
+    s.run("echo $x").prints("1\n");
     s.keeper().wait_gone();
 }
 

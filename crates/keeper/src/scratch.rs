@@ -91,6 +91,33 @@ pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
+/// A file that is written anew for each run, and read by the kernel before the
+/// next: kept open, because making and removing it would cost as much as the
+/// run.
+#[derive(Debug)]
+pub(crate) struct Slate {
+    file: File,
+    length: usize,
+}
+
+impl Slate {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let _ = std::fs::remove_file(path);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+        Ok(Self { file, length: 0 })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        use std::os::unix::fs::FileExt;
+        if bytes.len() < self.length {
+            self.file.set_len(bytes.len() as u64)?;
+        }
+        self.length = bytes.len();
+        self.file.write_all_at(bytes, 0)
+    }
+}
+
 /// Writes a file that a kernel is about to read.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;

@@ -129,7 +129,7 @@ impl History {
 /// Entries beyond the limit that may pile up, or each further run would have
 /// to rewrite the file.
 fn slack(max: u64) -> u64 {
-    max / 4
+    max / 2
 }
 
 #[cfg(test)]

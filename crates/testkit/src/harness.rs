@@ -122,10 +122,8 @@ impl Harness {
     #[track_caller]
     #[must_use]
     pub fn list(&self) -> Vec<Value> {
-        match self.sessile(&["list"]).json() {
-            Value::Array(sessions) => sessions,
-            other => panic!("not a list: {other}"),
-        }
+        let listed = self.sessile(&["list"]).json();
+        listed.as_array().expect("a list").clone()
     }
 
     /// Waits for a file, with which a command tells how far it is: its text.

@@ -97,7 +97,6 @@ impl Keeper {
             begun: 0,
             current: None,
             is_pressed: false,
-            is_stopping: false,
         })
     }
 
@@ -126,7 +125,6 @@ impl Keeper {
         live.begun = processes::start_clock();
         live.current = Some(number);
         live.is_pressed = false;
-        live.is_stopping = false;
         run.begin();
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
@@ -154,9 +152,9 @@ impl Keeper {
             Pressure::KillWork => (Signal::KILL, Signal::INT),
             Pressure::KillKernel => (Signal::KILL, Signal::KILL),
         };
-        let is_killing = matches!(pressure, Pressure::Terminate | Pressure::KillWork);
-        if is_killing
-            && !std::mem::replace(&mut live.is_stopping, true)
+        // Once: whatever ends its foreground program, the shell must not go on
+        // with the next command.
+        if !live.is_pressed
             && let Some(number) = live.kernel.stop_signal()
         {
             processes::signal_by_number(live.pid, number);
@@ -183,8 +181,9 @@ impl Keeper {
         };
         self.last_status.insert(run.language, outcome.exit_code);
         run.finish(outcome);
-        self.record(number);
+        // Who only wants the result has it before anything goes to disk.
         self.answer_waiters(number, false);
+        self.record(number);
         self.unsettle(number);
         let wants_record = self.runs.get(&number).is_some_and(|run| !run.waiters.is_empty());
         if wants_record {

@@ -297,7 +297,7 @@ impl Keeper {
         else {
             return;
         };
-        let names: Vec<String> = ["variables", "functions", "imports"]
+        let names: Vec<String> = ["variables", "functions", "classes", "imports"]
             .iter()
             .filter_map(|section| {
                 let names = names_in(saved.view.get(*section)?);
@@ -341,6 +341,11 @@ impl Keeper {
 /// Everything that is in a pipe at this moment.
 fn take_all(stream: &mut Stream, buffer: &mut [u8], run: &mut Run) -> Drained {
     let name: StreamName = stream.name;
+    // Most runs have left nothing, or little, and nobody who could write more.
+    match stream.drain(buffer, 1, |bytes| run.spool(name).push(bytes)) {
+        Drained::More => {}
+        state @ (Drained::Closed | Drained::Empty) => return state,
+    }
     let waiting = stream.waiting();
     // One byte more than there is: finds out whether the pipe is closed, but
     // never follows somebody who writes without end.

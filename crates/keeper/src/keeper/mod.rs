@@ -45,8 +45,6 @@ struct Live {
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
-    /// The kernel was told not to go on with the current run.
-    is_stopping: bool,
 }
 
 impl Live {

@@ -1,8 +1,9 @@
 //! What goes to the session directory, and when.
 //!
-//! A run's line in the history is written before the run is answered. What it
-//! wrote, the metadata and the captured state follow in the next idle moment,
-//! or before the answer where the client wants to look at the files.
+//! A run's line in the history is written as soon as the run is answered, in
+//! the same turn. What it wrote, the metadata and the captured state follow in
+//! the next idle moment; or all of it before the answer, where the client wants
+//! to look at the files.
 
 use super::Keeper;
 use crate::runs::{Run, Want};

@@ -118,14 +118,14 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The user's EXIT trap in a listing by `trap`, whose entries read
+/// The trap of a signal in a listing by `trap`, whose entries read
 /// `trap -- 'text' NAME`.
-pub(super) fn exit_trap(listing: &str) -> Option<String> {
+pub(super) fn trap(listing: &str, names: &[&str]) -> Option<String> {
     let mut rest = listing;
     while let Some(entry) = rest.strip_prefix("trap -- ") {
         let (text, after) = word(entry)?;
         let (name, next) = after.trim_start_matches(' ').split_once('\n')?;
-        if name == "EXIT" || name == "0" {
+        if names.contains(&name) {
             return Some(text);
         }
         rest = next;
@@ -262,6 +262,7 @@ mod tests {
 
     #[test]
     fn the_exit_trap_is_found_in_any_shells_listing() {
+        let exit_trap = |listing| trap(listing, &["EXIT", "0"]);
         let bash = "trap -- 'echo '\\''a\nb'\\''' EXIT\ntrap -- '' SIGINT\n";
         assert_eq!(exit_trap(bash).unwrap(), "echo 'a\nb'");
         let dash = "trap -- 'x' INT\ntrap -- 'echo '\"'\"'q' EXIT\n";

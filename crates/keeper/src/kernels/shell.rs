@@ -25,7 +25,7 @@
 use super::launch::{Invocation, install};
 use super::records;
 use super::{Ended, Heritage, Kernel, Lines, Order, Report, mentions};
-use crate::scratch::{make_fifo, write_file};
+use crate::scratch::{Slate, make_fifo, write_file};
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
@@ -49,6 +49,8 @@ pub(super) struct Shell {
     /// Its private directory, as text that needs no quoting.
     dir: String,
     orders: OwnedFd,
+    /// The file that is sourced.
+    text: Slate,
     lines: Lines,
     current: Option<Current>,
     /// Of the last run, for the next one's `$?`.
@@ -73,6 +75,8 @@ struct Captures {
 struct Current {
     run: RunNo,
     form: Form,
+    /// It is over when its `d` line has come, after a look at the traps.
+    awaits_done: bool,
     pressed: bool,
     reported: Option<i32>,
 }
@@ -119,6 +123,7 @@ impl Shell {
             dialect,
             dir: directory.display().to_string(),
             orders,
+            text: Slate::create(&directory.join("c"))?,
             lines: Lines::default(),
             current: None,
             status: 0,
@@ -166,11 +171,8 @@ impl Shell {
             // a background job (see processes::is_asynchronous).
             None => "<>/dev/null".to_owned(),
         };
-        let mut env = String::new();
-        for (name, value) in order.env {
-            let _ = write!(env, "{name}={} ", quote(value));
-        }
-        if env.len() > ENV_LIMIT {
+        let env = self.dialect.environment(order.env);
+        if env.before.len() + env.prefix.len() > ENV_LIMIT {
             return Err(io::Error::other(
                 "the run's environment is too large; export it in a command instead",
             ));
@@ -182,17 +184,24 @@ impl Shell {
             _ if self.flags.contains('e') => String::new(),
             _ => format!("{builtin} . {dir}/q || "),
         };
-        let source = format!("{status}{env}{builtin} . {dir}/c {stdin}");
-        let report = self.report_line(order.run);
+        let source = format!("{}{status}{}. {dir}/c {stdin}", env.before, env.prefix);
+        let report = self.report_line(order.run) + &env.after;
         let streams = format!(">{dir}/o 2>{dir}/e");
         let reopen = format!("{exec} <{dir}/t >/dev/null 2>&1");
         Ok(match form {
             // A text that moves descriptors about may have closed the copies
             // that the shell keeps of its own streams during a redirection.
-            Form::Redirected if mentions(order.text, "exec") => {
-                format!("{prelude}{source} {streams}\n{report};{reopen}\n")
+            Form::Redirected => {
+                let mut after = String::new();
+                if mentions(order.text, "exec") {
+                    let _ = write!(after, ";{reopen}");
+                }
+                if self.looks_at_traps(order.text) {
+                    let done = format!("{builtin} echo \"d {}\" >{dir}/s", order.run);
+                    let _ = write!(after, ";{}{done}", self.list_traps(order.text));
+                }
+                format!("{prelude}{source} {streams}\n{report}{after}\n")
             }
-            Form::Redirected => format!("{prelude}{source} {streams}\n{report}\n"),
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
             Form::Replaced => format!(
@@ -204,9 +213,14 @@ impl Shell {
         })
     }
 
-    /// Has the traps listed to `l`, after a text that may have changed them.
+    /// Whether the traps are looked at after a text.
+    fn looks_at_traps(&self, text: &[u8]) -> bool {
+        self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
+    }
+
+    /// Has the traps listed to `l`.
     fn list_traps(&self, text: &[u8]) -> String {
-        if self.exit_trap == ExitTrap::Open || mentions(text, "trap") {
+        if self.looks_at_traps(text) {
             format!("{} trap >|{}/l;", self.dialect.builtin(), self.dir)
         } else {
             String::new()
@@ -220,8 +234,11 @@ impl Shell {
         };
         // A DEBUG trap would see, and show, the lines around the text.
         let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
-        let may_set = mentions(text, "trap") && (mentions(text, "EXIT") || lists_traps(text));
-        if !debugs && (users_trap || may_set) { Form::Replaced } else { Form::Redirected }
+        if !debugs && (users_trap || changes_traps(text)) {
+            Form::Replaced
+        } else {
+            Form::Redirected
+        }
     }
 
     /// Puts the user's own EXIT trap back before a text that may look at it.
@@ -287,10 +304,7 @@ impl Shell {
             current.reported = Some(status);
             flags.clone_into(&mut self.flags);
         }
-        match current.form {
-            Form::Redirected => self.done(run),
-            Form::Replaced => None,
-        }
+        if current.awaits_done { None } else { self.done(run) }
     }
 
     fn done(&mut self, run: RunNo) -> Option<Report> {
@@ -303,7 +317,7 @@ impl Shell {
             let _ = self.send(&format!("{} set -x\n", self.dialect.builtin()));
         }
         self.keep_status(status);
-        if current.form == Form::Replaced {
+        if current.awaits_done {
             self.learn_traps();
         }
         Some(Report::Ended(Ended {
@@ -315,17 +329,29 @@ impl Shell {
         }))
     }
 
-    /// Puts our EXIT trap back behind what a run has left, if it left anything
-    /// else.
+    /// Looks at the traps that a run has left, and puts our EXIT trap back
+    /// behind the user's if it is not there.
     fn learn_traps(&mut self) {
         let path = self.path("l");
         let Ok(listing) = std::fs::read(&path) else { return };
         let _ = std::fs::remove_file(path);
-        let found = records::exit_trap(&String::from_utf8_lossy(&listing));
+        let listing = String::from_utf8_lossy(&listing);
+        self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
+        let found = records::trap(&listing, &["EXIT", "0"]);
         if found.as_ref().is_none_or(|text| !text.contains(MARK)) {
             let line = self.arm(found);
             let _ = self.send(&line);
         }
+    }
+
+    /// bash hides a DEBUG trap from what it sources, and brings it back even if
+    /// that has removed it. So the shell has none between runs, and each text
+    /// begins by setting it.
+    fn keep_debug_trap(&mut self, trap: Option<String>) {
+        if trap.is_some() {
+            let _ = self.send(&format!("{} trap - DEBUG\n", self.dialect.builtin()));
+        }
+        self.debug_trap = trap;
     }
 
     /// For the next run's `$?`.
@@ -359,7 +385,9 @@ impl Shell {
         // Only what the shell is like now matters for its traps; a run that
         // began meanwhile may have changed them again.
         if self.current.is_none() {
-            self.debug_trap.clone_from(&captured.debug_trap);
+            if self.dialect == Dialect::Bash && captured.debug_trap.is_some() {
+                self.keep_debug_trap(captured.debug_trap.clone());
+            }
             self.rearm(captured.exit_trap.clone());
         }
         let mut view = captured.view;
@@ -369,6 +397,11 @@ impl Shell {
             let traps =
                 view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
             traps["EXIT"] = Value::from(users.as_str());
+        }
+        if let Some(trap) = &self.debug_trap {
+            let traps =
+                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
+            traps["DEBUG"] = Value::from(trap.as_str());
         }
         Some(SavedKernel { as_of_run: as_of, view, restore: Some(captured.restore) })
     }
@@ -390,16 +423,14 @@ impl Kernel for Shell {
         let form = self.form(order.text);
         let prelude = self.disarm(order.text);
         let trigger = self.trigger(order, form, &prelude)?;
-        let text = self.path("c");
-        let _ = std::fs::remove_file(&text);
         match &self.debug_trap {
             // Sourcing hides a DEBUG trap from the sourced text.
             Some(trap) if self.dialect == Dialect::Bash => {
                 let mut bytes = format!("\\builtin trap -- {} DEBUG;", quote(trap)).into_bytes();
                 bytes.extend_from_slice(order.text);
-                write_file(&text, &bytes)?;
+                self.text.write(&bytes)?;
             }
-            Some(_) | None => write_file(&text, order.text)?,
+            Some(_) | None => self.text.write(order.text)?,
         }
         if let Some(stdin) = order.stdin {
             let path = self.path("i");
@@ -408,7 +439,13 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         self.send(&trigger)?;
-        self.current = Some(Current { run: order.run, form, pressed: false, reported: None });
+        self.current = Some(Current {
+            run: order.run,
+            form,
+            awaits_done: form == Form::Replaced || self.looks_at_traps(order.text),
+            pressed: false,
+            reported: None,
+        });
         Ok(())
     }
 
@@ -473,6 +510,12 @@ impl Kernel for Shell {
     fn is_capturing(&self) -> bool {
         self.captures.under_way.is_some()
     }
+}
+
+/// Whether a text may change traps that matter here.
+fn changes_traps(text: &[u8]) -> bool {
+    mentions(text, "trap")
+        && (mentions(text, "EXIT") || mentions(text, "DEBUG") || lists_traps(text))
 }
 
 /// Whether a text may list traps: `trap` alone, or `trap -p`.

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
-use sessile_protocol::{KernelFate, Language, RunNo};
-use sessile_session::{
-    Close, Effect, Epoch, Input, Limits, Outcome, Pressure, Refusal, Session, Source, Submission,
-    Tick,
-};
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{Close, Epoch, Input, Limits, Refusal, Session, Submission, Tick};
 use std::collections::{BTreeMap, BTreeSet};
+
+mod effects;
+mod kernels;
+use kernels::{Phase, Process, Story};
 
 type Checked = Result<(), TestCaseError>;
 
@@ -18,8 +19,8 @@ const LANGUAGES: [Language; 3] = [Language::Bash, Language::Python, Language::Zs
 const PRESSED_FOR: Tick = 700;
 
 /// What the random driver does next.
-#[derive(Clone, Debug)]
-pub enum Act {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act {
     Submit {
         language: usize,
         timeout: Option<Tick>,
@@ -37,50 +38,8 @@ pub enum Act {
     Wait(Tick),
 }
 
-/// A kernel process as the model knows it.
-#[derive(Debug, Default)]
-struct Process {
-    epoch: Epoch,
-    phase: Phase,
-    /// Captures that were asked for and are not written yet.
-    captures: Vec<RunNo>,
-    /// When the run was first pressed upon.
-    pressed: Option<Tick>,
-    has_been_killed: bool,
-    /// It starts from nothing, so that nothing is lost if it does not.
-    is_first: bool,
-    /// The last run whose effects are in its state.
-    holds: RunNo,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Gone,
-    Starting,
-    Idle,
-    Busy(RunNo),
-}
-
-/// What has become of the state of a language's kernel.
 #[derive(Debug)]
-struct Story {
-    /// The runs whose state was captured, since the last reset.
-    captured: BTreeSet<RunNo>,
-    /// The process that clients know of: the one that the last answer came
-    /// from, or the successor that it announced.
-    told_of: Epoch,
-    last_begun: RunNo,
-}
-
-impl Story {
-    fn of(first: Epoch) -> Self {
-        Self { captured: BTreeSet::new(), told_of: first, last_begun: RunNo(0) }
-    }
-}
-
-#[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     session: Session,
     now: Tick,
     limits: Limits,
@@ -90,6 +49,8 @@ pub struct World {
     open: BTreeMap<RunNo, Language>,
     answered: BTreeSet<RunNo>,
     last_run: RunNo,
+    /// The last time that a run was admitted or ended.
+    last_activity: Tick,
     closing: bool,
     finished: bool,
     /// What happened, for whoever reads of a failure.
@@ -97,7 +58,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let session = Session::new(Language::Bash, limits, 0);
         let mut world = Self::around(session, limits, RunNo(0));
         let effects = world.session.open(0);
@@ -105,7 +66,7 @@ impl World {
         world
     }
 
-    pub fn revived(limits: Limits, last: u64, captured: Option<u64>) -> Self {
+    pub(crate) fn revived(limits: Limits, last: u64, captured: Option<u64>) -> Self {
         let captured: Vec<(Language, RunNo)> =
             captured.map(|run| (Language::Bash, RunNo(run))).into_iter().collect();
         let session = Session::revived(Language::Bash, limits, 0, RunNo(last), &captured);
@@ -129,6 +90,7 @@ impl World {
             open: BTreeMap::new(),
             answered: BTreeSet::new(),
             last_run,
+            last_activity: 0,
             closing: false,
             finished: false,
             log: Vec::new(),
@@ -136,7 +98,7 @@ impl World {
     }
 
     /// Does all of it and lets the world settle.
-    pub fn live(mut self, acts: Vec<Act>) -> Checked {
+    pub(crate) fn live(mut self, acts: Vec<Act>) -> Checked {
         let outcome = acts.into_iter().try_for_each(|act| self.act(act));
         outcome
             .and_then(|()| self.settle())
@@ -146,7 +108,7 @@ impl World {
     fn act(&mut self, act: Act) -> Checked {
         match act {
             Act::Submit { language, timeout, risky } => {
-                self.submit(LANGUAGES[language], timeout, risky)?
+                self.submit(LANGUAGES[language], timeout, risky)?;
             }
             Act::Happen(index) => {
                 let possible = self.possible();
@@ -206,6 +168,7 @@ impl World {
                 prop_assert!(waiting(self) < self.limits.queue, "admitted beyond the limit");
                 self.log.push(format!("{}: {run} -> {effects:?}", self.now));
                 self.last_run = run;
+                self.last_activity = self.now;
                 self.open.insert(run, language);
                 self.perform(effects)
             }
@@ -230,7 +193,7 @@ impl World {
                 Phase::Gone | Phase::Idle => {}
                 Phase::Starting => inputs.push(Input::Ready { language, epoch }),
                 Phase::Busy(run) => {
-                    inputs.push(Input::Reported { language, epoch, run, exit_code: 0 })
+                    inputs.push(Input::Reported { language, epoch, run, exit_code: 0 });
                 }
             }
             let captures = process.captures.iter().map(|as_of| Input::Captured {
@@ -296,7 +259,6 @@ impl World {
             let Some(due) = self.session.due().filter(|due| *due <= until) else {
                 break;
             };
-            prop_assert!(due >= self.now || self.closing, "due {due} before {}", self.now);
             self.now = self.now.max(due);
             self.step(Input::Tick)?;
             self.check()?;
@@ -370,136 +332,6 @@ impl World {
 
     fn story(&mut self, language: Language) -> &mut Story {
         self.stories.entry(language).or_insert_with(|| Story::of(Epoch(1)))
-    }
-
-    fn perform(&mut self, effects: Vec<Effect>) -> Checked {
-        for effect in effects {
-            prop_assert!(!self.finished, "{effect:?} after the end");
-            self.effect(effect)?;
-        }
-        Ok(())
-    }
-
-    fn effect(&mut self, effect: Effect) -> Checked {
-        match effect {
-            Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
-            Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
-            Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
-            Effect::Capture { language, epoch, as_of } => {
-                let process = self.process(language);
-                prop_assert_eq!(process.epoch, epoch);
-                prop_assert!(process.phase == Phase::Idle, "captured while {:?}", process.phase);
-                prop_assert_eq!(as_of, process.holds, "a capture under a false name");
-                process.captures.push(as_of);
-                Ok(())
-            }
-            Effect::Abandon { language, epoch } => {
-                let process = self.process(language);
-                prop_assert_eq!(process.epoch, epoch);
-                prop_assert_eq!(process.phase, Phase::Starting);
-                process.has_been_killed = true;
-                Ok(())
-            }
-            Effect::Complete { run, outcome } => self.complete(run, &outcome),
-            Effect::Cancel { run, .. } => self.answer(run).map(|_| ()),
-            Effect::Teardown(_) => {
-                self.closing = true;
-                Ok(())
-            }
-            Effect::Forget => {
-                // The next process is what the reset promised.
-                for (language, process) in &self.processes {
-                    let next = Story::of(Epoch(process.epoch.0 + 1));
-                    self.stories.insert(*language, next);
-                }
-                self.closing = false;
-                prop_assert!(self.open.is_empty(), "forgotten: {:?}", self.open);
-                Ok(())
-            }
-            Effect::Finished => {
-                self.finished = true;
-                prop_assert!(self.open.is_empty(), "left behind: {:?}", self.open);
-                Ok(())
-            }
-        }
-    }
-
-    fn launch(&mut self, language: Language, epoch: Epoch, source: Source) -> Checked {
-        prop_assert!(!self.closing, "launched while closing");
-        if let Source::Captured { as_of } = source {
-            let known = &self.story(language).captured;
-            prop_assert!(known.contains(&as_of), "{source:?} was never captured");
-        }
-        let process = self.process(language);
-        prop_assert_eq!(process.phase, Phase::Gone, "a second process of {}", language);
-        prop_assert!(epoch > process.epoch, "{epoch:?} after {:?}", process.epoch);
-        let holds = match source {
-            Source::Nothing => RunNo(0),
-            Source::Final => process.holds,
-            Source::Captured { as_of } => as_of,
-        };
-        *process = Process {
-            epoch,
-            holds,
-            phase: Phase::Starting,
-            is_first: source == Source::Nothing,
-            ..Process::default()
-        };
-        Ok(())
-    }
-
-    fn begin(&mut self, language: Language, epoch: Epoch, run: RunNo) -> Checked {
-        prop_assert_eq!(self.open.get(&run), Some(&language), "begun but not open");
-        let story = self.story(language);
-        prop_assert!(run > story.last_begun, "{run} after {}", story.last_begun);
-        story.last_begun = run;
-        let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
-        prop_assert_eq!(earlier, None, "overtaken");
-        let process = self.process(language);
-        prop_assert_eq!(process.epoch, epoch);
-        prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
-        process.phase = Phase::Busy(run);
-        Ok(())
-    }
-
-    fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) -> Checked {
-        let now = self.now;
-        let process = self.process(language);
-        prop_assert_eq!(process.epoch, epoch);
-        prop_assert!(matches!(process.phase, Phase::Busy(_)), "pressed while {:?}", process.phase);
-        process.pressed.get_or_insert(now);
-        process.has_been_killed |= pressure == Pressure::KillKernel;
-        Ok(())
-    }
-
-    fn complete(&mut self, run: RunNo, outcome: &Outcome) -> Checked {
-        let language = self.answer(run)?;
-        prop_assert!(!(outcome.timed_out && outcome.interrupted));
-        let process = self.process(language);
-        let (epoch, is_alive) = (process.epoch, process.phase != Phase::Gone);
-        let story = self.story(language);
-        let is_known = is_alive && story.told_of == epoch;
-        match outcome.fate {
-            KernelFate::Kept => prop_assert!(is_known, "{run} says kept, but it is another"),
-            KernelFate::Restored { as_of_run } => {
-                prop_assert!(!is_known, "{run} says restored, but it is the same process");
-                let known = story.captured.contains(&as_of_run) || as_of_run == RunNo(0);
-                prop_assert!(known, "restored as of {as_of_run}, which was not captured");
-            }
-            KernelFate::Restarted | KernelFate::Fresh => {
-                prop_assert!(!is_known, "{run} says new, but it is the same process");
-            }
-        }
-        // Who died in this run is told of by this answer; its successor is next.
-        story.told_of = if is_alive { epoch } else { Epoch(epoch.0 + 1) };
-        Ok(())
-    }
-
-    fn answer(&mut self, run: RunNo) -> Result<Language, TestCaseError> {
-        prop_assert!(self.answered.insert(run), "{run} is answered twice");
-        let language = self.open.remove(&run);
-        prop_assert!(language.is_some(), "{run} is answered, but was never admitted");
-        Ok(language.unwrap_or(Language::Bash))
     }
 
     fn check(&self) -> Checked {

@@ -86,7 +86,8 @@ function watchSignals() {
   try {
     watcher = new Worker(path.join(__dirname, 'watcher.js'), {
       workerData: { memory: cells.buffer, hook: HOOK, target },
-      execArgv: ['--expose-internals'],
+      // A warning would be a message, and that would count as something alive.
+      execArgv: ['--expose-internals', '--no-warnings'],
       argv: [],
       env: {},
       stdin: false,

@@ -15,6 +15,9 @@
 #   can redefine; the value carries what the mode itself would overwrite.
 # - No external command, no PATH, no temporary file. One fork lists variables
 #   and function names, one more prints the function bodies.
+# - Time in proportion to the state, which may be 10,000 variables or one of a
+#   megabyte: what grows is an array, printed at once, never a string. Listing
+#   variables is quadratic in bash itself, so that it is done but once.
 # - Our variables are called __sessile_*. If the user has such names (they might
 #   be readonly), this file runs under a longer prefix instead.
 # - What a fresh kernel reads back was printed by bash for that purpose
@@ -28,18 +31,29 @@
 \export -f builtin && \set -- "$1" "$2" "$(\unset -f declare; \declare -f builtin)" "${@:3}" || \set -- "$1" "$2" '' "${@:3}"
 \unset -f builtin || \exit 1
 \builtin shopt -u expand_aliases
-case ${!__sessile_@} in
-?*)
+# One listing, a line an item, before there is any variable of ours.
+\builtin set -- "$(\builtin set +o posix
+    \builtin enable -n
+    \builtin enable declare printf ulimit
+    \builtin printf '=fsize\n'
+    \builtin ulimit -S -f
+    \builtin printf '=functions\n'
+    \builtin declare -F
+    \builtin printf '=variables\n'
+    \builtin declare -p)" "$@"
+case $1 in
+*$'\ndeclare -'?' __sessile_'* | *$'\ndeclare -'??' __sessile_'* | *$'\ndeclare -'???' __sessile_'* | \
+    *$'\ndeclare -'????' __sessile_'* | *$'\ndeclare -'?????' __sessile_'* | *$'\ndeclare -'??????' __sessile_'*)
     # Every use of the prefix moves out of the way, this very test included.
-    \builtin set -- "$(<"${BASH_SOURCE[0]}")" "$1" "$2" "${@:4}"
+    \builtin set -- "$(<"${BASH_SOURCE[0]}")" "$2" "$3" "${@:5}"
     \builtin eval "\\builtin shift
 ${1//__sessile_/__sessile_x_}"
     \builtin exit 1
     ;;
 esac
 
-__sessile_out=$1 __sessile_trap_text=$2 __sessile_builtin=$3
-\builtin shift 3
+__sessile_listing=$1 __sessile_out=$2 __sessile_trap_text=$3 __sessile_builtin=$4
+\builtin shift 4
 __sessile_args=("$@")
 \builtin set -- "$POSIXLY_CORRECT"
 __sessile_flags=${1#*/} __sessile_flags=${__sessile_flags%%/*}
@@ -60,54 +74,41 @@ esac
 \builtin shopt -u patsub_replacement
 \builtin set -f
 
-# ---- One listing: a line an item.
+# ---- The listing, taken apart.
 __sessile_ifs=${IFS-} __sessile_has_ifs=${IFS+1}
 __sessile_lc=${LC_ALL-} __sessile_has_lc=${LC_ALL+1}
 # What we change for ourselves is put back in the forks that print.
 __sessile_own='case $__sessile_has_ifs in 1) \builtin declare IFS="$__sessile_ifs" ;; *) \builtin unset -v IFS ;; esac
     case $__sessile_has_lc in 1) \builtin declare LC_ALL="$__sessile_lc" ;; *) \builtin unset -v LC_ALL ;; esac'
-__sessile_list='\builtin eval "$__sessile_own"
-    \builtin enable -n
-    \builtin enable declare printf ulimit
-    \builtin printf "=fsize\n"
-    \builtin ulimit -S -f
-    \builtin printf "=functions\n"
-    \builtin declare -F
-    \builtin printf "=variables\n"
-    \builtin declare -p'
-if \builtin declare IFS=$'\n'; then
-    __sessile_lines=($(\builtin eval "$__sessile_list"))
-else
-    # A readonly IFS does not split for us. Reading a pipe like this is slow.
-    \builtin mapfile -t __sessile_lines < <(\builtin eval "$__sessile_list")
-fi
 # ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
 \builtin ulimit -S -f hard
 \builtin enable alias declare exit printf ulimit umask
 # Byte-wise matching is all that the texts need, and linear on long values.
 \builtin declare LC_ALL=C
+if \builtin declare IFS=$'\n'; then
+    __sessile_lines=($__sessile_listing)
+else
+    # A readonly IFS does not split for us. Reading a pipe like this is slow.
+    \builtin mapfile -t __sessile_lines < <(\builtin printf '%s\n' "$__sessile_listing")
+fi
+__sessile_listing=
 
-__sessile_section= __sessile_fsize=
-__sessile_disabled=() __sessile_funcs=() __sessile_attrs=() __sessile_names=() __sessile_decls=()
+__sessile_section= __sessile_fsize= __sessile_i=0
+__sessile_disabled=() __sessile_funcs=() __sessile_attrs=()
 for __sessile_line in "${__sessile_lines[@]}"; do
+    ((++__sessile_i))
     case $__sessile_section$__sessile_line in
-    =variables'declare -'*)
-        __sessile_n=${__sessile_line#declare -* } __sessile_n=${__sessile_n%%=*}
-        case $__sessile_n in
-        '' | [0-9]* | *[!a-zA-Z0-9_]* | __sessile_*) ;;
-        *) __sessile_names+=("$__sessile_n") __sessile_decls+=("$__sessile_line") ;;
-        esac
-        ;;
     =functions'declare -f'*)
         __sessile_n=${__sessile_line#declare -f}
         __sessile_funcs+=("${__sessile_n#* }") __sessile_attrs+=("${__sessile_n%% *}")
         ;;
-    =variables*) ;;
-    =fsize | *=functions | *=variables) __sessile_section=$__sessile_line ;;
+    *=variables) \builtin break ;;
+    =fsize | *=functions) __sessile_section=$__sessile_line ;;
     'enable -n '*) __sessile_disabled+=("${__sessile_line#enable -n }") ;;
     =fsize*) __sessile_fsize=$__sessile_line ;;
     esac
 done
+__sessile_first=$__sessile_i
 
 # ---- Texts, by name: printed one after another in a single fork, parted by a
 # control character; one fork each only if a text contains that character.
@@ -134,17 +135,25 @@ __sessile_print='
 # Before 5.2 a value with a newline fills several lines, so that the listing
 # gives only candidates for names.
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502)); then
+    __sessile_names=()
+    for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
+        __sessile_n=${__sessile_line%%=*} __sessile_n=${__sessile_n##* }
+        case $__sessile_line:$__sessile_n in
+        *:*[!a-zA-Z0-9_]* | *: | *:[0-9]*) ;;
+        'declare -'*) __sessile_names+=("$__sessile_n") ;;
+        esac
+    done
     __sessile_mode=-p
     \builtin set -- "${__sessile_names[@]}"
     \builtin eval "$__sessile_print"
     \builtin declare -A __sessile_seen
-    __sessile_names=() __sessile_decls=() __sessile_i=0
+    __sessile_lines=() __sessile_first=0 __sessile_i=0
     for __sessile_n; do
         __sessile_line=${__sessile_texts[__sessile_i++]%$'\n'}
         case ${__sessile_seen[x$__sessile_n]}$__sessile_line in
         'declare -'*)
             __sessile_seen[x$__sessile_n]=1
-            __sessile_names+=("$__sessile_n") __sessile_decls+=("$__sessile_line")
+            __sessile_lines+=("$__sessile_line")
             ;;
         esac
     done
@@ -152,7 +161,9 @@ fi
 
 # ---- Variables. A declaration comes back in two steps, first value, then the
 # attributes that would change it (-i evaluates, -l and -u fold) or forbid it.
-__sessile_set= __sessile_lock=
+# The plain ones as name, declaration, name, …; of the rest, what to report and
+# what to restore.
+__sessile_plain=() __sessile_env=() __sessile_var=() __sessile_set=() __sessile_lock=()
 # Facts about the process and not about its state, or computed when asked for.
 __sessile_dynamic=' BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND
  BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION
@@ -172,24 +183,35 @@ declare -- PS1="\\s-\\v\\\$ "
 declare -- PS2="> "
 declare -- PS4="+ "
 '
-__sessile_i=0
-for __sessile_n in "${__sessile_names[@]}"; do
-    __sessile_line=${__sessile_decls[__sessile_i++]}
+for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
+    __sessile_n=${__sessile_line%%=*} __sessile_n=${__sessile_n##* }
+    case $__sessile_n in
+    [!a-zA-Z_]* | '') \builtin continue ;;
+    # Whatever is not the user's has such a name.
+    [A-Z_]*) case $__sessile_dynamic in *" $__sessile_n "*) \builtin continue ;; esac ;;
+    *)
+        case $__sessile_line in 'declare -- '*)
+            __sessile_plain+=("$__sessile_n" "$__sessile_line")
+            \builtin continue
+            ;;
+        esac
+        ;;
+    esac
+    case $__sessile_line in 'declare -'*) ;; *) \builtin continue ;; esac
     __sessile_a=${__sessile_line:9:20} __sessile_a=${__sessile_a%% *}
     __sessile_kind=var
     case $__sessile_a in
     *[aAn]*) ;;
     *x*) case $__sessile_line in *=*) __sessile_kind=env ;; esac ;;
     esac
-    case $__sessile_n in
-    IFS) __sessile_v=$__sessile_ifs ;;
-    LC_ALL) __sessile_v=$__sessile_lc ;;
-    *) case $__sessile_kind in env) __sessile_v=${!__sessile_n} ;; esac ;;
-    esac
-    case $__sessile_dynamic in *" $__sessile_n "*) \builtin continue ;; esac
     case $__sessile_kind in
     env)
-        \builtin printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
+        case $__sessile_n in
+        IFS) __sessile_v=$__sessile_ifs ;;
+        LC_ALL) __sessile_v=$__sessile_lc ;;
+        *) __sessile_v=${!__sessile_n} ;;
+        esac
+        __sessile_env+=("$__sessile_n" "$__sessile_v")
         case $__sessile_n in PWD | SHLVL) \builtin continue ;; esac
         ;;
     var)
@@ -197,51 +219,55 @@ for __sessile_n in "${__sessile_names[@]}"; do
         case $__sessile_usual in
         *" $__sessile_n "*) ;;
         *"$__sessile_line"$'\n'*) ;;
-        *) \builtin printf 'var\0%s\0%s\0' "$__sessile_n" "$__sessile_line" ;;
+        *) __sessile_var+=("$__sessile_n" "$__sessile_line") ;;
         esac
         ;;
     esac
     case $__sessile_a in
     - | x | a | A)
-        __sessile_set+=$__sessile_line$'\n'
+        __sessile_set+=("$__sessile_line")
         \builtin continue
         ;;
     esac
     __sessile_v=${__sessile_a//[!aAnx]/}
-    __sessile_set+="declare -${__sessile_v:--} ${__sessile_line#declare -* }"$'\n'
+    __sessile_set+=("declare -${__sessile_v:--} ${__sessile_line#declare -* }")
     __sessile_v=${__sessile_a//[!cilntu]/}
-    case $__sessile_v in '' | n) ;; *) __sessile_set+="declare -$__sessile_v $__sessile_n"$'\n' ;; esac
-    case $__sessile_a in *r*) __sessile_lock+="\\builtin declare -${__sessile_a//[!nr]/} $__sessile_n"$'\n' ;; esac
+    case $__sessile_v in '' | n) ;; *) __sessile_set+=("declare -$__sessile_v $__sessile_n") ;; esac
+    case $__sessile_a in *r*) __sessile_lock+=("\\builtin declare -${__sessile_a//[!nr]/} $__sessile_n") ;; esac
 done
+__sessile_lines=()
+# Without anything to print, printf would print its format once.
+case ${#__sessile_env[@]} in 0) ;; *) \builtin printf 'env\0%s\0%s\0' "${__sessile_env[@]}" ;; esac
+case ${#__sessile_var[@]} in 0) ;; *) \builtin printf 'var\0%s\0%s\0' "${__sessile_var[@]}" ;; esac
+case ${#__sessile_plain[@]} in 0) ;; *) \builtin printf 'var\0%s\0%s\0' "${__sessile_plain[@]}" ;; esac
 
 # ---- Functions. Each is quoted as a whole, so that one which bash prints in a
 # form that it cannot read costs only itself. A function called `builtin` would
 # catch everything that follows it, so it comes last.
-__sessile_define= __sessile_last=
+__sessile_last= __sessile_attr=() __sessile_texts=()
 __sessile_mode=-f
 case ${#__sessile_funcs[@]} in
 0) ;;
 *)
     \builtin set -- "${__sessile_funcs[@]}"
     \builtin eval "$__sessile_print"
-    __sessile_i=0
+    __sessile_texts=("${__sessile_texts[@]%$'\n'}")
+    __sessile_var=() __sessile_i=0
     for __sessile_n; do
-        __sessile_a=${__sessile_attrs[__sessile_i]}
-        __sessile_v=${__sessile_texts[__sessile_i++]%$'\n'}
-        \builtin printf 'func\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
-        \builtin printf -v __sessile_v '\\builtin eval %q\n' "$__sessile_v"
-        __sessile_define+=$__sessile_v
+        __sessile_var+=("$__sessile_n" "${__sessile_texts[__sessile_i]}")
+        __sessile_a=${__sessile_attrs[__sessile_i++]}
         case $__sessile_a in *[tx]*)
-            \builtin printf -v __sessile_v '\\builtin declare -f%s -- %q\n' "${__sessile_a//r/}" "$__sessile_n"
-            __sessile_define+=$__sessile_v
+            \builtin printf -v __sessile_v '\\builtin declare -f%s -- %q' "${__sessile_a//r/}" "$__sessile_n"
+            __sessile_attr+=("$__sessile_v")
             ;;
         esac
         case $__sessile_a in *r*)
-            \builtin printf -v __sessile_v '\\builtin declare -fr -- %q\n' "$__sessile_n"
-            __sessile_lock+=$__sessile_v
+            \builtin printf -v __sessile_v '\\builtin declare -fr -- %q' "$__sessile_n"
+            __sessile_lock+=("$__sessile_v")
             ;;
         esac
     done
+    \builtin printf 'func\0%s\0%s\0' "${__sessile_var[@]}"
     ;;
 esac
 case $__sessile_builtin in
@@ -251,21 +277,22 @@ case $__sessile_builtin in
     ;;
 esac
 
-# ---- Aliases, arguments, directories.
-__sessile_alias=
+# ---- Aliases, arguments, directories. The array of aliases is made anew each
+# time that it is mentioned, always in the same order.
+__sessile_alias=() __sessile_i=0
+__sessile_values=("${BASH_ALIASES[@]}") __sessile_var=()
 for __sessile_n in "${!BASH_ALIASES[@]}"; do
-    __sessile_v=${BASH_ALIASES[$__sessile_n]}
-    \builtin printf 'alias\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
-    \builtin printf -v __sessile_v '\\builtin alias -- %q\n' "$__sessile_n=$__sessile_v"
-    __sessile_alias+=$__sessile_v
+    __sessile_v=${__sessile_values[__sessile_i++]}
+    __sessile_var+=("$__sessile_n" "$__sessile_v")
+    __sessile_alias+=("$__sessile_n=$__sessile_v")
 done
+case $__sessile_i in 0) ;; *) \builtin printf 'alias\0%s\0%s\0' "${__sessile_var[@]}" ;; esac
 
-__sessile_i=0 __sessile_v=
+__sessile_i=0 __sessile_var=()
 for __sessile_n in "${__sessile_args[@]}"; do
-    \builtin printf 'arg\0%s\0%s\0' "$((++__sessile_i))" "$__sessile_n"
+    __sessile_var+=($((++__sessile_i)) "$__sessile_n")
 done
-case $__sessile_i in 0) ;; *) \builtin printf -v __sessile_v ' %q' "${__sessile_args[@]}" ;; esac
-__sessile_define+="\\builtin set --$__sessile_v"$'\n'
+case $__sessile_i in 0) ;; *) \builtin printf 'arg\0%s\0%s\0' "${__sessile_var[@]}" ;; esac
 
 __sessile_cwd=$PWD
 case $PWD in /*) [[ $PWD -ef . ]] ;; *) [[ '' ]] ;; esac ||
@@ -409,7 +436,15 @@ done
 done
 \builtin unset -v __sessile_n __sessile_o
 '
-\builtin printf '%s' "$__sessile_dirs" "$__sessile_set" "$__sessile_alias" "$__sessile_define" '\builtin umask '
+\builtin printf '%s' "$__sessile_dirs"
+case ${#__sessile_plain[@]} in 0) ;; *) \builtin printf '%.0s%s\n' "${__sessile_plain[@]}" ;; esac
+\builtin printf '%s\n' "${__sessile_set[@]}"
+case ${#__sessile_alias[@]} in 0) ;; *) \builtin printf '\\builtin alias -- %q\n' "${__sessile_alias[@]}" ;; esac
+case ${#__sessile_texts[@]} in 0) ;; *) \builtin printf '\\builtin eval %q\n' "${__sessile_texts[@]}" ;; esac
+\builtin printf '%s\n' "${__sessile_attr[@]}"
+\builtin printf '\\builtin set --'
+case ${#__sessile_args[@]} in 0) ;; *) \builtin printf ' %q' "${__sessile_args[@]}" ;; esac
+\builtin printf '\n\\builtin umask '
 \builtin umask
 for __sessile_n in c d e i l m n q r R s t u v x; do
     \builtin printf '\n\\builtin ulimit -S -%s ' "$__sessile_n"
@@ -423,6 +458,6 @@ for __sessile_n in "${__sessile_disabled[@]}"; do
     \builtin printf '\n\\builtin enable -n -- %q' "$__sessile_n"
 done
 case :$__sessile_opts: in *:noglob:*) ;; *) \builtin printf '\n\\builtin set +f' ;; esac
-\builtin printf '\n%s' "$__sessile_lock" "$__sessile_on" "$__sessile_traps" "$__sessile_last" "$__sessile_errexit" "$__sessile_debug"
+\builtin printf '\n%s' "${__sessile_lock[@]}" "$__sessile_on" "$__sessile_traps" "$__sessile_last" "$__sessile_errexit" "$__sessile_debug"
 \builtin printf '\0end\0\0%s\0' 1
 \builtin exit 0

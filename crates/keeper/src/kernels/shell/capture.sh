@@ -4,7 +4,10 @@
 # Called   . capture   in a forked subshell that has the user's positional
 #          parameters; stdin gives the text of `trap`, ended by that of `times`
 #          (a subshell has no traps left, and a FIFO that its reader also holds
-#          open for writing has no end).
+#          open for writing has no end). @DIR@ stands for the kernel's private
+#          directory: the keeper puts its path there when it installs this file.
+#          Its file `names`, if there is one, has names of functions that a run
+#          may have defined, a line each.
 # Writes   KIND NUL NAME NUL VALUE NUL …; the last record is `end`. A stream
 #          without it is incomplete and worth nothing.
 #
@@ -13,20 +16,29 @@
 #   over the others are unset (in this fork), words are quoted against aliases,
 #   and aliases of reserved words are put aside before the first one is used.
 #   (Those of `{`, `}` and `!` need not be: this file does without them.)
-# - No external command and no PATH; a fork for each listing and two for each alias.
+# - No external command and no PATH; a fork for each listing, and two for each
+#   alias with a quote or a newline in it.
+# - Time in proportion to the state, as far as dash lets us (it finds a variable
+#   in time proportional to their number, so that each mention of one counts):
+#   what grows does so in large pieces, and what the shell has quoted already
+#   in a listing is not quoted again.
 # - Every value that goes into the restore text is quoted by the shell itself:
 #   `alias NAME` prints NAME='…'.
-# It cannot see functions: dash has no way to list them. The record `lost` says
-# so. A readonly variable with one of our names, or a readonly IFS, ends it early.
+# It cannot list functions: dash has no way to. It says which of `names` are
+# functions now (with an empty value: the keeper has the source), and the record
+# `lost` says that there may be others. A readonly variable with one of our names, or a readonly IFS, ends it early.
 # It must not be sourced in the user's shell itself.
 
 __sessile_opts=$(\set +o) __sessile_flags=$-
 \set +e +u +v +x +a +C
 \set -f
-\unset -f alias break cd command continue printf pwd read ulimit umask unalias
+__sessile_command=$(\unset -f type; \type command)
+\unset -f command
 __sessile_fsize=$(\command ulimit -S -f)
 # ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
 \command ulimit -S -f "$(\command ulimit -H -f)"
+# Tells below how this shell quotes.
+__sessile_probe="it's"
 __sessile_vars=$(\set)
 __sessile_exports=$(\export -p)
 __sessile_readonlys=$(\readonly -p)
@@ -45,19 +57,62 @@ __sessile_aliases=$(\command alias)
 \command alias 'until' >/dev/null && __sessile_word_until=$(\command alias 'until') && \command unalias 'until'
 \command alias 'while' >/dev/null && __sessile_word_while=$(\command alias 'while') && \command unalias 'while'
 
-# ---- Aliases, by name. A line of a listing may be the inside of a value, so it
-# gives only a candidate, here and below; what is not one, or came before, is
-# passed over.
+# ---- Functions. Aliases come before them in what `command -V` tells.
+__sessile_functions=$(
+    \command unalias -a
+    while IFS= \command read -r __sessile_n; do
+        \command -V "$__sessile_n"
+    done <'@DIR@/names'
+)
+\unset -f alias break cd continue printf pwd read ulimit umask unalias
+
+# ---- How listings are read. dash and its kin quote every value: in '…', and a
+# run of quotes in "…". So a line that has just two quotes, one behind its first
+# `=` and one at its end, is a whole item and cannot be the inside of another
+# value. Any other line gives only a candidate for a name; what is not one, or
+# came before, is passed over.
 __sessile_nl='
 '
+case $__sessile_vars in
+*"__sessile_probe='it'\"'\"'s'"*) __sessile_quotes=1 ;;
+*) __sessile_quotes= ;;
+esac
 __sessile_user_ifs=${IFS-} __sessile_has_ifs=${IFS+1}
 IFS=$__sessile_nl
-__sessile_seen=' ' __sessile_restore_aliases=
+for __sessile_line in $__sessile_functions; do
+    case $__sessile_line in
+    *' is a shell function') __sessile_n=${__sessile_line% is a shell function} ;;
+    *' is a function') __sessile_n=${__sessile_line% is a function} ;;
+    *) \continue ;;
+    esac
+    # As it is while this file runs; see above.
+    case $__sessile_n in command) \continue ;; esac
+    \command printf 'func\0%s\0\0' "$__sessile_n"
+done
+case $__sessile_command in
+*' function'*) \command printf 'func\0command\0\0' ;;
+esac
+
+# ---- Aliases, by name.
+__sessile_seen=' ' __sessile_restore_aliases= __sessile_piece=
 for __sessile_line in $__sessile_aliases; do
+    # bash in its POSIX mode prints a whole command.
+    __sessile_line=${__sessile_line#alias }
+    case $__sessile_line in
+    *\'*\'*\'* | *=*=\'*) ;;
+    ?*=\'*\')
+        __sessile_v=${__sessile_line#*=?}
+        \command printf 'alias\0%s\0%s\0' "${__sessile_line%%=*}" "${__sessile_v%?}"
+        __sessile_piece="${__sessile_piece}__sessile_q='${__sessile_line%%=*}=$__sessile_v$__sessile_nl"'\command alias "$__sessile_q"'"$__sessile_nl"
+        case ${#__sessile_piece} in ????*)
+            __sessile_restore_aliases=$__sessile_restore_aliases$__sessile_piece __sessile_piece=
+            ;;
+        esac
+        \continue
+        ;;
+    esac
     case $__sessile_line in *=*) ;; *) \continue ;; esac
     __sessile_n=${__sessile_line%%=*}
-    # bash in its POSIX mode prints a whole command.
-    __sessile_n=${__sessile_n#alias }
     case $__sessile_seen in *" $__sessile_n "*) \continue ;; esac
     __sessile_t=
     case $__sessile_n in
@@ -66,15 +121,22 @@ for __sessile_line in $__sessile_aliases; do
         ;;
     *) __sessile_t=$(\command alias "$__sessile_n") || \continue ;;
     esac
-    case $__sessile_t in '') \continue ;; esac
+    __sessile_t=${__sessile_t#alias }
+    case $__sessile_t in
+    '') \continue ;;
+    # Had a line of its own.
+    *"$__sessile_nl"* | *\'*\'*\'* | *=*=\'*) ;;
+    *=\'*\') \continue ;;
+    esac
     __sessile_seen="$__sessile_seen$__sessile_n "
     \eval "__sessile_v=${__sessile_t#*=}"
     \command printf 'alias\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
     \command unalias __sessile_q 2>/dev/null
     \command alias "__sessile_q=$__sessile_n=$__sessile_v"
     __sessile_t=$(\command alias __sessile_q)
-    __sessile_restore_aliases="$__sessile_restore_aliases${__sessile_t#alias }$__sessile_nl"'\command alias "$__sessile_q"'"$__sessile_nl"
+    __sessile_piece="$__sessile_piece${__sessile_t#alias }$__sessile_nl"'\command alias "$__sessile_q"'"$__sessile_nl"
 done
+__sessile_restore_aliases=$__sessile_restore_aliases$__sessile_piece
 \command unalias -a
 
 # ---- What stdin has to say about traps.
@@ -93,42 +155,120 @@ done
 __sessile_cwd=$(\command pwd && \command printf x)
 case $__sessile_cwd in *"${__sessile_nl}x") __sessile_cwd=${__sessile_cwd%"${__sessile_nl}x"} ;; *) __sessile_cwd=$PWD ;; esac
 \command printf 'cwd\0\0%s\0flags\0\0%s\0' "$__sessile_cwd" "$__sessile_flags"
-\command printf 'lost\0functions\0this shell cannot list its functions\0'
+\command printf 'lost\0functions\0this shell cannot list its functions; those defined elsewhere than in the text of a run are not known\0'
 
 # ---- Variables, by name.
-__sessile_export_names=' ' __sessile_readonly_names=' ' __sessile_names=' '
+__sessile_export_names=' ' __sessile_readonly_names=' ' __sessile_piece=
 for __sessile_line in $__sessile_exports; do
     case $__sessile_line in
     # Ours are there under `set -a`.
     'export '__sessile_* | 'export _='*) ;;
     'export '[a-zA-Z_]*)
         __sessile_n=${__sessile_line#export }
-        __sessile_export_names="$__sessile_export_names${__sessile_n%%=*} "
+        __sessile_piece="$__sessile_piece${__sessile_n%%=*} "
+        case ${#__sessile_piece} in ????*)
+            __sessile_export_names=$__sessile_export_names$__sessile_piece __sessile_piece=
+            ;;
+        esac
         ;;
     esac
 done
+__sessile_export_names=$__sessile_export_names$__sessile_piece __sessile_piece=
 for __sessile_line in $__sessile_readonlys; do
     case $__sessile_line in 'readonly '[a-zA-Z_]*)
         __sessile_n=${__sessile_line#readonly }
-        __sessile_readonly_names="$__sessile_readonly_names${__sessile_n%%=*} "
+        __sessile_piece="$__sessile_piece${__sessile_n%%=*} "
+        case ${#__sessile_piece} in ????*)
+            __sessile_readonly_names=$__sessile_readonly_names$__sessile_piece __sessile_piece=
+            ;;
+        esac
         ;;
     esac
 done
+__sessile_readonly_names=$__sessile_readonly_names$__sessile_piece
+# To look a name up in a list takes as long as the list is: many names are
+# marked by variables instead.
+__sessile_exported=$__sessile_export_names
+case ${#__sessile_exported} in ????*)
+    IFS=' '
+    for __sessile_n in $__sessile_export_names; do
+        \eval "__sessile_export_of_$__sessile_n=1"
+    done
+    IFS=$__sessile_nl
+    __sessile_exported=many
+    ;;
+esac
+
+# Most have a whole line, and go out just as they are listed (name, line, name,
+# …); the rest by name.
+__sessile_plain= __sessile_piece= __sessile_names= __sessile_seen=' '
 for __sessile_line in $__sessile_vars; do
-    case $__sessile_line in [a-zA-Z_]*=*) ;; *) \continue ;; esac
+    case $__sessile_line in
+    [!a-zA-Z_]* | __sessile_* | _=* | PPID=* | LINENO=*) \continue ;;
+    *\'*\'*\'*) ;;
+    # Perhaps one that every kernel has.
+    [A-Z]*=\'*\')
+        __sessile_names="$__sessile_names${__sessile_line%%=*} "
+        \continue
+        ;;
+    *=\'*\')
+        case $__sessile_exported in
+        many) \eval "__sessile_t=\${__sessile_export_of_${__sessile_line%%=*}-}" ;;
+        *" ${__sessile_line%%=*} "*) __sessile_t=1 ;;
+        *) __sessile_t= ;;
+        esac
+        case $__sessile_t in
+        1) __sessile_names="$__sessile_names${__sessile_line%%=*} " ;;
+        *)
+            __sessile_piece="$__sessile_piece${__sessile_line%%=*}
+$__sessile_line
+"
+            case ${#__sessile_piece} in ????*)
+                __sessile_plain=$__sessile_plain$__sessile_piece __sessile_piece=
+                ;;
+            esac
+            ;;
+        esac
+        \continue
+        ;;
+    *=*) ;;
+    *) \continue ;;
+    esac
     __sessile_n=${__sessile_line%%=*}
-    case $__sessile_n in *[!a-zA-Z0-9_]* | __sessile_* | _ | PPID | LINENO) \continue ;; esac
-    case $__sessile_names in *" $__sessile_n "*) \continue ;; esac
-    \eval "__sessile_v=\${$__sessile_n+1}"
-    case $__sessile_n in IFS) __sessile_v=$__sessile_has_ifs ;; esac
-    case $__sessile_v in '') ;; *) __sessile_names="$__sessile_names$__sessile_n " ;; esac
+    case $__sessile_quotes$__sessile_line in [a-zA-Z_]*=* | 1*=\'*) ;; *) \continue ;; esac
+    case $__sessile_n in *[!a-zA-Z0-9_]*) \continue ;; esac
+    case $__sessile_seen in *" $__sessile_n "*) \continue ;; esac
+    case $__sessile_n in
+    IFS)
+        case $__sessile_has_ifs in '') \continue ;; esac
+        __sessile_v=$__sessile_user_ifs
+        ;;
+    *)
+        \eval "__sessile_t=\${$__sessile_n+1} __sessile_v=\${$__sessile_n-}"
+        case $__sessile_t in '') \continue ;; esac
+        ;;
+    esac
+    case $__sessile_quotes$__sessile_v in
+    # Has a line of its own elsewhere.
+    1*\'* | 1*"$__sessile_nl"*) ;;
+    1*) \continue ;;
+    esac
+    __sessile_seen="$__sessile_seen$__sessile_n "
+    __sessile_names="$__sessile_names$__sessile_n "
 done
+__sessile_plain=$__sessile_plain$__sessile_piece
+case $__sessile_plain in ?*) \command printf 'var\0%s\0%s\n\0' $__sessile_plain ;; esac
 IFS=' '
 for __sessile_n in $__sessile_names; do
     \eval "__sessile_v=\$$__sessile_n"
     case $__sessile_n in IFS) __sessile_v=$__sessile_user_ifs ;; esac
-    case $__sessile_export_names in
-    *" $__sessile_n "*)
+    case $__sessile_exported in
+    many) \eval "__sessile_t=\${__sessile_export_of_$__sessile_n-}" ;;
+    *" $__sessile_n "*) __sessile_t=1 ;;
+    *) __sessile_t= ;;
+    esac
+    case $__sessile_t in
+    1)
         \command printf 'env\0%s\0%s\0' "$__sessile_n" "$__sessile_v"
         \continue
         ;;
@@ -214,6 +354,9 @@ done
 \command alias __sessile_q
 \command printf '%s\n' '\command cd -- "$__sessile_q"' '\unset -v OLDPWD'
 \command unalias __sessile_q
+IFS=$__sessile_nl
+case $__sessile_plain in ?*) \command printf '%.0s%s\n' $__sessile_plain ;; esac
+IFS=' '
 for __sessile_n in $__sessile_names; do
     case $__sessile_n in PWD) \continue ;; esac
     \eval "__sessile_v=\$$__sessile_n"

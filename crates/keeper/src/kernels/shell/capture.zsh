@@ -21,6 +21,8 @@
 #   be readonly), this file runs under a longer prefix instead.
 # - What a fresh kernel reads back was quoted by zsh (typeset -p, ${(qqqq)…}) or
 #   is fixed text, and each item stands in a statement of its own.
+# - Time in proportion to the state, and little for a plain variable: one command
+#   a record. (A command with all of them as its words takes longer by far.)
 # It must not be sourced in the user's shell itself: it wrecks its own options.
 
 \builtin trap - DEBUG ZERR
@@ -56,7 +58,14 @@ __sessile_fsize=$(\builtin ulimit -S -f)
 \builtin typeset -A __sessile_types
 __sessile_types=("${(@kv)parameters}")
 __sessile_plain=() __sessile_special=() __sessile_hidden=()
-for __sessile_n in "${(@ok)__sessile_types}"; do
+# Strings without any attribute, under names that only a user can have given:
+# most variables of a large state.
+__sessile_strings=(${(M)${(ok)__sessile_types[(R)scalar]}:#[a-z][a-zA-Z0-9_]#})
+for __sessile_n in $__sessile_strings; do
+    # The text is that of `typeset -p`; q+ quotes in the same way.
+    \builtin printf 'var\0%s\0typeset %s=%s\n\0' $__sessile_n $__sessile_n "${(q+)${(P)__sessile_n}}"
+done
+for __sessile_n in ${(ok)__sessile_types:|__sessile_strings}; do
     __sessile_t=$__sessile_types[$__sessile_n]
     case $__sessile_n in
     __sessile_* | [^a-zA-Z_]* | _ | PWD | SHLVL)
@@ -211,6 +220,9 @@ for __sessile_n in $__sessile_special; do
     esac
     case $__sessile_t${__sessile_types[${(L)__sessile_n}]} in *unique*) \builtin printf 'typeset -gU %s\n' ${(L)__sessile_n} ;; esac
     case $__sessile_t in *readonly*) \builtin printf 'typeset -gr %s\n' $__sessile_n ;; esac
+done
+for __sessile_n in $__sessile_strings; do
+    \builtin printf 'typeset -g %s=%s\n' $__sessile_n "${(qqqq)${(P)__sessile_n}}"
 done
 for __sessile_n in $__sessile_plain; do
     __sessile_t=$__sessile_types[$__sessile_n] __sessile_f=

@@ -1,7 +1,18 @@
 //! What differs between shells.
 
-use super::MARK;
+use super::{MARK, quote};
 use sessile_protocol::{Language, RunNo};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What goes around a run that has variables of its own.
+#[derive(Debug, Default)]
+pub(super) struct Environment {
+    pub(super) before: String,
+    /// In front of the sourcing command, up to its name.
+    pub(super) prefix: String,
+    pub(super) after: String,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -83,6 +94,41 @@ impl Dialect {
             Self::Bash | Self::Zsh => "\\exec",
             Self::Posix => "\\command exec",
         }
+    }
+
+    /// How variables are set for one run alone.
+    pub(super) fn environment(self, variables: &BTreeMap<String, String>) -> Environment {
+        let mut env = Environment::default();
+        match self {
+            Self::Bash | Self::Posix => {
+                for (name, value) in variables {
+                    let _ = write!(env.prefix, "{name}={} ", quote(value));
+                }
+            }
+            // Before a builtin, zsh would set but not export them.
+            Self::Zsh => {
+                for (name, value) in variables {
+                    let kept = format!("__sessile_kept_{name}");
+                    let _ = write!(
+                        env.before,
+                        "{kept}=${{{name}+x}}${{{name}-}};\\builtin export {name}={};",
+                        quote(value)
+                    );
+                    let _ = write!(
+                        env.after,
+                        ";[[ -z ${kept} ]] && \\builtin unset {name} || {name}=${{{kept}#x}};\
+                         \\builtin unset {kept}"
+                    );
+                }
+            }
+        }
+        // bash drops such variables after the first command behind `builtin`.
+        env.prefix.push_str(match self {
+            Self::Bash if !variables.is_empty() => "\\builtin command ",
+            Self::Bash | Self::Zsh => "\\builtin ",
+            Self::Posix => "\\command ",
+        });
+        env
     }
 
     /// A signal whose trap of ours ends the run, for a shell that takes a

@@ -1,0 +1,145 @@
+//! Performing effects, and checking that they may be asked for.
+
+use super::kernels::{Phase, Process, Story};
+use super::{Checked, World};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use sessile_protocol::{KernelFate, Language, RunNo};
+use sessile_session::{Effect, Epoch, Outcome, Pressure, Source};
+
+impl World {
+    pub(super) fn perform(&mut self, effects: Vec<Effect>) -> Checked {
+        for effect in effects {
+            prop_assert!(!self.finished, "{effect:?} after the end");
+            self.effect(effect)?;
+        }
+        Ok(())
+    }
+
+    fn effect(&mut self, effect: Effect) -> Checked {
+        match effect {
+            Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
+            Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
+            Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
+            Effect::Capture { language, epoch, as_of } => {
+                let process = self.process(language);
+                prop_assert_eq!(process.epoch, epoch);
+                prop_assert!(process.phase == Phase::Idle, "captured while {:?}", process.phase);
+                prop_assert_eq!(as_of, process.holds, "a capture under a false name");
+                process.captures.push(as_of);
+                Ok(())
+            }
+            Effect::Abandon { language, epoch } => {
+                let process = self.process(language);
+                prop_assert_eq!(process.epoch, epoch);
+                prop_assert_eq!(process.phase, Phase::Starting);
+                process.has_been_killed = true;
+                Ok(())
+            }
+            Effect::Complete { run, outcome } => self.complete(run, &outcome),
+            Effect::Cancel { run, .. } => self.answer(run).map(|_| ()),
+            Effect::Teardown(_) => {
+                let idle = self.now - self.last_activity;
+                let is_due = self.limits.idle_timeout > 0 && idle >= self.limits.idle_timeout;
+                prop_assert!(self.closing || is_due, "closed after {idle} ms of idle time");
+                self.closing = true;
+                Ok(())
+            }
+            Effect::Forget => {
+                // The next process is what the reset promised.
+                for (language, process) in &self.processes {
+                    let next = Story::of(Epoch(process.epoch.0 + 1));
+                    self.stories.insert(*language, next);
+                }
+                self.closing = false;
+                self.last_activity = self.now;
+                prop_assert!(self.open.is_empty(), "forgotten: {:?}", self.open);
+                Ok(())
+            }
+            Effect::Finished => {
+                self.finished = true;
+                prop_assert!(self.open.is_empty(), "left behind: {:?}", self.open);
+                Ok(())
+            }
+        }
+    }
+
+    fn launch(&mut self, language: Language, epoch: Epoch, source: Source) -> Checked {
+        prop_assert!(!self.closing, "launched while closing");
+        if let Source::Captured { as_of } = source {
+            let known = &self.story(language).captured;
+            prop_assert!(known.contains(&as_of), "{source:?} was never captured");
+        }
+        let process = self.process(language);
+        prop_assert_eq!(process.phase, Phase::Gone, "a second process of {}", language);
+        prop_assert!(epoch > process.epoch, "{epoch:?} after {:?}", process.epoch);
+        let holds = match source {
+            Source::Nothing => RunNo(0),
+            Source::Final => process.holds,
+            Source::Captured { as_of } => as_of,
+        };
+        *process = Process {
+            epoch,
+            holds,
+            phase: Phase::Starting,
+            is_first: source == Source::Nothing,
+            ..Process::default()
+        };
+        Ok(())
+    }
+
+    fn begin(&mut self, language: Language, epoch: Epoch, run: RunNo) -> Checked {
+        prop_assert_eq!(self.open.get(&run), Some(&language), "begun but not open");
+        let story = self.story(language);
+        prop_assert!(run > story.last_begun, "{run} after {}", story.last_begun);
+        story.last_begun = run;
+        let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
+        prop_assert_eq!(earlier, None, "overtaken");
+        let process = self.process(language);
+        prop_assert_eq!(process.epoch, epoch);
+        prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
+        process.phase = Phase::Busy(run);
+        Ok(())
+    }
+
+    fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) -> Checked {
+        let now = self.now;
+        let process = self.process(language);
+        prop_assert_eq!(process.epoch, epoch);
+        prop_assert!(matches!(process.phase, Phase::Busy(_)), "pressed while {:?}", process.phase);
+        process.pressed.get_or_insert(now);
+        process.has_been_killed |= pressure == Pressure::KillKernel;
+        Ok(())
+    }
+
+    fn complete(&mut self, run: RunNo, outcome: &Outcome) -> Checked {
+        let language = self.answer(run)?;
+        self.last_activity = self.now;
+        prop_assert!(!(outcome.timed_out && outcome.interrupted));
+        let process = self.process(language);
+        let (epoch, is_alive) = (process.epoch, process.phase != Phase::Gone);
+        let story = self.story(language);
+        let is_known = is_alive && story.told_of == epoch;
+        match outcome.fate {
+            KernelFate::Kept => prop_assert!(is_known, "{run} says kept, but it is another"),
+            KernelFate::Restored { as_of_run } => {
+                prop_assert!(!is_known, "{run} says restored, but it is the same process");
+                let known = story.captured.contains(&as_of_run) || as_of_run == RunNo(0);
+                prop_assert!(known, "restored as of {as_of_run}, which was not captured");
+            }
+            KernelFate::Restarted | KernelFate::Fresh => {
+                prop_assert!(!is_known, "{run} says new, but it is the same process");
+            }
+        }
+        // Who died in this run is told of by this answer; its successor is next.
+        story.told_of = if is_alive { epoch } else { Epoch(epoch.0 + 1) };
+        Ok(())
+    }
+
+    fn answer(&mut self, run: RunNo) -> Result<Language, TestCaseError> {
+        prop_assert!(self.answered.insert(run), "{run} is answered twice");
+        let language = self.open.remove(&run);
+        prop_assert!(language.is_some(), "{run} is answered, but was never admitted");
+        Ok(language.unwrap_or(Language::Bash))
+    }
+}

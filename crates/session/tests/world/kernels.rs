@@ -1,0 +1,47 @@
+//! Kernel processes, and what their clients know of them.
+
+use sessile_protocol::RunNo;
+use sessile_session::{Epoch, Tick};
+use std::collections::BTreeSet;
+
+/// A kernel process as the model knows it.
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    pub(super) epoch: Epoch,
+    pub(super) phase: Phase,
+    /// Captures that were asked for and are not written yet.
+    pub(super) captures: Vec<RunNo>,
+    /// When the run was first pressed upon.
+    pub(super) pressed: Option<Tick>,
+    pub(super) has_been_killed: bool,
+    /// It starts from nothing, so that nothing is lost if it does not.
+    pub(super) is_first: bool,
+    /// The last run whose effects are in its state.
+    pub(super) holds: RunNo,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Gone,
+    Starting,
+    Idle,
+    Busy(RunNo),
+}
+
+/// What has become of the state of a language's kernel.
+#[derive(Debug)]
+pub(super) struct Story {
+    /// The runs whose state was captured, since the last reset.
+    pub(super) captured: BTreeSet<RunNo>,
+    /// The process that clients know of: the one that the last answer came
+    /// from, or the successor that it announced.
+    pub(super) told_of: Epoch,
+    pub(super) last_begun: RunNo,
+}
+
+impl Story {
+    pub(super) fn of(first: Epoch) -> Self {
+        Self { captured: BTreeSet::new(), told_of: first, last_begun: RunNo(0) }
+    }
+}
