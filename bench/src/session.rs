@@ -61,10 +61,11 @@ impl Session {
         max_output: u64,
     ) -> anyhow::Result<Box<Completed>> {
         let order = Exec { text: code.as_bytes().to_vec(), max_output, ..Exec::default() };
-        match self.client.call(Request::Exec(order))? {
-            Answer::Completed(done) if done.exit_code == 0 => Ok(done),
-            other => bail!("{code:?} gave {other:?}"),
-        }
+        let Answer::Completed(done) = self.client.call(Request::Exec(order))? else {
+            bail!("{code:?} was not completed");
+        };
+        anyhow::ensure!(done.exit_code == 0, "{code:?} gave {done:?}");
+        Ok(done)
     }
 }
 

@@ -55,7 +55,7 @@ pub fn parse_size(text: &str) -> Result<u64, ParseQuantityError> {
 pub fn format_duration(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, size) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
-        if ms != 0 && ms % size == 0 {
+        if ms != 0 && ms.is_multiple_of(size) {
             return format!("{}{unit}", ms / size);
         }
     }

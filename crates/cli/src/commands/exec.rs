@@ -3,7 +3,7 @@ use crate::settings::Settings;
 use crate::{args, interrupts, output, render};
 use anyhow::bail;
 use clap::Args;
-use sessile_client::{Client, ClientError, Interruption};
+use sessile_client::{Client, ClientError};
 use sessile_protocol::{
     Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, Until,
 };
@@ -145,8 +145,8 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
 }
 
 fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    match client.call_watching(Request::Result { run, max_output: 0 }, || Interruption::None)? {
-        Answer::Completed(done) => Ok(u8::try_from(done.exit_code).unwrap_or(255)),
-        _ => bail!(ClientError::Unexpected),
-    }
+    let Answer::Completed(done) = client.call(Request::Result { run, max_output: 0 })? else {
+        bail!(ClientError::Unexpected);
+    };
+    Ok(u8::try_from(done.exit_code).unwrap_or(255))
 }

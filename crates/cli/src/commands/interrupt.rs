@@ -26,10 +26,10 @@ impl Interrupt {
         let interrupted = match directory.connect() {
             Liveness::Live(socket) => {
                 let request = Request::Interrupt { run: self.run.map(RunNo) };
-                match Client::new(socket).call(request)? {
-                    Answer::Interrupted { run } => run,
-                    _ => bail!(ClientError::Unexpected),
-                }
+                let Answer::Interrupted { run } = Client::new(socket).call(request)? else {
+                    bail!(ClientError::Unexpected);
+                };
+                run
             }
             Liveness::Gone
                 if directory.observed_metadata()?.status == SessionStatus::Terminated =>

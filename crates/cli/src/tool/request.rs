@@ -112,9 +112,9 @@ impl Fields<'_> {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(variables)) => variables
                 .iter()
-                .map(|(name, value)| match value {
-                    Value::String(text) => Ok((name.clone(), text.clone())),
-                    other => Err(format!("env.{name} must be a string, not {other}")),
+                .map(|(name, value)| match value.as_str() {
+                    Some(text) => Ok((name.clone(), text.to_owned())),
+                    None => Err(format!("env.{name} must be a string, not {value}")),
                 })
                 .collect(),
             Some(other) => Err(format!("env must be an object of strings, not {other}")),
@@ -158,7 +158,7 @@ mod tests {
     fn languages_default_by_action() {
         let language = |text: &str| match Request::parse(text).unwrap().action {
             Action::Exec(run) | Action::Eval(run) => run.language,
-            other => panic!("{other:?}"),
+            Action::State | Action::Reset | Action::History { .. } => panic!("{text}"),
         };
         assert_eq!(language(r#"{"action": "exec", "command": "ls"}"#), Language::Bash);
         assert_eq!(language(r#"{"action": "eval", "command": "1"}"#), Language::Python);

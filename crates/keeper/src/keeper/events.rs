@@ -255,10 +255,8 @@ impl Keeper {
         let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
         let left_state = last_words
             .is_some_and(|saved| self.save(language, SavedKernel { as_of_run: as_of, ..saved }));
-        if let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
-            if !left_state {
-                run.notes.push(death(language, exit_code));
-            }
+        if !left_state && let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
+            run.notes.push(death(language, exit_code));
         }
         let directory = self.scratch.path().join(letter(language));
         if let Some(said) = kernels::complaints(&directory) {
