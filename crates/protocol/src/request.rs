@@ -1,6 +1,6 @@
 //! What a client may ask of a keeper.
 
-use crate::{Language, RunNo};
+use crate::{Code, Failure, Language, RunNo};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -48,6 +48,56 @@ pub struct Exec {
     pub max_output: u64,
     #[serde(default)]
     pub until: Until,
+}
+
+/// Larger texts are data, and belong into a file or stdin. Scratch space may
+/// be a container's 64 MiB of shared memory.
+const COMMAND_LIMIT: usize = 16 << 20;
+
+/// The environment of a run goes to a shell in one line, which must stay well
+/// below the 64 KiB that a pipe takes at once.
+const ENV_LIMIT: usize = 32 << 10;
+
+impl Exec {
+    /// What can be said against a run before it is one.
+    ///
+    /// # Errors
+    /// When no interpreter could take it.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.text.contains(&0) {
+            return Err(Failure::new(
+                Code::CommandHasNul,
+                "the command contains a NUL byte, which no interpreter takes; remove it, or pass the data on stdin",
+            ));
+        }
+        if self.text.len() > COMMAND_LIMIT {
+            let message = format!(
+                "the command has {} bytes, over the limit of {COMMAND_LIMIT}; put the data into a file or on stdin",
+                self.text.len()
+            );
+            return Err(Failure::new(Code::CommandTooLarge, message));
+        }
+        for (name, value) in &self.env {
+            if !is_variable_name(name) || value.contains('\0') {
+                let message = format!("{name:?} cannot be an environment variable of a run");
+                return Err(Failure::new(Code::BadRequest, message));
+            }
+        }
+        let size: usize = self.env.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        if size > ENV_LIMIT {
+            let message = format!(
+                "the run's environment has {size} bytes, over the limit of {ENV_LIMIT}; export large values in a command instead"
+            );
+            return Err(Failure::new(Code::BadRequest, message));
+        }
+        Ok(())
+    }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// When an exec is answered.

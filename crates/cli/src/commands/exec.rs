@@ -148,5 +148,9 @@ fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
     let Answer::Completed(done) = client.call(Request::Result { run, max_output: 0 })? else {
         bail!(ClientError::Unexpected);
     };
+    // Nothing in the streams would tell.
+    for note in &done.notes {
+        eprintln!("sessile: {note}");
+    }
     Ok(u8::try_from(done.exit_code).unwrap_or(255))
 }

@@ -106,7 +106,6 @@ impl Place {
     }
 
     fn run(&self, run: &request::Run, shape: Shape) -> anyhow::Result<Value> {
-        let mut found = self.find()?;
         let order = Exec {
             text: run.command.clone().into_bytes(),
             language: Some(run.language),
@@ -116,6 +115,9 @@ impl Place {
             max_output: MAX_OUTPUT,
             until: Until::Recorded,
         };
+        // Before there is a session for it.
+        order.check()?;
+        let mut found = self.find()?;
         let done = crate::commands::exec::run(&mut found.opened.client, order)?;
         let mut answer = completed(&done, shape);
         found.describe(&mut answer)?;
@@ -194,13 +196,13 @@ fn completed(done: &Completed, shape: Shape) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("success".into(), error.is_none().into());
     for name in ["stdout", "stderr"] {
-        answer.insert(name.into(), rendered.remove(name).unwrap_or_default());
+        answer.insert(name.into(), rendered.shift_remove(name).unwrap_or_default());
     }
     answer.insert("exitCode".into(), done.exit_code.into());
     answer.insert("error".into(), error.into());
     answer.insert("language".into(), done.language.as_str().into());
     answer.insert("duration".into(), render::milliseconds(done.duration_us));
-    let result = rendered.remove("result");
+    let result = rendered.shift_remove("result");
     if shape == Shape::Eval || result.is_some() {
         // A shell's value is what it prints.
         let printed = || done.language.is_shell().then(|| trimmed(&answer["stdout"]));
@@ -208,7 +210,7 @@ fn completed(done: &Completed, shape: Shape) -> Map<String, Value> {
         answer.insert("result".into(), result);
     }
     for name in ["execution_time_ms", "exit_code", "language", "error"] {
-        rendered.remove(name);
+        rendered.shift_remove(name);
     }
     answer.extend(rendered);
     answer
@@ -260,6 +262,6 @@ fn gather(state: &mut Map<String, Value>) {
         }
     }
     state.insert("variables".into(), variables.into());
-    state.remove("language");
+    state.shift_remove("language");
     state.insert("languages".into(), kernels.keys().cloned().collect::<Vec<_>>().into());
 }

@@ -253,8 +253,11 @@ impl Keeper {
         let current = live.current;
         let last_words = live.kernel.last_words();
         let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
-        let left_state = last_words
-            .is_some_and(|saved| self.save(language, SavedKernel { as_of_run: as_of, ..saved }));
+        let left_state = last_words.is_some_and(|saved| {
+            let saved = SavedKernel { as_of_run: as_of, ..saved };
+            let saved = self.without_environment_of(as_of, saved);
+            self.save(language, saved)
+        });
         if !left_state && let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
             run.notes.push(death(language, exit_code));
         }

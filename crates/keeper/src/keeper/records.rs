@@ -95,6 +95,36 @@ impl Keeper {
         self.directory.write_state(&state).is_ok() && can_restore
     }
 
+    /// Takes the variables that a run had for itself alone out of the state that
+    /// its kernel left at its end.
+    pub(super) fn without_environment_of(&self, run: RunNo, mut saved: SavedKernel) -> SavedKernel {
+        let Some(run) = self.runs.get(&run).filter(|run| !run.order.env.is_empty()) else {
+            return saved;
+        };
+        let before =
+            self.directory.state().and_then(|mut state| state.kernels.remove(&run.language));
+        let before = before.as_ref().and_then(|saved| saved.view.get("env_vars"));
+        let initial =
+            |name: &str| self.env.get(std::ffi::OsStr::new(name))?.to_str().map(str::to_owned);
+        for name in run.order.env.keys() {
+            let changed = before.and_then(|env| env.get(name)?.as_str()).map(str::to_owned);
+            let value = changed.or_else(|| initial(name));
+            if let Some(restore) = &mut saved.restore {
+                restore.push_str(&match &value {
+                    Some(value) => format!("\nexport {name}='{}'", value.replace('\'', r"'\''")),
+                    None => format!("\nunset {name}"),
+                });
+            }
+            if let Some(serde_json::Value::Object(env)) = saved.view.get_mut("env_vars") {
+                match value {
+                    Some(value) => env.insert(name.clone(), value.into()),
+                    None => env.remove(name),
+                };
+            }
+        }
+        saved
+    }
+
     /// Of the environment, what differs from the session's initial one.
     fn keep_changes_of_environment(&self, saved: &mut SavedKernel) {
         let Some(serde_json::Value::Object(env)) = saved.view.get_mut("env_vars") else {

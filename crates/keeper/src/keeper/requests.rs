@@ -11,10 +11,6 @@ use sessile_protocol::{
 use sessile_session::{Close, Input, Refusal, Submission, Tick};
 use sessile_store::{Entry, SavedKernel, Spool, StreamName};
 
-/// Larger texts are data, and belong into a file or stdin. Scratch space may
-/// be a container's 64 MiB of shared memory.
-const COMMAND_LIMIT: usize = 16 << 20;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     Reset,
@@ -68,7 +64,7 @@ impl Keeper {
         call: u64,
         order: Exec,
     ) -> Result<Option<Answer>, Failure> {
-        check(&order)?;
+        order.check()?;
         let language = order.language.unwrap_or(self.boot.kernel.language);
         let timeout = order.timeout_ms.unwrap_or(self.boot.command_timeout_ms);
         let submission = Submission {
@@ -283,34 +279,6 @@ impl Keeper {
         view.insert("env_vars".into(), env.into());
         serde_json::Value::Object(view).to_string()
     }
-}
-
-fn check(order: &Exec) -> Result<(), Failure> {
-    if order.text.contains(&0) {
-        return Err(Failure::new(
-            Code::CommandHasNul,
-            "the command contains a NUL byte, which no interpreter takes; remove it, or pass the data on stdin",
-        ));
-    }
-    if order.text.len() > COMMAND_LIMIT {
-        let message = format!(
-            "the command has {} bytes, over the limit of {COMMAND_LIMIT}; put the data into a file or on stdin",
-            order.text.len()
-        );
-        return Err(Failure::new(Code::CommandTooLarge, message));
-    }
-    let is_name = |name: &str| {
-        let mut bytes = name.bytes();
-        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    };
-    for (name, value) in &order.env {
-        if !is_name(name) || value.contains('\0') {
-            let message = format!("{name:?} cannot be an environment variable of a run");
-            return Err(Failure::new(Code::BadRequest, message));
-        }
-    }
-    Ok(())
 }
 
 fn refuse(refusal: &Refusal) -> Failure {

@@ -40,9 +40,6 @@ use dialect::Dialect;
 /// Every trap of ours has this in its text.
 const MARK: &str = "__sessile_exit";
 
-/// A trigger must stay well below the 64 KiB that a pipe takes at once.
-const ENV_LIMIT: usize = 32 << 10;
-
 #[derive(Debug)]
 pub(super) struct Shell {
     dialect: Dialect,
@@ -163,7 +160,7 @@ impl Shell {
     }
 
     /// The lines that make the shell run what lies in `c`.
-    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
+    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> String {
         let (dir, builtin, exec) = (&self.dir, self.dialect.builtin(), self.dialect.exec());
         let stdin = match order.stdin {
             Some(_) => format!("<{dir}/i"),
@@ -172,11 +169,6 @@ impl Shell {
             None => "<>/dev/null".to_owned(),
         };
         let env = self.dialect.environment(order.env);
-        if env.before.len() + env.prefix.len() > ENV_LIMIT {
-            return Err(io::Error::other(
-                "the run's environment is too large; export it in a command instead",
-            ));
-        }
         // A failed last run is still failed: `q` returns its status. On the
         // left of `||` it sets off neither `set -e` nor an ERR trap.
         let status = match self.status {
@@ -188,7 +180,7 @@ impl Shell {
         let report = self.report_line(order.run) + &env.after;
         let streams = format!(">{dir}/o 2>{dir}/e");
         let reopen = format!("{exec} <{dir}/t >/dev/null 2>&1");
-        Ok(match form {
+        match form {
             // A text that moves descriptors about may have closed the copies
             // that the shell keeps of its own streams during a redirection.
             Form::Redirected => {
@@ -210,7 +202,7 @@ impl Shell {
                 self.list_traps(order.text),
                 order.run
             ),
-        })
+        }
     }
 
     /// Whether the traps are looked at after a text.
@@ -422,7 +414,7 @@ impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         let form = self.form(order.text);
         let prelude = self.disarm(order.text);
-        let trigger = self.trigger(order, form, &prelude)?;
+        let trigger = self.trigger(order, form, &prelude);
         match &self.debug_trap {
             // Sourcing hides a DEBUG trap from the sourced text.
             Some(trap) if self.dialect == Dialect::Bash => {

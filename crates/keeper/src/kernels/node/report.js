@@ -93,14 +93,19 @@ function syntaxText(id, details, error) {
 function uncaughtText(thrown) {
   try {
     if (!isErrorLike(thrown)) return `Uncaught ${inspect(thrown)}\n`;
+    if (typeof thrown.stack !== 'string') return bareText(thrown);
     const text = withoutDriver(inspect(thrown));
     const place = safe.exec(/<run-(\d+)>:(\d+):(\d+)/, text);
     if (place === null) return `${text}\n`;
     return `${quote(+place[1], place[2] - 1, place[3] - 1)}${text}\n`;
   } catch {
-    const { type, message } = errorOf(thrown);
-    return `Uncaught ${type}: ${message}\n`;
+    return bareText(thrown);
   }
+}
+
+function bareText(thrown) {
+  const { type, message } = errorOf(thrown);
+  return `Uncaught ${type}: ${message}\n`;
 }
 
 // The source line with a caret under it, as Node prints it. The path that

@@ -97,6 +97,7 @@ class Kernel extends EventEmitter {
     kernel.rep = fs.openSync(at('rep'), O_RDWR);
     kernel.listen(reader(at('rep')));
     kernel.runs = 0;
+    kernel.pipes = [];
     const null_ = 'ignore';
     kernel.process = spawn(node, [...FLAGS, at('driver.js'), kernel.dir], {
       cwd: kernel.cwd,
@@ -143,6 +144,7 @@ class Kernel extends EventEmitter {
     const id = ++this.runs;
     const at = (name) => path.join(this.dir, `${id}.${name}`);
     const run = { id, stdout: new Pipe(at('out')), stderr: new Pipe(at('err')) };
+    this.pipes.push(run.stdout, run.stderr);
     fs.writeFileSync(at('code'), code);
     let input = stdinPath ?? '/dev/null';
     if (stdin !== undefined) fs.writeFileSync((input = at('in')), stdin);
@@ -198,6 +200,7 @@ class Kernel extends EventEmitter {
       await this.exited;
     }
     this.replies.destroy();
+    for (const pipe of this.pipes) pipe.socket.destroy();
     fs.closeSync(this.ctl);
     fs.closeSync(this.rep);
     this.remove();
