@@ -89,6 +89,19 @@ impl Answer {
         self.has("kernel", "restored").has("as_of_run", run)
     }
 
+    /// A new kernel, which knows nothing of what was before.
+    #[track_caller]
+    pub fn is_fresh(self) -> Self {
+        self.has("kernel", "fresh")
+    }
+
+    /// What was said about the run besides, one note a line.
+    #[must_use]
+    pub fn notes(&self) -> String {
+        let notes = self.json["notes"].as_array().into_iter().flatten();
+        notes.filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+    }
+
     #[track_caller]
     pub fn timed_out(self) -> Self {
         self.has("timed_out", true)

@@ -37,6 +37,22 @@ impl<'h> Session<'h> {
         self.answer(self.begin_with(options, text.as_ref()), text)
     }
 
+    /// The same in a language that need not be the session's own.
+    #[track_caller]
+    pub fn run_in(&self, language: &str, text: impl AsRef<[u8]>) -> Answer {
+        self.run_with(&["--language", language], text)
+    }
+
+    /// Waits until a stream of an earlier run (`stdout` or `stderr`) is this,
+    /// as written down: what is filed under a run may come after its end.
+    #[track_caller]
+    pub fn wait_filed(&self, run: u64, stream: &str, text: &str) {
+        let path = self.dir().join(format!("runs/{run}.{stream}"));
+        crate::until(&format!("{text:?} in {}", path.display()), || {
+            (std::fs::read(&path).ok()? == text.as_bytes()).then_some(())
+        });
+    }
+
     /// Starts a client for a command, which waits for the answer.
     #[must_use]
     pub fn begin(&self, text: impl AsRef<[u8]>) -> Client {
