@@ -108,6 +108,23 @@ impl Gate for sessile_testkit::Session<'_> {
 }
 
 #[test]
+#[ignore = "product bug: the interrupt of a queued client is for whatever runs"]
+fn ctrl_c_of_a_queued_client_is_not_for_the_run_before_it() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let first = "touch begun; cat go";
+    let running = s.begin(first);
+    h.wait_for_file("begun");
+    let queued = s.begin("touch reached");
+    queued.wait_blocked().process().signal(rustix::process::Signal::INT);
+    let _ = queued.finish().exits(1).prints("");
+    std::fs::write(h.path("go"), "went on\n").unwrap();
+    s.answer(running, first).prints("went on\n").exits(0);
+    assert!(!h.path("reached").exists());
+}
+
+#[test]
 fn sessions_started_at_once_do_not_disturb_each_other() {
     let h = harness!();
     std::thread::scope(|scope| {

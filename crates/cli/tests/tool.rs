@@ -67,7 +67,7 @@ fn failures() -> Vec<(Value, i64, &'static str, &'static str)> {
         (json!({"command": "nope-nope 2>/dev/null"}), 127, "kept", "exit code 127"),
         (python("1/0"), 1, "kept", "ZeroDivisionError: division by zero"),
         (python("raise KeyError"), 1, "kept", "KeyError"),
-        (python("raise SystemExit(6)"), 6, "kept", "exit code 6"),
+        (python("raise SystemExit(6)"), 6, "kept", "SystemExit: 6"),
         (python("import os; os._exit(7)"), 7, "fresh", "exit code 7"),
         (json!({"command": "sleep 1000", "timeout_ms": 200}), 130, "kept", "timed out after"),
         (

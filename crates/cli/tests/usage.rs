@@ -128,9 +128,9 @@ fn ctrl_c_in_a_waiting_exec_interrupts_the_command() {
     let h = harness!();
     let s = h.session();
     let text = "x=1; echo partial; touch begun; sleep 1000; x=2";
-    let client = s.begin(text);
+    let client = s.begin_with(&["--timeout", "0"], text);
     h.wait_for_file("begun");
-    client.process().signal(Signal::INT);
+    client.wait_blocked().process().signal(Signal::INT);
     s.answer(client, text).prints("partial\n").exits(130).has("interrupted", true);
     s.run("echo $x").prints("1\n").is_kept();
 }
@@ -139,10 +139,25 @@ fn ctrl_c_in_a_waiting_exec_interrupts_the_command() {
 fn ctrl_c_in_a_raw_exec_interrupts_the_command() {
     let h = harness!();
     let s = h.session();
-    let client = s.begin_with(&["--raw"], "echo partial; touch begun; sleep 1000");
+    let options = ["--raw", "--timeout", "0"];
+    let client = s.begin_with(&options, "echo partial; touch begun; sleep 1000");
     h.wait_for_file("begun");
-    client.process().signal(Signal::INT);
+    client.wait_blocked().process().signal(Signal::INT);
     client.finish().prints("partial\n").warns("").exits(130);
+}
+
+#[test]
+#[ignore = "product bug: a signal that comes while the client does not wait is lost"]
+fn ctrl_c_is_heard_whatever_the_client_is_doing() {
+    let h = harness!();
+    let s = h.session();
+    for round in 0..5 {
+        let text = format!("touch begun{round}; yes");
+        let client = s.begin_with(&["--raw", "--timeout", "0"], text);
+        h.wait_for_file(&format!("begun{round}"));
+        client.process().signal(Signal::INT);
+        let _ = client.finish().exits(130);
+    }
 }
 
 #[test]

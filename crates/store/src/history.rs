@@ -56,53 +56,57 @@ impl History {
         Self { path, file: None, count: None }
     }
 
-    /// Adds an entry; the newest `max` are kept, and a few older ones until
-    /// the next rewrite. Returns the oldest run in the file when older ones
-    /// were dropped from it.
+    /// Adds entries; the newest `max` are kept, and some older ones until the
+    /// next rewrite. Returns the oldest run in the file when older ones were
+    /// dropped from it.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn append(&mut self, entry: &Entry, max: u64) -> io::Result<Option<RunNo>> {
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
+    pub fn append(&mut self, entries: &[Entry], max: u64) -> io::Result<Option<RunNo>> {
+        let mut lines = Vec::new();
+        for entry in entries {
+            serde_json::to_writer(&mut lines, entry)?;
+            lines.push(b'\n');
+        }
+        if lines.is_empty() {
+            return Ok(None);
+        }
         if self.file.is_none() {
             let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::open(&self.path, flags, atomic::PRIVATE_FILE)?);
             let length = file.metadata()?.len();
             self.file = Some((file, length));
         }
-        let kept = self.count.unwrap_or(u64::MAX);
+        let count = self.count.unwrap_or(u64::MAX).saturating_add(entries.len() as u64);
         if let Some((file, length)) = &mut self.file {
-            let end = *length + line.len() as u64;
-            // Within a page a reader sees the line whole or not at all, even
-            // if we are killed in the middle of it.
+            let end = *length + lines.len() as u64;
+            // Within a page a reader sees them whole or not at all, even if we
+            // are killed in the middle of it.
             let is_atomic = *length / PAGE == (end - 1) / PAGE;
-            if is_atomic && kept < max.saturating_add(slack(max)) {
-                file.write_all(&line)?;
+            if is_atomic && count <= max.saturating_add(slack(max)) {
+                file.write_all(&lines)?;
                 *length = end;
-                self.count = Some(kept + 1);
+                self.count = Some(count);
                 return Ok(None);
             }
         }
-        self.rewrite(&line, max)
+        self.rewrite(&lines, max)
     }
 
-    /// Replaces the file by its newest entries and one more line.
-    fn rewrite(&mut self, line: &[u8], max: u64) -> io::Result<Option<RunNo>> {
-        let old = std::fs::read(&self.path).unwrap_or_default();
-        let lines: Vec<&[u8]> =
-            old.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")).collect();
-        let keep = usize::try_from(max.saturating_sub(1)).unwrap_or(usize::MAX);
-        let must_drop = lines.len() > keep;
-        let first = if must_drop { lines.len().saturating_sub(keep) } else { 0 };
-        let mut new = lines[first..].concat();
-        new.extend_from_slice(line);
-        atomic::replace(&self.path, &new)?;
+    /// Replaces the file by its newest entries, these lines among them.
+    fn rewrite(&mut self, new: &[u8], max: u64) -> io::Result<Option<RunNo>> {
+        let mut all = std::fs::read(&self.path).unwrap_or_default();
+        // A line that was cut off belongs to nobody.
+        all.truncate(all.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1));
+        all.extend_from_slice(new);
+        let lines: Vec<&[u8]> = all.split_inclusive(|b| *b == b'\n').collect();
+        let keep = usize::try_from(max).unwrap_or(usize::MAX);
+        let first = lines.len().saturating_sub(keep);
+        atomic::replace(&self.path, &lines[first..].concat())?;
         self.file = None;
-        self.count = Some((lines.len() - first) as u64 + 1);
-        let oldest = new.split(|b| *b == b'\n').next().unwrap_or_default();
-        let oldest = serde_json::from_slice::<Entry>(oldest).ok().map(|e| e.run);
-        Ok(oldest.filter(|_| must_drop))
+        self.count = Some((lines.len() - first) as u64);
+        let oldest = lines.get(first).and_then(|line| serde_json::from_slice::<Entry>(line).ok());
+        Ok(oldest.map(|entry| entry.run).filter(|_| first > 0))
     }
 
     /// The newest `limit` entries, oldest first. Lines that are not ours are
@@ -167,7 +171,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("history.log");
         let mut history = History::at(path.clone());
-        history.append(&entry(1, "a"), 10).unwrap();
+        history.append(&[entry(1, "a")], 10).unwrap();
         let mut text = std::fs::read(&path).unwrap();
         text.extend_from_slice(b"{\"run\": 2, \"time");
         std::fs::write(&path, text).unwrap();
@@ -181,7 +185,7 @@ mod tests {
             let root = tempfile::tempdir().unwrap();
             let mut history = History::at(root.path().join("history.log"));
             for (i, size) in sizes.iter().enumerate() {
-                history.append(&entry(i as u64 + 1, &"y".repeat(*size)), max).unwrap();
+                history.append(&[entry(i as u64 + 1, &"y".repeat(*size))], max).unwrap();
                 let seen = history.newest(1000);
                 prop_assert!(seen.len() as u64 <= max + slack(max));
                 let last = seen.last().unwrap();

@@ -52,6 +52,17 @@ impl Client {
         self.child.try_wait().expect("a child").is_none()
     }
 
+    /// Waits until it waits for its keeper: from then on a signal finds it there.
+    #[track_caller]
+    pub fn wait_blocked(&self) -> &Self {
+        let path = format!("/proc/{}/wchan", self.child.id());
+        crate::until("a client that waits", || {
+            let place = std::fs::read_to_string(&path).ok()?;
+            place.starts_with("unix_stream").then_some(())
+        });
+        self
+    }
+
     /// Waits for its end and for all that it had to say.
     ///
     /// # Panics

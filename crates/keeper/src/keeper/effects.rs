@@ -259,6 +259,7 @@ impl Keeper {
         self.lingering.clear();
         self.runs.clear();
         self.unsettled.clear();
+        self.unrecorded.clear();
         self.last_status.clear();
         self.directory.forget_runs();
         self.history.clear();

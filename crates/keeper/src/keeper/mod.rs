@@ -16,7 +16,7 @@ use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
 use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
-use sessile_store::{Directory, History, Lock, Metadata, SessionStatus};
+use sessile_store::{Directory, Entry, History, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -76,6 +76,9 @@ pub(crate) struct Keeper {
     runs: Runs,
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
+    unsettled_since: Option<Tick>,
+    /// Finished runs that are not in the history on disk yet.
+    unrecorded: Vec<Entry>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
@@ -164,6 +167,8 @@ impl Keeper {
             lingering: BTreeMap::new(),
             runs: Runs::new(),
             unsettled: Vec::new(),
+            unsettled_since: None,
+            unrecorded: Vec::new(),
             settle_due: None,
             watch_due: None,
             closing: Vec::new(),

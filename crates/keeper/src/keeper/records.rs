@@ -1,9 +1,9 @@
 //! What goes to the session directory, and when.
 //!
-//! A run's line in the history is written as soon as the run is answered, in
-//! the same turn. What it wrote, the metadata and the captured state follow in
-//! the next idle moment; or all of it before the answer, where the client wants
-//! to look at the files.
+//! A run's line in the history, what it wrote, the metadata and the captured
+//! state are written in the next idle moment (and every tenth of a second in a
+//! tight loop of runs), or before the answer where the client wants to look at
+//! the files: replacing a file costs more than a small run.
 
 use super::Keeper;
 use crate::runs::{Run, Want};
@@ -13,8 +13,10 @@ use sessile_store::{SavedKernel, Spool, timestamp};
 /// Idle time before what is only in memory goes to disk.
 const SETTLE_AFTER: u64 = 5;
 
-/// In a tight loop of runs there is no idle time; then after so many of them.
-const UNSETTLED: usize = 64;
+/// In a tight loop of runs there is no idle time; then after this long, or so
+/// many of them.
+const SETTLE_AT_LEAST: u64 = 100;
+const UNSETTLED: usize = 1000;
 
 impl Keeper {
     pub(super) fn write_metadata(&self) -> Result<(), Failure> {
@@ -30,8 +32,11 @@ impl Keeper {
         };
         self.metadata.execution_count += 1;
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
-        if let Ok(Some(oldest)) = self.history.append(&entry, self.boot.max_history.max(1)) {
-            self.drop_output_before(oldest);
+        self.unrecorded.push(entry);
+        // Nobody needs them any more, and there may be many such runs.
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.order.text = Vec::new();
+            run.order.stdin = None;
         }
     }
 
@@ -48,10 +53,13 @@ impl Keeper {
     }
 
     pub(super) fn unsettle(&mut self, number: RunNo) {
-        if !self.unsettled.contains(&number) {
+        // The same run several times in a row: its late output.
+        if self.unsettled.last() != Some(&number) {
             self.unsettled.push(number);
         }
-        self.settle_due = Some(self.now() + SETTLE_AFTER);
+        let now = self.now();
+        let since = *self.unsettled_since.get_or_insert(now);
+        self.settle_due = Some((now + SETTLE_AFTER).min(since + SETTLE_AT_LEAST));
         if self.unsettled.len() >= UNSETTLED {
             self.settle();
         }
@@ -60,6 +68,11 @@ impl Keeper {
     /// Brings the files up to date.
     pub(super) fn settle(&mut self) {
         self.settle_due = None;
+        self.unsettled_since = None;
+        let entries = std::mem::take(&mut self.unrecorded);
+        if let Ok(Some(oldest)) = self.history.append(&entries, self.boot.max_history.max(1)) {
+            self.drop_output_before(oldest);
+        }
         let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
         for number in finished {
             let Some(run) = self.runs.get_mut(&number) else {

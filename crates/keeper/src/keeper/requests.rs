@@ -39,7 +39,10 @@ impl Keeper {
             Request::Result { run, max_output } => self.result(connection, call, run, max_output),
             Request::Output(read) => self.output(connection, call, read),
             Request::State => self.inspect(connection, call),
-            Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
+            Request::History { limit } => {
+                self.settle();
+                Ok(Some(Answer::History(self.history_view(limit))))
+            }
             Request::Interrupt { run } => {
                 let running =
                     self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
@@ -139,7 +142,8 @@ impl Keeper {
     }
 
     /// A run of which only the files are left.
-    fn recorded(&self, number: RunNo) -> Result<Entry, Failure> {
+    fn recorded(&mut self, number: RunNo) -> Result<Entry, Failure> {
+        self.settle();
         let entries = self.history.newest(u64::MAX);
         entries.into_iter().find(|entry| entry.run == number).ok_or_else(|| {
             let message = format!(

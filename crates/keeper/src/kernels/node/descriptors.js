@@ -11,7 +11,7 @@
 // number; that file is then left alone.
 
 const fs = require('node:fs');
-const { closeSync, openSync, fstatSync, writeSync } = fs;
+const { closeSync, openSync, fstatSync, readlinkSync, writeSync } = fs;
 const safe = require('./safe.js');
 
 const { O_RDONLY, O_WRONLY } = fs.constants;
@@ -23,6 +23,7 @@ const nap = new safe.Int32Array(new safe.SharedArrayBuffer(4));
 const NULL = '/dev/null';
 // Whether /dev/null is at 0, 1, 2; a stat each run would cost more than all else.
 const isNull = [false, false, false];
+const isTouched = [false, false, false];
 
 // What took one of 0, 1, 2 from us, by descriptor: {dev, ino}.
 const taken = { __proto__: null };
@@ -57,15 +58,33 @@ function noteThief(fd) {
   }
 }
 
-// User code has closed `fd`, and may have opened something else there.
+// User code has closed `fd`, and it or another thread may have opened something
+// else there.
 function touch(fd) {
   isNull[fd] = false;
+  isTouched[fd] = true;
+}
+
+// Descriptors without a name in the file system belong to an event loop; user
+// code cannot have opened one by number, and closing one aborts the process.
+function isLoops(fd) {
+  try {
+    return safe.exec(/^(?:anon_inode|pipe):/, readlinkSync(`/proc/self/fd/${fd}`)) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function checkTouched(fd) {
+  isTouched[fd] = false;
+  if (isLoops(fd)) noteThief(fd);
 }
 
 // Puts `path` at descriptor `fd` (0, 1 or 2) and returns the descriptor that
 // holds it: `fd`, or a higher one if another thread was faster.
 function place(fd, path) {
   const flags = fd === 0 ? O_RDONLY : O_WRONLY;
+  if (isTouched[fd]) checkTouched(fd);
   if (isStillTaken(fd)) return openSync(path, flags);
   // Most runs have no input: 0 stays what it was.
   if (path === NULL && isNull[fd]) return fd;
@@ -102,5 +121,5 @@ function writeAll(fd, buffer) {
   return true;
 }
 
-module.exports = { __proto__: null, place, touch, close, writeAll };
+module.exports = { __proto__: null, place, touch, isLoops, close, writeAll };
 //# sourceURL=node:internal/sessile/descriptors

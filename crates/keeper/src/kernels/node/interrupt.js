@@ -27,7 +27,7 @@ const QUEUE_MS = 1000;
 // Deep enough to find user code under what it has called.
 const FRAMES = 200;
 // An event loop that turns at all is heard from much sooner.
-const STUCK_MS = 50;
+const STUCK_MS = 200;
 // Not writable by user code and found without any lookup they can change.
 const HOOK = '\u200csessile';
 
@@ -128,7 +128,7 @@ function judge(id) {
   let verdict = SPARE;
   if (id === safe.AtomicsLoad(cells, RUN)) {
     onInterrupt();
-    if (depth === 0 && isOver(isStuck() ? anyCode : userCode)) verdict = TERMINATE;
+    if (depth === 0 && isOver(id !== 0 && isStuck() ? anyCode : userCode)) verdict = TERMINATE;
   }
   if (verdict === TERMINATE) loosen();
   safe.AtomicsStore(cells, QUEUED, 0);
@@ -146,7 +146,8 @@ function awaitOrder() {
 
 // Whether an earlier question's outcome still waits for the event loop: then it
 // is kept from turning by microtasks that never end, and only Node's own code
-// may be on the stack when the question comes.
+// may be on the stack when the question comes. Not asked when no run is
+// current, since then Node may be about to hand us one.
 function isStuck() {
   const now = safe.now();
   if (unheardSince === 0) unheardSince = now;

@@ -18,30 +18,20 @@ const streams = require('./streams.js');
 const CLOSED = 0x7fffffff;
 // The loops are made early and so have low numbers; above, close costs nothing.
 const LOOP_FDS = 64;
-const { readlinkSync } = fs;
 const owned = { __proto__: null };
 
 // What is open before any user code.
 function protect() {
   for (const name of fs.readdirSync('/proc/self/fd')) {
-    if (name > 2) owned[name] = true;
-  }
-}
-
-// Descriptors without a name belong to an event loop (the watcher's comes up
-// later than `protect`); user code cannot have opened one by number.
-function isNameless(fd) {
-  if (fd > LOOP_FDS) return false;
-  try {
-    return safe.exec(/^(?:anon_inode|pipe):/, readlinkSync(`/proc/self/fd/${fd}`)) !== null;
-  } catch {
-    return false;
+    // Not the one by which the directory was read: it is closed again.
+    if (name > 2 && fs.existsSync(`/proc/self/fd/${name}`)) owned[name] = true;
   }
 }
 
 function closable(fd) {
   if (owned[fd] === true) return CLOSED;
-  if (fd > 2 && isNameless(fd)) return CLOSED;
+  // The watcher's loop comes up later than `protect`.
+  if (fd > 2 && fd <= LOOP_FDS && descriptors.isLoops(fd)) return CLOSED;
   if (fd === 0 || fd === 1 || fd === 2) descriptors.touch(fd);
   return fd;
 }

@@ -83,15 +83,12 @@ for __sessile_line in $__sessile_functions; do
     case $__sessile_line in
     *' is a shell function') __sessile_n=${__sessile_line% is a shell function} ;;
     *' is a function') __sessile_n=${__sessile_line% is a function} ;;
+    # Ours by now; this is what it was.
+    'command is '*) case $__sessile_command in *' function'*) __sessile_n=command ;; *) \continue ;; esac ;;
     *) \continue ;;
     esac
-    # As it is while this file runs; see above.
-    case $__sessile_n in command) \continue ;; esac
     \command printf 'func\0%s\0\0' "$__sessile_n"
 done
-case $__sessile_command in
-*' function'*) \command printf 'func\0command\0\0' ;;
-esac
 
 # ---- Aliases, by name.
 __sessile_seen=' ' __sessile_restore_aliases= __sessile_piece=

@@ -103,8 +103,18 @@ impl Parser<'_> {
         }
     }
 
-    /// All up to what ends the list, which is left to be taken.
+    /// A list of at least one command, as every one has to be but those in
+    /// `case` and `$( )`.
     fn list(&mut self) -> Option<Closer> {
+        self.line_break()?;
+        match self.closer()? {
+            Some(_) => None,
+            None => self.possible_list(),
+        }
+    }
+
+    /// All up to what ends the list, which is left to be taken.
+    fn possible_list(&mut self) -> Option<Closer> {
         self.nested(|parser| {
             loop {
                 parser.line_break()?;
@@ -310,7 +320,7 @@ impl Parser<'_> {
                 return Some(());
             }
             self.pattern()?;
-            match self.list()? {
+            match self.possible_list()? {
                 Closer::NextCase => self.at += 2,
                 Closer::Word("esac") => {}
                 Closer::Word(_) | Closer::EndOfText | Closer::Parenthesis => return None,
@@ -335,7 +345,7 @@ impl Parser<'_> {
     }
 
     fn simple(&mut self) -> Option<()> {
-        if self.reserved(&CLOSERS)?.is_some() || self.reserved(&["in"])?.is_some() {
+        if self.reserved(&CLOSERS)?.is_some() || self.reserved(&["!", "in"])?.is_some() {
             return None;
         }
         let start = self.at;
@@ -522,7 +532,7 @@ impl Parser<'_> {
 
     fn substitution(&mut self) -> Option<()> {
         let outer = std::mem::take(&mut self.here);
-        self.aside(Self::list).filter(|end| *end == Closer::Parenthesis)?;
+        self.aside(Self::possible_list).filter(|end| *end == Closer::Parenthesis)?;
         if !self.here.is_empty() {
             return None;
         }
@@ -566,21 +576,20 @@ impl Parser<'_> {
                 (b'$', _) => self.dollar(context)?,
                 (b'\'', Context::Plain) => self.single_quotes()?,
                 (b'"', Context::Plain) => self.double_quotes()?,
-                (b'\'', Context::DoubleQuotes) => return None,
-                (b'"', Context::DoubleQuotes) => self.harmless_quotes()?,
+                (quote @ (b'\'' | b'"'), Context::DoubleQuotes) => self.harmless_quotes(quote)?,
                 _ => self.at += 1,
             }
         }
     }
 
     /// Such as end in the same place however they are read.
-    fn harmless_quotes(&mut self) -> Option<()> {
+    fn harmless_quotes(&mut self, quote: u8) -> Option<()> {
         self.at += 1;
         while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b" _./:,@%+-=$".contains(&b))
         {
             self.at += 1;
         }
-        self.take(b'"')
+        self.take(quote)
     }
 }
 
@@ -601,7 +610,8 @@ impl Parser<'_> {
     fn name(&mut self) -> Option<String> {
         let rest = self.rest();
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-        let name = rest.get(..length).filter(|name| !name.first().is_none_or(u8::is_ascii_digit))?;
+        let name =
+            rest.get(..length).filter(|name| !name.first().is_none_or(u8::is_ascii_digit))?;
         let name = String::from_utf8(name.to_vec()).ok()?;
         self.at += length;
         Some(name)
@@ -741,7 +751,7 @@ mod tests {
             "`echo \\` }`",
             "${x:-'}'\"}\"\\}}",
             "${#x}${x#\\}}${x%%;*}",
-            "\"${x:-\"y z\"}\"",
+            "\"${x:-\"y z\"}${x=':'}\"",
             "\\;\\}\\\n\\(",
             "$x$#$$$?$!$-$",
             "é\"é\"\\é'é'",
@@ -767,7 +777,7 @@ mod tests {
     fn a_here_document_that_lies_elsewhere_leaves_it_out() {
         finds("f() { cat <<X; }\n}\nX\ng() { :; }", &["g() { :; }"]);
         finds("f() { cat; } <<X\n}\nX\ng() { :; }", &["g() { :; }"]);
-        finds("cat <<X; f() {\nf() { a; }\nX\n}\ng() { :; }", &["g() { :; }"]);
+        finds("cat <<X; f() {\nf() { a; }\nX\n:; }\ng() { :; }", &["g() { :; }"]);
     }
 
     #[test]
@@ -820,6 +830,8 @@ mod tests {
             "echo `open",
             "echo $((1)",
             "{ fi; }",
+            "{ }",
+            "( )",
         ] {
             finds(&format!("a() {{ :; }}\n{doubtful}\nb() {{ :; }}"), &["a() { :; }"]);
         }
@@ -852,9 +864,8 @@ mod tests {
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}; {b}")),
                 (inner.clone(), inner.clone())
                     .prop_map(|(a, b)| format!("if {a}; then {b}; else :; fi")),
-                (inner.clone(), inner).prop_map(|(a, b)| format!(
-                    "case $x in (a|'b)') {a};; *) {b}\n;;\nesac"
-                )),
+                (inner.clone(), inner)
+                    .prop_map(|(a, b)| format!("case $x in (a|'b)') {a};; *) {b}\n;;\nesac")),
             ]
         })
     }

@@ -7,6 +7,7 @@ a shell that died fails the test at once.
 """
 
 import os
+import resource
 import select
 import shutil
 import signal
@@ -59,7 +60,8 @@ class Kernel:
         self.env = env
         self.cwd = cwd or self.dir
         for name in shell.files:
-            shutil.copy(os.path.join(SCRIPTS, name), self.path(name.split(".")[0]))
+            with open(os.path.join(SCRIPTS, name)) as script, open(self.path(name.split(".")[0]), "w") as f:
+                f.write(script.read().replace("@DIR@", self.dir))
         shell.prepare(self.dir)
         self.process = subprocess.Popen(
             shell.argv,
@@ -140,9 +142,9 @@ class Kernel:
         data = self.drain(self.path("state"), lambda: self.begin(text))
         return self.process.wait(PATIENCE), Records.parse(data)
 
-    def restore(self, records):
+    def restore(self, records, more=b""):
         with open(self.path("r"), "wb") as f:
-            f.write(records.one("restore"))
+            f.write(records.one("restore") + more)
         self.send(self.shell.restore(self.dir))
 
     def close(self):
@@ -160,6 +162,24 @@ class Kernel:
 
     def __exit__(self, *_):
         self.close()
+
+
+def capture_cost(shell, text):
+    """CPU seconds that the capture at the exit takes after `text`, over what the shell takes without it."""
+
+    def spent():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    with Kernel(shell) as plain:
+        before = spent()
+        plain.begin(text + "\nexit 0")
+        plain.process.wait(PATIENCE)
+        base = spent() - before
+    with Kernel(shell) as armed:
+        before = spent()
+        armed.exit_with(text + "\nexit 0")
+        return spent() - before - base
 
 
 class Shell:

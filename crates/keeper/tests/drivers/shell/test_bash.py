@@ -4,7 +4,7 @@ import os
 import random
 import unittest
 
-from harness import Bash, Kernel
+from harness import Bash, Kernel, capture_cost
 
 BASH = Bash()
 EVERY_BYTE = bytes(range(1, 256))
@@ -314,6 +314,21 @@ class AtTheExit(BashCase):
     def test_the_end_of_input_and_a_syntax_error_in_eval(self):
         status, r = self.ends("x=1; set -o posix; set -e; eval 'if'; x=2")
         self.assertEqual(r.of("var")["x"], b'declare -- x="1"')
+
+
+class TheCost(BashCase):
+    def test_grows_with_the_state_and_not_with_its_square(self):
+        # With a square in it, four times the state would take sixteen times the
+        # time; in proportion, four. The least of three is what the machine's
+        # other work disturbs least.
+        for item in ("v{0}={0}", "export v{0}={0}", "f{0}() {{ :; }}", "alias a{0}=b"):
+            with self.subTest(item):
+                def cost(count):
+                    text = "\n".join(item.format(i) for i in range(count))
+                    return min(capture_cost(BASH, text) for _ in range(3))
+
+                few, many = cost(500), cost(2000)
+                self.assertLess(many, 8 * few + 0.02)
 
 
 class RandomStates(BashCase):

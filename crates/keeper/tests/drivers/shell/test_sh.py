@@ -4,7 +4,7 @@ import os
 import random
 import unittest
 
-from harness import Kernel, Sh
+from harness import Kernel, Sh, capture_cost
 
 SH = Sh()
 EVERY_BYTE = bytes(range(1, 256))
@@ -70,6 +70,22 @@ class RecordsSay(ShCase):
     def test_what_it_cannot_see(self):
         self.assertEqual(set(self.kernel().capture().of("lost")), {"functions"})
 
+    def test_which_of_the_names_are_functions_now(self):
+        k = self.kernel()
+        with open(k.path("names"), "w") as f:
+            f.write("f\ng\ngone\nnever\nprintf\ncommand\nread\nls\nhidden\nif\n")
+        k.run("f() { :; }; g() { hit=1; }; gone() { :; }; unset -f gone; printf() { hit=1; }; never=1; hidden() { :; }; alias hidden=x if=x")
+        self.assertEqual(k.capture().of("func"), {"f": b"", "g": b"", "printf": b"", "hidden": b""})
+        k.run("command() { hit=1; }; read() { hit=1; }; type() { hit=1; }")
+        r = k.capture()
+        self.assertEqual(set(r.of("func")), {"f", "g", "printf", "hidden", "command", "read"})
+        self.assertNotIn("hit", r.of("var"))
+
+    def test_no_function_by_a_name_that_nobody_asked_for(self):
+        k = self.kernel()
+        k.run("command() { :; }; f() { :; }")
+        self.assertEqual(k.capture().of("func"), {})
+
     def test_the_keepers_own_exit_trap_is_not_the_users(self):
         k = self.kernel()
         k.run("trap ': __sessile_exit' EXIT; trap 'echo u' USR1")
@@ -120,6 +136,15 @@ trap -- over INT"' EXIT; trap '' INT; trap 'x=1' USR1; set -- a '' 'x
 y'; umask 077; ulimit -S -n 64; ulimit -H -c 100; cd /usr; cd /usr/lib; OPTIND=3"""
         )
         self.assertEqual(new.run("cd - >/dev/null; pwd"), b"/usr\n")
+
+    def test_functions_whose_source_the_keeper_adds(self):
+        old = self.kernel()
+        old.run("alias g='echo aliased'; set -e; trap 'x=1' USR1")
+        new = self.kernel()
+        # As the keeper adds them: one that cannot be read costs only itself.
+        sources = ("broken() { fi; }", "f() { echo 'it'; }")
+        new.restore(old.capture(), b"".join(b"\\command eval %s || \\:\n" % quote(s.encode()) for s in sources))
+        self.assertEqual(new.run("f; echo $-"), b"it\neis\n")
 
     def test_no_file_size_limit_stands_in_the_way(self):
         _, r, new = self.reborn("x=1; ulimit -S -f 0")
@@ -188,6 +213,21 @@ class AtTheExit(ShCase):
     def test_errexit_and_nounset_too(self):
         status, r = self.kernel().exit_with("x=1; set -e; false; x=2")
         self.assertEqual((status, r.of("var")["x"]), (1, b"x='1'\n"))
+
+
+class TheCost(ShCase):
+    def test_grows_with_the_state_and_not_with_its_square(self):
+        # With a square in it, four times the state would take sixteen times the
+        # time; in proportion, four. The least of three is what the machine's
+        # other work disturbs least.
+        for item in ("v{0}={0}", "export v{0}={0}", "readonly v{0}={0}", "alias a{0}=b"):
+            with self.subTest(item):
+                def cost(count):
+                    text = "\n".join(item.format(i) for i in range(count))
+                    return min(capture_cost(SH, text) for _ in range(3))
+
+                few, many = cost(500), cost(2000)
+                self.assertLess(many, 8 * few + 0.02)
 
 
 class RandomStates(ShCase):

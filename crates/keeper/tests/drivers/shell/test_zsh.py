@@ -4,7 +4,7 @@ import os
 import random
 import unittest
 
-from harness import Kernel, Zsh
+from harness import Kernel, Zsh, capture_cost
 
 ZSH = Zsh()
 EVERY_BYTE = bytes(range(1, 256))
@@ -241,6 +241,21 @@ class AtTheExit(ZshCase):
     def test_errexit_too(self):
         status, r = self.kernel().exit_with("x=1; set -e; false; x=2")
         self.assertEqual((status, r.of("var")["x"]), (1, b"typeset x=1\n"))
+
+
+class TheCost(ZshCase):
+    def test_grows_with_the_state_and_not_with_its_square(self):
+        # With a square in it, four times the state would take sixteen times the
+        # time; in proportion, four. The least of three is what the machine's
+        # other work disturbs least.
+        for item in ("v{0}={0}", "export v{0}={0}", "f{0}() {{ :; }}", "alias a{0}=b"):
+            with self.subTest(item):
+                def cost(count):
+                    text = "\n".join(item.format(i) for i in range(count))
+                    return min(capture_cost(ZSH, text) for _ in range(3))
+
+                few, many = cost(500), cost(2000)
+                self.assertLess(many, 8 * few + 0.02)
 
 
 class RandomStates(ZshCase):
