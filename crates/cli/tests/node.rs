@@ -1,7 +1,7 @@
 //! Node that remembers: values, errors, streams and endings of a real process.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Answer, Harness, Process, Session, harness};
+use sessile_testkit::{Answer, Harness, Process, Session, harness, until};
 
 /// A session of node's, if this machine has it.
 fn node(h: &Harness) -> Option<Session<'_>> {
@@ -310,4 +310,26 @@ fn a_process_that_is_killed_between_runs_is_told_of_in_the_next_answer() {
     kernel.kill().wait_gone();
     s.run("typeof kept_name").has("result", "'undefined'").is_fresh();
     s.run("1").has("result", "1").is_kept();
+}
+
+/// What goes wrong once a later run lets it.
+const LATE: &[&str] = &["throw new Error('late')", "Promise.reject(new Error('late'))"];
+
+#[test]
+fn an_error_in_the_background_is_filed_under_the_run_that_started_it() {
+    let h = harness!();
+    let Some(s) = node(&h) else { return };
+    for fails in LATE {
+        let start = format!(
+            "let fire = false, over; const ended = new Promise((r) => {{ over = r }}); \
+             const timer = setInterval(() => {{ if (fire) {{ clearInterval(timer); setImmediate(over); {fails} }} }}, 1); 0"
+        );
+        let started = s.run(start).exits(0).run();
+        s.run("fire = true; await ended; 'mine'").has("result", "'mine'").warns("").exits(0);
+        s.run("1").has("result", "1").warns("").is_kept();
+        let file = s.dir().join(format!("runs/{started}.stderr"));
+        until("the error", || {
+            std::fs::read_to_string(&file).ok().filter(|text| text.contains("Error: late\n"))
+        });
+    }
 }

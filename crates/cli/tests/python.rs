@@ -2,7 +2,7 @@
 //! real interpreter.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Answer, Harness, Process, Session, harness};
+use sessile_testkit::{Answer, Harness, Process, Session, harness, until};
 
 fn python(h: &Harness) -> Session<'_> {
     h.session_of("python3")
@@ -329,5 +329,22 @@ fn an_interpreter_that_is_killed_between_runs_is_told_of_in_the_next_answer() {
     s.wait_captured(1);
     kernel.kill().wait_gone();
     s.run("'kept_name' in globals()").has("result", "False").is_fresh();
+    s.run("1").has("result", "1").is_kept();
+}
+
+#[test]
+fn an_exception_in_a_thread_is_filed_under_the_run_that_started_it() {
+    let h = harness!();
+    let s = python(&h);
+    s.run(
+        "import threading\ngo = threading.Event()\ndef fail():\n    go.wait()\n    1/0\n\
+         thread = threading.Thread(target=fail); thread.start()",
+    );
+    s.run("go.set(); thread.join(); 'mine'").has("result", "'mine'").warns("").exits(0);
+    let file = s.dir().join("runs/1.stderr");
+    until("the traceback", || {
+        let text = std::fs::read_to_string(&file).ok()?;
+        text.ends_with("ZeroDivisionError: division by zero\n").then_some(())
+    });
     s.run("1").has("result", "1").is_kept();
 }

@@ -1,13 +1,14 @@
 //! One connection to a keeper.
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use sessile_protocol::{
-    Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
+    Answer, Call, Failure, FrameError, Reply, Request, RunNo, Splitter, decode, encode,
 };
 use sessile_store::StoreError;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -63,41 +64,83 @@ impl Client {
     /// # Errors
     /// When the keeper refuses, or is gone.
     pub fn call(&mut self, request: Request) -> Result<Answer, ClientError> {
-        self.call_watching(request, || Interruption::None)
+        let id = self.send(request)?;
+        loop {
+            if let Some(answer) = self.answer_to(id)? {
+                return Ok(answer);
+            }
+            self.receive()?;
+        }
     }
 
-    /// The same; `interruption` is asked whenever a signal interrupts the wait.
+    /// The same; `interruption` is asked whenever there is something to read
+    /// from `signals`. What is interrupted is `run`, or the run that this call
+    /// waits for.
     ///
     /// # Errors
     /// When the keeper refuses, or is gone.
     pub fn call_watching(
         &mut self,
         request: Request,
+        run: Option<RunNo>,
+        signals: BorrowedFd<'_>,
         mut interruption: impl FnMut() -> Interruption,
     ) -> Result<Answer, ClientError> {
         let id = self.send(request)?;
         loop {
-            if let Some(reply) = self.next_reply()? {
-                if reply.id == id {
-                    return Ok(reply.outcome?);
-                }
-                // The answer to an interrupt that was sent meanwhile.
-                continue;
+            if let Some(answer) = self.answer_to(id)? {
+                return Ok(answer);
             }
-            match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((_, 0)) | Err(Errno::CONNRESET) => return Err(ClientError::Gone),
-                Ok((_, n)) => self.splitter.push(&self.buffer[..n]),
-                Err(Errno::INTR) => match interruption() {
+            let mut fds = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            ];
+            match rustix::event::poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            let (is_answered, is_signalled) =
+                (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            if is_signalled {
+                match interruption() {
                     Interruption::None => {}
                     Interruption::Interrupt => {
-                        self.send(Request::Interrupt { run: None })?;
+                        let call = run.is_none().then_some(id);
+                        self.send(Request::Interrupt { run, call })?;
                     }
                     Interruption::Leave => {
                         return Err(io::Error::from(io::ErrorKind::Interrupted).into());
                     }
-                },
-                Err(error) => return Err(io::Error::from(error).into()),
+                }
             }
+            if is_answered {
+                self.receive()?;
+            }
+        }
+    }
+
+    /// The answer to a call, if it has come. Others are answers to interrupts
+    /// that were sent meanwhile.
+    fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
+        while let Some(body) = self.splitter.next_body()? {
+            let reply: Reply = decode(body)?;
+            if reply.id == id {
+                return Ok(Some(reply.outcome?));
+            }
+        }
+        Ok(None)
+    }
+
+    fn receive(&mut self) -> Result<(), ClientError> {
+        match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
+            Ok((_, 0)) | Err(Errno::CONNRESET) => Err(ClientError::Gone),
+            Ok((_, n)) => {
+                self.splitter.push(&self.buffer[..n]);
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error).into()),
         }
     }
 
@@ -114,12 +157,5 @@ impl Client {
             }
         }
         Ok(self.last)
-    }
-
-    fn next_reply(&mut self) -> Result<Option<Reply>, ClientError> {
-        Ok(match self.splitter.next_body()? {
-            Some(body) => Some(decode(body)?),
-            None => None,
-        })
     }
 }

@@ -19,7 +19,12 @@ pub enum Request {
     /// The newest `limit` entries of the history, oldest first.
     History { limit: u64 },
     /// Interrupt a run, or whatever is running.
-    Interrupt { run: Option<RunNo> },
+    Interrupt {
+        run: Option<RunNo>,
+        /// The run that this connection's call of that number waits for.
+        #[serde(default)]
+        call: Option<u64>,
+    },
     /// Fresh kernels, empty history, same id.
     Reset,
     /// End the session and everything that it started.

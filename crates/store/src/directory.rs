@@ -239,7 +239,10 @@ impl Directory {
     }
 
     /// The lock, unless a keeper answers; waits for one that is between.
-    fn await_lock(&self) -> Result<Option<Lock>> {
+    ///
+    /// # Errors
+    /// When the lock file cannot be opened.
+    pub fn await_lock(&self) -> Result<Option<Lock>> {
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(3);
         loop {
             if let Some(lock) = self.lock()? {

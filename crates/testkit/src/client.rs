@@ -52,13 +52,19 @@ impl Client {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// Waits until it waits for its keeper: from then on a signal finds it there.
+    /// Waits until it waits for its keeper: asleep with a socket open, which it
+    /// has only after it has read its stdin.
     #[track_caller]
     pub fn wait_blocked(&self) -> &Self {
-        let path = format!("/proc/{}/wchan", self.child.id());
+        let process = self.process();
         crate::until("a client that waits", || {
-            let place = std::fs::read_to_string(&path).ok()?;
-            place.starts_with("unix_stream").then_some(())
+            let fds = std::fs::read_dir(format!("/proc/{}/fd", process.pid())).ok()?;
+            let has_socket = fds.flatten().any(|fd| {
+                let target = std::fs::read_link(fd.path()).unwrap_or_default();
+                target.to_string_lossy().starts_with("socket:")
+            });
+            let is_asleep = process.field("State:")?.starts_with('S');
+            (has_socket && is_asleep).then_some(())
         });
         self
     }

@@ -26,8 +26,9 @@ impl Cleanup {
                 SessionStatus::Lost => self.lost,
                 SessionStatus::Starting | SessionStatus::Active | SessionStatus::Unknown => false,
             };
-            // Holding the lock, nobody can be reviving it.
-            if is_over && directory.lock()?.is_some() {
+            // Holding the lock, nobody can be reviving it; a keeper that has
+            // just answered may still have it for a moment.
+            if is_over && directory.await_lock()?.is_some() {
                 directory.remove()?;
                 cleaned.push(metadata.session_id);
             }

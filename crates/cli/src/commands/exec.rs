@@ -57,7 +57,7 @@ impl Exec {
         let stdin = self.stdin()?;
         let opened = settings.launcher.open(&directory)?;
         let mut client = opened.client;
-        interrupts::watch();
+        interrupts::watch()?;
         let order = Order {
             text,
             language: self.language,
@@ -114,7 +114,9 @@ impl Exec {
 
 /// Runs a command and waits for its result.
 pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed> {
-    match client.call_watching(Request::Exec(order), interrupts::take) {
+    let mut signals = interrupts::Count::default();
+    match client.call_watching(Request::Exec(order), None, interrupts::watch()?, || signals.take())
+    {
         Ok(Answer::Completed(done)) => Ok(*done),
         Ok(_) => Err(ClientError::Unexpected.into()),
         Err(ClientError::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
@@ -129,9 +131,13 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
     let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
         bail!(ClientError::Unexpected);
     };
+    let mut signals = interrupts::Count::default();
     let mut read = ReadOutput { run, stdout_from: 0, stderr_from: 0, max: 1 << 20, wait: true };
     loop {
-        let answer = client.call_watching(Request::Output(read), interrupts::take)?;
+        let answer =
+            client.call_watching(Request::Output(read), Some(run), interrupts::watch()?, || {
+                signals.take()
+            })?;
         let Answer::Output(view) = answer else { bail!(ClientError::Unexpected) };
         output::all(&mut io::stdout().lock(), &view.stdout)?;
         output::all(&mut io::stderr().lock(), &view.stderr)?;

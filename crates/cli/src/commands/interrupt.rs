@@ -25,7 +25,7 @@ impl Interrupt {
         let directory = settings.sessions.find(&id)?;
         let interrupted = match directory.connect() {
             Liveness::Live(socket) => {
-                let request = Request::Interrupt { run: self.run.map(RunNo) };
+                let request = Request::Interrupt { run: self.run.map(RunNo), call: None };
                 let Answer::Interrupted { run } = Client::new(socket).call(request)? else {
                     bail!(ClientError::Unexpected);
                 };

@@ -43,7 +43,7 @@ impl Run {
         };
         let (directory, _) = start::start(&settings, &self.shell, &options, None)
             .with_context(|| "cannot start a temporary session")?;
-        interrupts::watch();
+        interrupts::watch()?;
         let mut code = 0;
         let mut outcome = Ok(());
         for command in self.commands {

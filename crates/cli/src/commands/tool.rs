@@ -36,7 +36,7 @@ impl Tool {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
         };
-        interrupts::watch();
+        interrupts::watch()?;
         let answer = Request::parse(&text)
             .and_then(|request| tool::answer(settings, &request))
             .unwrap_or_else(|refusal| tool::failure(&refusal));

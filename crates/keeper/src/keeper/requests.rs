@@ -43,11 +43,11 @@ impl Keeper {
                 self.settle();
                 Ok(Some(Answer::History(self.history_view(limit))))
             }
-            Request::Interrupt { run } => {
-                let running =
-                    self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
-                self.step(Input::Interrupt { run });
-                Ok(Some(Answer::Interrupted { run: running }))
+            Request::Interrupt { run, call: None } => Ok(Some(self.interrupt(run))),
+            Request::Interrupt { run: _, call: Some(waiting) } => {
+                let run = self.run_of(connection, waiting);
+                let nothing = Answer::Interrupted { run: None };
+                Ok(Some(run.map_or(nothing, |run| self.interrupt(Some(run)))))
             }
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
@@ -59,6 +59,18 @@ impl Keeper {
             Err(failure) => Err(failure),
         };
         self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+    }
+
+    fn interrupt(&mut self, run: Option<RunNo>) -> Answer {
+        let running = self.session.running().find(|r| run.is_none_or(|wanted| wanted == *r));
+        self.step(Input::Interrupt { run });
+        Answer::Interrupted { run: running }
+    }
+
+    /// The run that a call waits for.
+    fn run_of(&self, connection: Token, call: u64) -> Option<RunNo> {
+        let waits = |w: &Waiter| w.connection == connection && w.call == call;
+        self.runs.iter().find(|(_, run)| run.waiters.iter().any(waits)).map(|(number, _)| *number)
     }
 
     fn exec(

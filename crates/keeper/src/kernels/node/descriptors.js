@@ -97,6 +97,11 @@ function place(fd, path) {
   return got;
 }
 
+function placeNull(fd) {
+  const got = place(fd, NULL);
+  if (got > 2) close(got);
+}
+
 // A lower standard descriptor was free (user code closed it); it keeps what
 // was opened there, since leaving it free would hand it to the next open().
 function fillBelow(path, flags) {
@@ -121,5 +126,5 @@ function writeAll(fd, buffer) {
   return true;
 }
 
-module.exports = { __proto__: null, place, touch, isLoops, close, writeAll };
+module.exports = { __proto__: null, place, placeNull, touch, isLoops, close, writeAll };
 //# sourceURL=node:internal/sessile/descriptors

@@ -227,7 +227,7 @@ function finish(run) {
     error: errorField(outcome),
     notes: run.notes,
   };
-  process.exitCode = undefined;
+  clearExitCode();
   if (run.environment !== null) restoreEnvironment(run.environment);
   current = null;
   interrupt.setRun(0);
@@ -246,6 +246,14 @@ function exitCode(outcome) {
       return INTERRUPTED;
     default:
       return statusOf(process.exitCode);
+  }
+}
+
+function clearExitCode() {
+  try {
+    process.exitCode = undefined;
+  } catch {
+    // User code has frozen process; then it has set no code either.
   }
 }
 
@@ -300,16 +308,21 @@ function onUncaught(thrown, fromPromise) {
     }
   }
   blame(thrown);
-  // Node's own handler also cleans up after the callback that threw; with a
-  // listener it leaves the process alive.
-  const handled = () => {};
-  on(process, 'uncaughtException', handled);
-  try {
-    safe.apply(rethrow, process, [thrown, fromPromise]);
-  } finally {
-    off(process, 'uncaughtException', handled);
-  }
+  cleanUpAfter(thrown, fromPromise);
   return true;
+}
+
+// Node's own handler also puts right what the callback that threw has left;
+// with a listener it lets the process live.
+function cleanUpAfter(thrown, fromPromise) {
+  const handled = () => {};
+  try {
+    on(process, 'uncaughtException', handled);
+    safe.apply(rethrow, process, [thrown, fromPromise]);
+    off(process, 'uncaughtException', handled);
+  } catch {
+    // User code has frozen process: the process lives, and that is what counts.
+  }
 }
 
 function blame(thrown) {

@@ -111,10 +111,18 @@ function afterSignal(kind) {
   unheardSince = 0;
   // From here on the watcher's own handle keeps the default action (death) off,
   // and user code sees no listener of ours.
-  if (kind === 'watching') process.removeListener('SIGINT', beforeWatching);
+  if (kind === 'watching') stopListening();
   else {
     recover();
     onSettled();
+  }
+}
+
+function stopListening() {
+  try {
+    process.removeListener('SIGINT', beforeWatching);
+  } catch {
+    // User code has frozen process; the listener knows that it is not needed.
   }
 }
 

@@ -32,7 +32,6 @@ const SWEEP_MS = 1000;
 
 // How long 1 and 2 stay on the pipes of a run that has ended.
 const PARK_MS = 10;
-const NULL = '/dev/null';
 
 const storage = new AsyncLocalStorage();
 const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
@@ -88,7 +87,7 @@ function close(run) {
     letGo(run, 2);
   }
   if (run.stdin.fd !== 0) descriptors.close(run.stdin.fd);
-  descriptors.place(0, NULL);
+  descriptors.placeNull(0);
   parker.refresh();
   if (sizeOf(kept) > 0) sweep();
 }
@@ -97,8 +96,8 @@ function close(run) {
 const parker = safe.setTimeout(
   guarded(() => {
     if (current !== null) return;
-    descriptors.place(1, NULL);
-    descriptors.place(2, NULL);
+    descriptors.placeNull(1);
+    descriptors.placeNull(2);
   }),
   PARK_MS,
 );

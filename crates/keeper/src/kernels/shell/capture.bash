@@ -41,14 +41,17 @@
     \builtin declare -F
     \builtin printf '=variables\n'
     \builtin declare -p)" "$@"
-case $1 in
-*$'\ndeclare -'?' __sessile_'* | *$'\ndeclare -'??' __sessile_'* | *$'\ndeclare -'???' __sessile_'* | \
-    *$'\ndeclare -'????' __sessile_'* | *$'\ndeclare -'?????' __sessile_'* | *$'\ndeclare -'??????' __sessile_'*)
-    # Every use of the prefix moves out of the way, this very test included.
-    \builtin set -- "$(<"${BASH_SOURCE[0]}")" "$2" "$3" "${@:5}"
-    \builtin eval "\\builtin shift
+case $1 in *' __sessile_'*)
+    case $1 in
+    *$'\ndeclare -'?' __sessile_'* | *$'\ndeclare -'??' __sessile_'* | *$'\ndeclare -'???' __sessile_'* | \
+        *$'\ndeclare -'????' __sessile_'* | *$'\ndeclare -'?????' __sessile_'* | *$'\ndeclare -'??????' __sessile_'*)
+        # Every use of the prefix moves out of the way, this very test included.
+        \builtin set -- "$(<"${BASH_SOURCE[0]}")" "$2" "$3" "${@:5}"
+        \builtin eval "\\builtin shift
 ${1//__sessile_/__sessile_x_}"
-    \builtin exit 1
+        \builtin exit 1
+        ;;
+    esac
     ;;
 esac
 
@@ -138,10 +141,8 @@ if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502)); then
     __sessile_names=()
     for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
         __sessile_n=${__sessile_line%%=*} __sessile_n=${__sessile_n##* }
-        case $__sessile_line:$__sessile_n in
-        *:*[!a-zA-Z0-9_]* | *: | *:[0-9]*) ;;
-        'declare -'*) __sessile_names+=("$__sessile_n") ;;
-        esac
+        case $__sessile_n in '' | [0-9]* | *[!a-zA-Z0-9_]*) \builtin continue ;; esac
+        case $__sessile_line in 'declare -'*) __sessile_names+=("$__sessile_n") ;; esac
     done
     __sessile_mode=-p
     \builtin set -- "${__sessile_names[@]}"
@@ -164,37 +165,42 @@ fi
 # The plain ones as name, declaration, name, …; of the rest, what to report and
 # what to restore.
 __sessile_plain=() __sessile_env=() __sessile_var=() __sessile_set=() __sessile_lock=()
-# Facts about the process and not about its state, or computed when asked for.
-__sessile_dynamic=' BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND
- BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION
- COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD LINENO PIPESTATUS POSIXLY_CORRECT
- PPID RANDOM SECONDS SHELLOPTS SRANDOM UID _ '
-__sessile_dynamic=${__sessile_dynamic//$'\n'/ }
-# The same in every fresh kernel: worth restoring, not worth reporting.
-__sessile_usual=' BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL TERM 
-declare -i MAILCHECK="60"
-declare -- OPTERR="1"
-declare -i OPTIND="1"
-declare -x OLDPWD
-declare -- HISTSIZE="500"
-declare -- HISTFILESIZE="500"
-declare -- IFS=$'\'' \t\n'\''
-declare -- PS1="\\s-\\v\\\$ "
-declare -- PS2="> "
-declare -- PS4="+ "
-'
+\builtin declare -A __sessile_rule
+__sessile_rule=(
+    # Facts about the process and not about its state, or computed when asked for.
+    [BASH]=dynamic [BASHOPTS]=dynamic [BASHPID]=dynamic [BASH_ALIASES]=dynamic [BASH_ARGC]=dynamic
+    [BASH_ARGV]=dynamic [BASH_ARGV0]=dynamic [BASH_CMDS]=dynamic [BASH_COMMAND]=dynamic
+    [BASH_EXECUTION_STRING]=dynamic [BASH_LINENO]=dynamic [BASH_MONOSECONDS]=dynamic [BASH_SOURCE]=dynamic
+    [BASH_SUBSHELL]=dynamic [BASH_TRAPSIG]=dynamic [BASH_VERSINFO]=dynamic [BASH_VERSION]=dynamic
+    [COMP_WORDBREAKS]=dynamic [DIRSTACK]=dynamic [EPOCHREALTIME]=dynamic [EPOCHSECONDS]=dynamic [EUID]=dynamic
+    [FUNCNAME]=dynamic [GROUPS]=dynamic [HISTCMD]=dynamic [LINENO]=dynamic [PIPESTATUS]=dynamic
+    [POSIXLY_CORRECT]=dynamic [PPID]=dynamic [RANDOM]=dynamic [SECONDS]=dynamic [SHELLOPTS]=dynamic
+    [SRANDOM]=dynamic [UID]=dynamic [_]=dynamic
+    # The same in every fresh kernel: worth restoring, not worth reporting.
+    [BASH_LOADABLES_PATH]=usual [COLUMNS]=usual [HOSTNAME]=usual [HOSTTYPE]=usual [LINES]=usual [MACHTYPE]=usual
+    [OSTYPE]=usual [SHELL]=usual [TERM]=usual
+    # The same, while they are as they were.
+    [MAILCHECK]='declare -i MAILCHECK="60"' [OPTERR]='declare -- OPTERR="1"' [OPTIND]='declare -i OPTIND="1"'
+    [OLDPWD]='declare -x OLDPWD' [HISTSIZE]='declare -- HISTSIZE="500"' [HISTFILESIZE]='declare -- HISTFILESIZE="500"'
+    [IFS]="declare -- IFS=\$' \\t\\n'" [PS1]='declare -- PS1="\\s-\\v\\\$ "'
+    [PS2]='declare -- PS2="> "' [PS4]='declare -- PS4="+ "'
+)
 for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
     __sessile_n=${__sessile_line%%=*} __sessile_n=${__sessile_n##* }
     case $__sessile_n in
     [!a-zA-Z_]* | '') \builtin continue ;;
     # Whatever is not the user's has such a name.
-    [A-Z_]*) case $__sessile_dynamic in *" $__sessile_n "*) \builtin continue ;; esac ;;
+    [A-Z_]*)
+        __sessile_r=${__sessile_rule[$__sessile_n]}
+        case $__sessile_r in dynamic) \builtin continue ;; esac
+        ;;
     *)
         case $__sessile_line in 'declare -- '*)
             __sessile_plain+=("$__sessile_n" "$__sessile_line")
             \builtin continue
             ;;
         esac
+        __sessile_r=
         ;;
     esac
     case $__sessile_line in 'declare -'*) ;; *) \builtin continue ;; esac
@@ -216,9 +222,8 @@ for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
         ;;
     var)
         case $__sessile_n in PWD | SHLVL) \builtin continue ;; esac
-        case $__sessile_usual in
-        *" $__sessile_n "*) ;;
-        *"$__sessile_line"$'\n'*) ;;
+        case $__sessile_r in
+        usual | "$__sessile_line") ;;
         *) __sessile_var+=("$__sessile_n" "$__sessile_line") ;;
         esac
         ;;

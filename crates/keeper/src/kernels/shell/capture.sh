@@ -37,8 +37,9 @@ __sessile_command=$(\unset -f type; \type command)
 __sessile_fsize=$(\command ulimit -S -f)
 # ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
 \command ulimit -S -f "$(\command ulimit -H -f)"
-# Tells below how this shell quotes.
-__sessile_probe="it's"
+# Tells below how this shell quotes; among the exports, the shortest listing
+# that everything has.
+\export __sessile_probe="it's"
 __sessile_vars=$(\set)
 __sessile_exports=$(\export -p)
 __sessile_readonlys=$(\readonly -p)
@@ -73,7 +74,7 @@ __sessile_functions=$(
 # came before, is passed over.
 __sessile_nl='
 '
-case $__sessile_vars in
+case $__sessile_exports in
 *"__sessile_probe='it'\"'\"'s'"*) __sessile_quotes=1 ;;
 *) __sessile_quotes= ;;
 esac

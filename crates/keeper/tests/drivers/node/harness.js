@@ -61,12 +61,12 @@ class Pipe extends EventEmitter {
       all = this.bytes();
     }
     const at = all.indexOf(mark);
-    this.chunks = [all.subarray(at + mark.length)];
+    this.chunks = [all.subarray(0, at), all.subarray(at + mark.length)];
     fs.closeSync(this.writer);
     return all.subarray(0, at);
   }
 
-  // Waits for `text` in what comes after `drained`.
+  // Waits for `text`, before or after `done`.
   async prints(text) {
     while (!this.bytes().includes(text)) {
       if (this.socket.destroyed) throw new Error(`closed without printing ${text}`);
@@ -81,6 +81,7 @@ const alive = new Set();
 process.on('exit', () => {
   for (const kernel of alive) kernel.remove();
 });
+process.on('SIGTERM', () => process.exit(1));
 
 class Kernel extends EventEmitter {
   static async start({ cwd, env, node = NODE } = {}) {
@@ -98,11 +99,10 @@ class Kernel extends EventEmitter {
     kernel.listen(reader(at('rep')));
     kernel.runs = 0;
     kernel.pipes = [];
-    const null_ = 'ignore';
     kernel.process = spawn(node, [...FLAGS, at('driver.js'), kernel.dir], {
       cwd: kernel.cwd,
       env: { ...process.env, ...env },
-      stdio: [null_, process.env.SESSILE_TEST_DEBUG ? 2 : null_, process.env.SESSILE_TEST_DEBUG ? 2 : null_],
+      stdio: 'ignore',
       detached: true,
     });
     alive.add(kernel);

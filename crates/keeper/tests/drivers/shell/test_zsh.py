@@ -255,7 +255,7 @@ class TheCost(ZshCase):
                     return min(capture_cost(ZSH, text) for _ in range(3))
 
                 few, many = cost(500), cost(2000)
-                self.assertLess(many, 8 * few + 0.02)
+                self.assertLess(many, 6 * few + 0.01)
 
 
 class RandomStates(ZshCase):
