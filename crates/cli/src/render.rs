@@ -67,7 +67,7 @@ pub(crate) fn milliseconds(us: u64) -> Value {
 /// What a command says about a lost session that it continued.
 pub(crate) fn revival(previous: &Metadata) -> String {
     format!(
-        "the session's keeper had died (last run at {}); what the session had started is gone, and its state was brought back",
+        "the session's keeper had died (last run at {}); what the session had started is gone, and `kernel` says what was brought back",
         previous.last_executed_at.as_deref().unwrap_or("no time"),
     )
 }

@@ -259,7 +259,6 @@ fn cleanup_removes_ended_sessions_only() {
 }
 
 #[test]
-#[ignore = "product bug: cleanup passes over a session whose keeper is just leaving"]
 fn cleanup_removes_a_session_that_was_ended_just_before() {
     let h = harness!();
     for _ in 0..30 {

@@ -108,7 +108,6 @@ impl Gate for sessile_testkit::Session<'_> {
 }
 
 #[test]
-#[ignore = "product bug: the interrupt of a queued client is for whatever runs"]
 fn ctrl_c_of_a_queued_client_is_not_for_the_run_before_it() {
     let h = harness!();
     let s = h.session();

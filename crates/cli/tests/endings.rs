@@ -317,7 +317,6 @@ fn tracing_shows_the_users_commands_only() {
 }
 
 #[test]
-#[ignore = "product bug: a DEBUG trap does not fire in later runs"]
 fn a_debug_trap_sees_the_users_commands_only() {
     let h = harness!();
     let s = h.session();

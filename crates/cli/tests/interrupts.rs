@@ -135,7 +135,6 @@ fn a_python_program_that_ignores_signals_is_killed() {
 
 /// Its parts end one after the other, the last one maybe of itself.
 #[test]
-#[ignore = "product bug: bash goes on when the last part of a pipeline saw its input end"]
 fn what_follows_an_interrupted_pipeline_is_not_run() {
     let h = harness!();
     for shell in Harness::shells(ALL) {
@@ -150,7 +149,6 @@ fn what_follows_an_interrupted_pipeline_is_not_run() {
 
 /// Such a program says nothing about what its caller should do.
 #[test]
-#[ignore = "product bug: bash goes on after a program that handled its SIGINT"]
 fn a_program_that_ends_of_itself_when_interrupted_does_not_let_the_rest_run() {
     let h = harness!();
     for shell in Harness::shells(ALL) {

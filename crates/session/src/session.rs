@@ -104,24 +104,25 @@ impl Session {
     }
 
     /// A session whose keeper was lost: its numbers go on, and its kernels'
-    /// first answers say what they were restored from.
+    /// first answers say what they were restored from. `known`: the kernels
+    /// that it had, and the run as of which each can be brought back, if it can.
     #[must_use]
     pub fn revived(
         default: Language,
         limits: Limits,
         now: Tick,
         last_run: RunNo,
-        captured: &[(Language, RunNo)],
+        known: &[(Language, Option<RunNo>)],
     ) -> Self {
         let mut session = Self::new(default, limits, now);
         session.last_run = last_run;
-        let known =
-            |language| captured.iter().find(|(l, _)| *l == language).map(|(_, as_of)| *as_of);
-        session.kernels = captured
+        let has_default = known.iter().any(|(language, _)| *language == default);
+        let missing = (!has_default).then_some((default, None));
+        session.kernels = known
             .iter()
-            .map(|(language, _)| *language)
-            .chain([default])
-            .map(|language| (language, Kernel::revived(language, known(language))))
+            .copied()
+            .chain(missing)
+            .map(|(language, captured)| (language, Kernel::revived(language, captured)))
             .collect();
         session
     }

@@ -329,7 +329,11 @@ fn make_private_dir(path: &Path) -> Result<()> {
             if let Some(parent) = path.parent() {
                 make_private_dir(parent)?;
             }
-            rustix::fs::mkdir(path, PRIVATE_DIR).map_err(|e| StoreError::io("make", path)(e.into()))
+            match rustix::fs::mkdir(path, PRIVATE_DIR) {
+                // Somebody else was faster.
+                Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+                Err(error) => Err(StoreError::io("make", path)(error.into())),
+            }
         }
         Err(error) => Err(StoreError::io("make", path)(error.into())),
     }

@@ -119,10 +119,17 @@ pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed
     {
         Ok(Answer::Completed(done)) => Ok(*done),
         Ok(_) => Err(ClientError::Unexpected.into()),
-        Err(ClientError::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
-            bail!("left; the command goes on in the session")
+        Err(error) => Err(explain(error)),
+    }
+}
+
+/// A second Ctrl-C leaves, and the command stays.
+fn explain(error: ClientError) -> anyhow::Error {
+    match error {
+        ClientError::Io(error) if error.kind() == io::ErrorKind::Interrupted => {
+            anyhow::anyhow!("left; the command goes on in the session")
         }
-        Err(error) => Err(error.into()),
+        error => error.into(),
     }
 }
 

@@ -125,6 +125,7 @@ impl Keeper {
         live.begun = processes::start_clock();
         live.current = Some(number);
         live.is_pressed = false;
+        run.notes.extend(self.news.remove(&language).unwrap_or_default());
         run.begin();
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {

@@ -258,8 +258,8 @@ impl Keeper {
             let saved = self.without_environment_of(as_of, saved);
             self.save(language, saved)
         });
-        if !left_state && let Some(run) = current.and_then(|number| self.runs.get_mut(&number)) {
-            run.notes.push(death(language, exit_code));
+        if !left_state {
+            self.tell(language, current, death(language, exit_code));
         }
         let directory = self.scratch.path().join(letter(language));
         if let Some(said) = kernels::complaints(&directory) {
@@ -289,6 +289,14 @@ impl Keeper {
         }
     }
 
+    /// A note for the run that it happened in, or for the next one.
+    fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
+        match run.and_then(|number| self.runs.get_mut(&number)) {
+            Some(run) => run.notes.push(note),
+            None => self.news.entry(language).or_default().push(note),
+        }
+    }
+
     /// What dies with a kernel whose state cannot be brought back.
     fn note_losses(&mut self, language: Language, current: Option<RunNo>, left_state: bool) {
         if left_state || language.is_shell() {
@@ -305,10 +313,9 @@ impl Keeper {
                 (!names.is_empty()).then(|| format!("{section} {}", names.join(", ")))
             })
             .collect();
-        if let Some(run) = current.and_then(|number| self.runs.get_mut(&number))
-            && !names.is_empty()
-        {
-            run.notes.push(format!("lost with the {language} process: {}", names.join("; ")));
+        if !names.is_empty() {
+            let note = format!("lost with the {language} process: {}", names.join("; "));
+            self.tell(language, current, note);
         }
     }
 

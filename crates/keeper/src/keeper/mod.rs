@@ -70,6 +70,8 @@ pub(crate) struct Keeper {
     kernels: BTreeMap<Language, Live>,
     /// The exit code of each language's last run, for a shell's `$?`.
     last_status: BTreeMap<Language, i32>,
+    /// What the next run of a language has to tell of what came before it.
+    news: BTreeMap<Language, Vec<String>>,
     /// Why a kernel could not be started.
     launch_failures: BTreeMap<Language, String>,
     lingering: BTreeMap<Token, Lingering>,
@@ -138,14 +140,13 @@ impl Keeper {
         let session = if boot.revive {
             let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
             let last = last.max(RunNo(metadata.execution_count));
-            let captured: Vec<(Language, RunNo)> = directory
+            let known: Vec<(Language, Option<RunNo>)> = directory
                 .state()
                 .into_iter()
                 .flat_map(|state| state.kernels)
-                .filter(|(_, saved)| saved.restore.is_some())
-                .map(|(language, saved)| (language, saved.as_of_run))
+                .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
                 .collect();
-            Session::revived(language, limits, 0, last, &captured)
+            Session::revived(language, limits, 0, last, &known)
         } else {
             Session::new(language, limits, 0)
         };
@@ -163,6 +164,7 @@ impl Keeper {
             session,
             kernels: BTreeMap::new(),
             last_status: BTreeMap::new(),
+            news: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
             runs: Runs::new(),

@@ -29,13 +29,18 @@ use crate::scratch::{Slate, make_fifo, write_file};
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 mod dialect;
+mod functions;
 use dialect::Dialect;
+
+/// Where a saved state keeps the sources of functions.
+const SOURCES: &str = "function_sources";
 
 /// Every trap of ours has this in its text.
 const MARK: &str = "__sessile_exit";
@@ -58,6 +63,9 @@ pub(super) struct Shell {
     /// The user's EXIT trap in a state that is being restored.
     inherited_exit_trap: Option<String>,
     captures: Captures,
+    /// The functions that runs have defined, by name, where the shell itself
+    /// cannot list them.
+    functions: BTreeMap<String, String>,
 }
 
 /// One capture at a time: two would share a shell's descriptors and files.
@@ -112,7 +120,11 @@ impl Shell {
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = Dialect::of(language);
-        install(directory, dialect.files())?;
+        for (name, text) in dialect.files() {
+            // dash does not tell a sourced file where it is.
+            let text = text.replace("@DIR@", &directory.display().to_string());
+            install(directory, &[(*name, &text)])?;
+        }
         for name in dialect.fifos() {
             make_fifo(&directory.join(name))?;
         }
@@ -129,6 +141,7 @@ impl Shell {
             debug_trap: None,
             inherited_exit_trap: None,
             captures: Captures::default(),
+            functions: BTreeMap::new(),
         };
         shell.keep_status(heritage.status);
         let mut boot = dialect.boot(&shell.dir);
@@ -138,6 +151,13 @@ impl Shell {
             let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
             shell.inherited_exit_trap = trap("EXIT");
             shell.debug_trap = trap("DEBUG");
+            if let Some(Value::Object(sources)) = saved.view.get(SOURCES) {
+                let sources = sources
+                    .iter()
+                    .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
+                shell.functions = sources.collect();
+                shell.name_functions()?;
+            }
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
@@ -202,6 +222,43 @@ impl Shell {
                 self.list_traps(order.text),
                 order.run
             ),
+        }
+    }
+
+    /// Takes note of the functions in a text, for a shell that cannot list its
+    /// own, and has the next capture ask which of them there are.
+    fn learn_functions(&mut self, text: &[u8]) -> io::Result<()> {
+        let Ok(text) = std::str::from_utf8(text) else { return Ok(()) };
+        if !self.dialect.hides_functions() || !text.contains("()") {
+            return Ok(());
+        }
+        for definition in functions::definitions(text) {
+            self.functions.insert(definition.name, definition.source);
+        }
+        self.name_functions()
+    }
+
+    fn name_functions(&self) -> io::Result<()> {
+        let names: Vec<&str> = self.functions.keys().map(String::as_str).collect();
+        // Renamed into place: a capture may just be reading it.
+        write_file(&self.path("names.new"), (names.join("\n") + "\n").as_bytes())?;
+        std::fs::rename(self.path("names.new"), self.path("names"))
+    }
+
+    /// Adds the sources of the functions that a capture found to what it
+    /// restores.
+    fn add_functions(&self, view: &mut serde_json::Map<String, Value>, restore: &mut String) {
+        let found = view.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut sources = serde_json::Map::new();
+        for name in found.iter().filter_map(Value::as_str) {
+            if let Some(source) = self.functions.get(name) {
+                // On the left of `||`: one that cannot be read costs only itself.
+                let _ = write!(restore, "\n\\command eval {} || \\:", quote(source));
+                sources.insert(name.to_owned(), source.as_str().into());
+            }
+        }
+        if !sources.is_empty() {
+            view.insert(SOURCES.to_owned(), sources.into());
         }
     }
 
@@ -395,7 +452,11 @@ impl Shell {
                 view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
             traps["DEBUG"] = Value::from(trap.as_str());
         }
-        Some(SavedKernel { as_of_run: as_of, view, restore: Some(captured.restore) })
+        let mut restore = captured.restore;
+        if self.dialect.hides_functions() {
+            self.add_functions(&mut view, &mut restore);
+        }
+        Some(SavedKernel { as_of_run: as_of, view, restore: Some(restore) })
     }
 
     /// After a capture found out what EXIT trap the user has.
@@ -412,6 +473,7 @@ impl Shell {
 
 impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
+        self.learn_functions(order.text)?;
         let form = self.form(order.text);
         let prelude = self.disarm(order.text);
         let trigger = self.trigger(order, form, &prelude);

@@ -69,7 +69,9 @@ impl World {
     pub(crate) fn revived(limits: Limits, last: u64, captured: Option<u64>) -> Self {
         let captured: Vec<(Language, RunNo)> =
             captured.map(|run| (Language::Bash, RunNo(run))).into_iter().collect();
-        let session = Session::revived(Language::Bash, limits, 0, RunNo(last), &captured);
+        let known: Vec<(Language, Option<RunNo>)> =
+            captured.iter().map(|(language, run)| (*language, Some(*run))).collect();
+        let session = Session::revived(Language::Bash, limits, 0, RunNo(last), &known);
         let mut world = Self::around(session, limits, RunNo(last));
         let story = world.story(Language::Bash);
         story.captured.extend(captured.iter().map(|(_, run)| run));

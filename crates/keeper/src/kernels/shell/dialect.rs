@@ -142,6 +142,14 @@ impl Dialect {
         }
     }
 
+    /// It has no way to list its functions.
+    pub(super) fn hides_functions(self) -> bool {
+        match self {
+            Self::Posix => true,
+            Self::Bash | Self::Zsh => false,
+        }
+    }
+
     /// `$?` is 0 after a loop of builtins was interrupted.
     pub(super) fn forgets_interrupts(self) -> bool {
         match self {
