@@ -77,8 +77,9 @@ fn whole_end(bytes: &[u8]) -> usize {
 
 /// Where the first whole character begins.
 fn whole_start(bytes: &[u8]) -> usize {
-    let continuation = bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count();
-    if continuation == bytes.len() { 0 } else { continuation }
+    // A character has at most three bytes after its first.
+    bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count()
+}
 }
 
 #[cfg(test)]

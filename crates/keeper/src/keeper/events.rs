@@ -258,7 +258,8 @@ impl Keeper {
             let saved = self.without_environment_of(as_of, saved);
             self.save(language, saved)
         });
-        if !left_state {
+        // The end of a session, or a reset, is no accident.
+        if !left_state && self.session.is_open() {
             self.tell(language, current, death(language, exit_code));
         }
         let directory = self.scratch.path().join(letter(language));
@@ -299,7 +300,7 @@ impl Keeper {
 
     /// What dies with a kernel whose state cannot be brought back.
     fn note_losses(&mut self, language: Language, current: Option<RunNo>, left_state: bool) {
-        if left_state || language.is_shell() {
+        if left_state || language.is_shell() || !self.session.is_open() {
             return;
         }
         let Some(saved) = self.directory.state().and_then(|mut s| s.kernels.remove(&language))
