@@ -80,7 +80,6 @@ fn whole_start(bytes: &[u8]) -> usize {
     // A character has at most three bytes after its first.
     bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count()
 }
-}
 
 #[cfg(test)]
 mod tests {

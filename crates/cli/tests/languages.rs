@@ -276,7 +276,7 @@ fn a_subprocess_of_an_interrupted_run_is_ended_with_it() {
 }
 
 #[test]
-#[ignore = "product bug: node's code may see the end of its child before the interrupt"]
+#[ignore = "known limit: node's code may see the end of its child before the interrupt"]
 fn a_run_of_nodes_that_waits_for_a_child_is_interrupted_like_any_other() {
     let h = harness!();
     if !has_node() {
@@ -409,7 +409,6 @@ fn the_error_of_a_run_is_in_its_answer_only() {
 }
 
 #[test]
-#[ignore = "product bug: after a keeper's death Python's state is said to be kept or brought back"]
 fn a_language_that_was_lost_with_its_keeper_is_not_said_to_be_back() {
     let h = harness!();
     for program in ["python3", "bash"] {
@@ -424,7 +423,6 @@ fn a_language_that_was_lost_with_its_keeper_is_not_said_to_be_back() {
 }
 
 #[test]
-#[ignore = "product bug: only a death during a run is explained"]
 fn what_was_lost_between_two_runs_is_named_in_the_next_answer() {
     let h = harness!();
     let s = h.session_of("python3");

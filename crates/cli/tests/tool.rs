@@ -443,7 +443,6 @@ fn the_first_use_of_a_workspace_by_many_at_once_makes_one_session() {
 }
 
 #[test]
-#[ignore = "product bug: the index of workspaces is refused when another makes it at the same time"]
 fn the_very_first_use_of_the_tool_by_many_at_once_makes_one_session() {
     let h = harness!();
     for i in 0..5 {

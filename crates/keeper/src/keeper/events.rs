@@ -303,19 +303,8 @@ impl Keeper {
         if left_state || language.is_shell() || !self.session.is_open() {
             return;
         }
-        let Some(saved) = self.directory.state().and_then(|mut s| s.kernels.remove(&language))
-        else {
-            return;
-        };
-        let names: Vec<String> = ["variables", "functions", "classes", "imports"]
-            .iter()
-            .filter_map(|section| {
-                let names = names_in(saved.view.get(*section)?);
-                (!names.is_empty()).then(|| format!("{section} {}", names.join(", ")))
-            })
-            .collect();
-        if !names.is_empty() {
-            let note = format!("lost with the {language} process: {}", names.join("; "));
+        let saved = self.directory.state().and_then(|mut state| state.kernels.remove(&language));
+        if let Some(note) = saved.and_then(|saved| losses(language, &saved)) {
             self.tell(language, current, note);
         }
     }
@@ -377,6 +366,18 @@ fn death(language: Language, exit_code: i32) -> String {
         signal @ 1..=64 => format!("the {language} process was ended by signal {signal}"),
         _ => format!("the {language} process ended with status {exit_code}"),
     }
+}
+
+/// What goes with a kernel that cannot be brought back, by name.
+pub(super) fn losses(language: Language, saved: &SavedKernel) -> Option<String> {
+    let named: Vec<String> = ["variables", "functions", "classes", "imports"]
+        .iter()
+        .filter_map(|section| {
+            let names = names_in(saved.view.get(*section)?);
+            (!names.is_empty()).then(|| format!("{section} {}", names.join(", ")))
+        })
+        .collect();
+    (!named.is_empty()).then(|| format!("lost with the {language} process: {}", named.join("; ")))
 }
 
 /// Names in a section of a state: keys of an object, or items of a list.

@@ -137,13 +137,16 @@ impl Keeper {
         let history = directory.history();
         let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
         let language = boot.kernel.language;
+        let mut news = BTreeMap::new();
         let session = if boot.revive {
             let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
             let last = last.max(RunNo(metadata.execution_count));
-            let known: Vec<(Language, Option<RunNo>)> = directory
-                .state()
+            let kernels = directory.state().unwrap_or_default().kernels;
+            for (language, saved) in kernels.iter().filter(|(_, saved)| saved.restore.is_none()) {
+                news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
+            }
+            let known: Vec<(Language, Option<RunNo>)> = kernels
                 .into_iter()
-                .flat_map(|state| state.kernels)
                 .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
                 .collect();
             Session::revived(language, limits, 0, last, &known)
@@ -164,7 +167,7 @@ impl Keeper {
             session,
             kernels: BTreeMap::new(),
             last_status: BTreeMap::new(),
-            news: BTreeMap::new(),
+            news,
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
             runs: Runs::new(),

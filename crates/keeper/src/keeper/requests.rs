@@ -119,6 +119,8 @@ impl Keeper {
     ) -> Result<Option<Answer>, Failure> {
         if let Some(run) = self.runs.get_mut(&number) {
             if let Some(done) = run.completed(number, max_output) {
+                // Who asks for a result may look at the files next.
+                self.settle();
                 return Ok(Some(Answer::Completed(Box::new(done))));
             }
             run.waiters.push(Waiter {
