@@ -59,7 +59,7 @@ fn test() -> anyhow::Result<()> {
     }
     if tools::has("node") {
         let tests = run::files("crates/keeper/tests/drivers/node", ".test.js")?;
-        let mut args = vec!["--test"];
+        let mut args = vec!["--test", "--test-concurrency=1"];
         args.extend(tests.iter().map(String::as_str));
         run::program("node", &args)?;
     }
