@@ -125,12 +125,12 @@ pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed
 
 /// A second Ctrl-C leaves, and the command stays.
 fn explain(error: ClientError) -> anyhow::Error {
-    match error {
-        ClientError::Io(error) if error.kind() == io::ErrorKind::Interrupted => {
-            anyhow::anyhow!("left; the command goes on in the session")
-        }
-        error => error.into(),
+    if let ClientError::Io(cause) = &error
+        && cause.kind() == io::ErrorKind::Interrupted
+    {
+        return anyhow::anyhow!("left; the command goes on in the session");
     }
+    error.into()
 }
 
 /// Runs a command and passes its output on as it comes. Its exit code.
