@@ -103,6 +103,10 @@ impl Keeper {
         self.keep_changes_of_environment(&mut saved);
         let can_restore = saved.restore.is_some();
         let mut state = self.directory.state().unwrap_or_default();
+        // Two captures may be under way, and the older one finish last.
+        if state.kernels.get(&language).is_some_and(|newer| newer.as_of_run > saved.as_of_run) {
+            return false;
+        }
         state.captured_at = timestamp();
         state.kernels.insert(language, saved);
         self.directory.write_state(&state).is_ok() && can_restore

@@ -68,10 +68,11 @@ pub(super) struct Shell {
     functions: BTreeMap<String, String>,
 }
 
-/// One capture at a time: two would share a shell's descriptors and files.
+/// Captures that are under way, each in a fork of the shell. In dash only one
+/// at a time: two would share the FIFO that hands over the traps.
 #[derive(Debug, Default)]
 struct Captures {
-    under_way: Option<RunNo>,
+    under_way: Vec<RunNo>,
     wanted: Option<RunNo>,
 }
 
@@ -412,7 +413,8 @@ impl Shell {
     }
 
     fn captured(&mut self, as_of: RunNo) -> Option<Report> {
-        self.captures.under_way.take_if(|run| *run == as_of)?;
+        let at = self.captures.under_way.iter().position(|run| *run == as_of)?;
+        self.captures.under_way.remove(at);
         let saved = self.take_capture(&format!("x{as_of}"), as_of);
         // What was wanted meanwhile is the state between two runs, or nothing.
         if let Some(next) = self.captures.wanted.take()
@@ -519,14 +521,15 @@ impl Kernel for Shell {
     }
 
     fn capture(&mut self, as_of: RunNo) -> io::Result<()> {
-        match self.captures.under_way {
-            Some(run) if run == as_of => {}
-            Some(_) => self.captures.wanted = Some(as_of),
-            None => {
-                self.send(&self.dialect.capture(&self.dir, as_of))?;
-                self.captures.under_way = Some(as_of);
-            }
+        if self.captures.under_way.contains(&as_of) {
+            return Ok(());
         }
+        if self.dialect.captures_alone() && !self.captures.under_way.is_empty() {
+            self.captures.wanted = Some(as_of);
+            return Ok(());
+        }
+        self.send(&self.dialect.capture(&self.dir, as_of))?;
+        self.captures.under_way.push(as_of);
         Ok(())
     }
 
@@ -562,7 +565,7 @@ impl Kernel for Shell {
     }
 
     fn is_capturing(&self) -> bool {
-        self.captures.under_way.is_some()
+        !self.captures.under_way.is_empty()
     }
 }
 

@@ -142,6 +142,14 @@ impl Dialect {
         }
     }
 
+    /// Two captures at once would get in each other's way.
+    pub(super) fn captures_alone(self) -> bool {
+        match self {
+            Self::Posix => true,
+            Self::Bash | Self::Zsh => false,
+        }
+    }
+
     /// It has no way to list its functions.
     pub(super) fn hides_functions(self) -> bool {
         match self {
