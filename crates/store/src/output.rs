@@ -208,26 +208,38 @@ impl Spool {
         bytes
     }
 
-    /// Head and tail that together have at most `max` bytes.
+    /// Head and tail that together have at most `max` bytes, and as many as
+    /// are kept. Bytes on both sides of a gap are never joined.
     #[must_use]
     pub fn view(&self, max: u64) -> StreamView {
-        let (head, tail) = if self.total <= max {
-            let (mut head, next) = self.read(0, max);
-            head.extend(self.read(next, max).0);
-            (head, Vec::new())
+        let tail_start = self.total - self.tail.len() as u64;
+        let has_gap = tail_start > self.stored;
+        let (head, tail) = if has_gap {
+            let head = self.stored.min(max / 2);
+            let tail = (self.total - tail_start).min(max - head);
+            (self.stored.min(max - tail), tail)
+        } else if self.total <= max {
+            (self.total, 0)
         } else {
-            let half = max / 2;
-            (self.read(0, half).0, self.last(max - half))
+            (max / 2, max - max / 2)
         };
-        StreamView { head, tail, total: self.total, stored: self.stored }
+        StreamView {
+            head: self.span(0, head),
+            tail: self.span(self.total - tail, tail),
+            total: self.total,
+            stored: self.stored,
+        }
     }
 
-    fn last(&self, count: u64) -> Vec<u8> {
-        let tail = self.tail.len() as u64;
-        if self.total > self.stored {
-            return self.read(self.total - count.min(tail), count).0;
+    /// `count` bytes from `from` on, where the stored bytes go over into the
+    /// tail.
+    fn span(&self, from: u64, count: u64) -> Vec<u8> {
+        let (mut bytes, next) = self.read(from, count);
+        let rest = count - bytes.len() as u64;
+        if rest > 0 {
+            bytes.extend(self.read(next, rest).0);
         }
-        self.read(self.total - count, count).0
+        bytes
     }
 
     /// Removes the files of a run.
@@ -292,6 +304,30 @@ mod tests {
                 prop_assert_eq!(view.dropped() as usize, all.len().saturating_sub(1000));
             }
         }
+    }
+
+    #[test]
+    fn a_view_has_the_bytes_of_the_end_when_few_are_stored() {
+        let root = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(root.path(), RunNo(1), StreamName::Stdout, 1);
+        let all: Vec<u8> = (0..=1000).map(|i: u32| i as u8).collect();
+        spool.push(&all);
+        let view = spool.view(1000);
+        assert_eq!((&view.head[..], &view.tail[..]), (&all[..500], &all[501..]));
+        assert_eq!(view.dropped(), 1);
+    }
+
+    #[test]
+    fn a_view_does_not_join_what_is_on_both_sides_of_a_gap() {
+        let root = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(root.path(), RunNo(1), StreamName::Stdout, 2);
+        spool.push(b"ab");
+        spool.push(&vec![b'x'; TAIL + 5]);
+        let view = spool.view(10 * TAIL as u64);
+        assert_eq!((&view.head[..], view.tail.len()), (&b"ab"[..], TAIL));
+        assert_eq!(view.dropped(), 5);
+        assert_eq!(spool.view(4).head, b"ab");
+        assert_eq!(spool.view(4).tail, b"xx");
     }
 
     #[test]
