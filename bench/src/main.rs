@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 fn main() -> anyhow::Result<()> {
     let sessile = sessile()?;
+    if let Some(language) = std::env::args().nth(1) {
+        return keep_busy(&sessile, &language);
+    }
     println!("warm round trips (median of interleaved rounds)");
     warm(&sessile)?;
     println!("\ncold starts, to the first answer");
@@ -41,6 +44,22 @@ fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Duration
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
+}
+
+/// Runs nothing, over and over, in one session: for a profiler to look at.
+fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
+    let language: Language = language.parse()?;
+    let code = if language == Language::Node { "0" } else { ":" };
+    let code = if language == Language::Python { "pass" } else { code };
+    let mut session = Session::start(sessile, language)?;
+    session.run(code)?;
+    println!("keeper {}", session.keeper);
+    let mut table = Table::default();
+    for _ in 0..20_000 {
+        table.add("a run", timed(|| session.run(code))?);
+    }
+    table.print(&[]);
+    Ok(())
 }
 
 fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
