@@ -122,6 +122,7 @@ impl Run {
             result: self.value.clone(),
             error: self.error.clone(),
             notes: self.notes.clone(),
+            repeated: false,
         })
     }
 
@@ -203,6 +204,7 @@ pub(crate) fn recall(entry: &Entry, runs: &Path, cap: u64, max_output: u64) -> C
         result: None,
         error: None,
         notes: Vec::new(),
+        repeated: false,
     }
 }
 

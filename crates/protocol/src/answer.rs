@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
+    /// The run has its number, and has not finished yet.
     Accepted {
         run: RunNo,
     },
@@ -16,6 +17,14 @@ pub enum Answer {
     /// The run that was interrupted; none when nothing was running.
     Interrupted {
         run: Option<RunNo>,
+    },
+    /// How much of the input the run has not read yet.
+    Input {
+        unread: u64,
+    },
+    /// How many processes got the signal.
+    Signalled {
+        processes: u64,
     },
     Reset(Reset),
     Ended,
@@ -43,6 +52,9 @@ pub struct Completed {
     /// What a person should know besides: what could not be carried over, …
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The answer to an earlier exec with the same key.
+    #[serde(default)]
+    pub repeated: bool,
 }
 
 /// A stream's head and tail, and how much lies between.
@@ -119,7 +131,7 @@ pub struct OutputView {
     pub phase: RunPhase,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
     Queued,

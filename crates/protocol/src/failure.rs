@@ -29,6 +29,12 @@ pub enum Code {
     RunNotFound,
     /// The run was queued or running when the session was reset or ended.
     RunCancelled,
+    /// The run was going when its keeper died: how far it got is not known.
+    RunLost,
+    /// The key of this exec was used for another command.
+    KeyReused,
+    /// The run takes no input, or no more of it.
+    InputClosed,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

@@ -26,4 +26,7 @@ pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 
 /// Version of the messages on the keeper's socket. It grows when a message
 /// changes its meaning; additions with defaults do not need it.
-pub const PROTOCOL: u16 = 1;
+///
+/// 2: `patience_ms`, `key`, `interactive`, `known`, `Input` and `Signal`, which
+/// a keeper of version 1 passes over or refuses.
+pub const PROTOCOL: u16 = 2;

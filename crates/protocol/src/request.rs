@@ -1,6 +1,6 @@
 //! What a client may ask of a keeper.
 
-use crate::{Code, Failure, Language, RunNo};
+use crate::{Code, Failure, Language, RunNo, RunPhase};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -11,7 +11,13 @@ pub enum Request {
     /// Queue a run.
     Exec(Exec),
     /// The result of a run, now or when it has finished.
-    Result { run: RunNo, max_output: u64 },
+    Result {
+        run: RunNo,
+        max_output: u64,
+        /// Answer with `Accepted` when it has not finished after this long.
+        #[serde(default)]
+        patience_ms: Option<u64>,
+    },
     /// Output of a run by cursor, waiting for more while it is running.
     Output(ReadOutput),
     /// State of the live kernels.
@@ -25,6 +31,17 @@ pub enum Request {
         #[serde(default)]
         call: Option<u64>,
     },
+    /// Bytes for the stdin of an interactive run.
+    Input {
+        run: RunNo,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+        /// There will be no more.
+        #[serde(default)]
+        eof: bool,
+    },
+    /// A signal to what a run has in the foreground.
+    Signal { run: RunNo, signal: i32 },
     /// Fresh kernels, empty history, same id.
     Reset,
     /// End the session and everything that it started.
@@ -53,6 +70,16 @@ pub struct Exec {
     pub max_output: u64,
     #[serde(default)]
     pub until: Until,
+    /// Answer with `Accepted` when the run has not finished after this long.
+    #[serde(default)]
+    pub patience_ms: Option<u64>,
+    /// Names this order: an exec with the key of an earlier one is answered
+    /// with that one's run and starts none.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Stdin stays open after `stdin`, for `Input`.
+    #[serde(default)]
+    pub interactive: bool,
 }
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may
@@ -128,4 +155,27 @@ pub struct ReadOutput {
     pub max: u64,
     /// Wait for output or the end of the run when there is nothing yet.
     pub wait: bool,
+    /// What the reader knows of already: a wait ends when the run is past it.
+    /// Without it, a wait ends when the run does.
+    #[serde(default)]
+    pub known: Option<RunPhase>,
+    /// Answer with what there is after this long.
+    #[serde(default)]
+    pub patience_ms: Option<u64>,
+}
+
+impl ReadOutput {
+    /// From the beginning, a megabyte at a time, waiting for more.
+    #[must_use]
+    pub fn waiting(run: RunNo) -> Self {
+        Self {
+            run,
+            stdout_from: 0,
+            stderr_from: 0,
+            max: 1 << 20,
+            wait: true,
+            known: None,
+            patience_ms: None,
+        }
+    }
 }

@@ -66,6 +66,7 @@ impl Exec {
             env: self.env.into_iter().collect(),
             max_output: self.max_output,
             until: if self.raw { Until::Accepted } else { Until::Recorded },
+            ..Order::default()
         };
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
@@ -139,7 +140,7 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
         bail!(ClientError::Unexpected);
     };
     let mut signals = interrupts::Count::default();
-    let mut read = ReadOutput { run, stdout_from: 0, stderr_from: 0, max: 1 << 20, wait: true };
+    let mut read = ReadOutput::waiting(run);
     loop {
         let answer =
             client.call_watching(Request::Output(read), Some(run), interrupts::watch()?, || {
@@ -158,7 +159,9 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
 }
 
 fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    let Answer::Completed(done) = client.call(Request::Result { run, max_output: 0 })? else {
+    let Answer::Completed(done) =
+        client.call(Request::Result { run, max_output: 0, patience_ms: None })?
+    else {
         bail!(ClientError::Unexpected);
     };
     // Nothing in the streams would tell.

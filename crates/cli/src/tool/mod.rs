@@ -114,6 +114,7 @@ impl Place {
             env: run.env.clone(),
             max_output: MAX_OUTPUT,
             until: Until::Recorded,
+            ..Exec::default()
         };
         // Before there is a session for it.
         order.check()?;

@@ -36,7 +36,9 @@ impl Keeper {
     pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
         let answer = match request {
             Request::Exec(order) => self.exec(connection, call, order),
-            Request::Result { run, max_output } => self.result(connection, call, run, max_output),
+            Request::Result { run, max_output, patience_ms: _ } => {
+                self.result(connection, call, run, max_output)
+            }
             Request::Output(read) => self.output(connection, call, read),
             Request::State => self.inspect(connection, call),
             Request::History { limit } => {
@@ -48,6 +50,9 @@ impl Keeper {
                 let run = self.run_of(connection, waiting);
                 let nothing = Answer::Interrupted { run: None };
                 Ok(Some(run.map_or(nothing, |run| self.interrupt(Some(run)))))
+            }
+            Request::Input { .. } | Request::Signal { .. } => {
+                Err(Failure::new(Code::BadRequest, "this keeper takes no input for runs"))
             }
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
