@@ -43,6 +43,8 @@ impl Session {
             max_history: 100,
             output_cap: 1 << 30,
             workspace: None,
+            name: None,
+            owner: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
             .start(&directory, &metadata)?;

@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Cleanup(crate::commands::cleanup::Cleanup),
     Run(crate::commands::run::Run),
     Tool(crate::commands::tool::Tool),
+    Serve(crate::commands::serve::Serve),
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {

@@ -4,10 +4,8 @@
 
 mod args;
 mod commands;
-mod encoding;
 mod interrupts;
 mod output;
-mod render;
 mod settings;
 mod tool;
 

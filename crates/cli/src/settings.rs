@@ -1,7 +1,6 @@
 //! What the arguments and the environment come to, resolved once.
 
 use sessile_client::Launcher;
-use sessile_protocol::SessionId;
 use sessile_store::Sessions;
 use std::path::PathBuf;
 
@@ -23,10 +22,4 @@ impl Settings {
         let place = sessions_dir.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
         Ok(Self { sessions: Sessions::at(place), launcher, sessions_dir })
     }
-}
-
-pub(crate) fn new_session_id() -> anyhow::Result<SessionId> {
-    let mut bytes = [0; 12];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(SessionId::from_random(bytes))
 }

@@ -9,6 +9,7 @@ use sessile_protocol::{
 use sessile_store::StoreError;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -30,6 +31,12 @@ pub enum ClientError {
     Unexpected,
     #[error("Session {0} has ended; start a new one")]
     Ended(String),
+    #[error(
+        "{0:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one"
+    )]
+    UnknownProgram(String),
+    #[error("cannot use {} as directory: {why}", path.display())]
+    BadDirectory { path: PathBuf, why: String },
     #[error("cannot launch a keeper: {0}")]
     Launch(String),
 }

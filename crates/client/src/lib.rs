@@ -4,7 +4,9 @@
 //! its start is most of what a caller waits for.
 
 mod connection;
+mod create;
 mod launch;
 
 pub use connection::{Client, ClientError, Interruption};
+pub use create::{NewSession, end};
 pub use launch::{Launcher, Opened};

@@ -41,12 +41,25 @@ impl Sessions {
         Self { root }
     }
 
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Makes the directory itself, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make(&self) -> Result<()> {
+        make_private_dir(&self.root)
+    }
+
     /// Makes a new session's directory.
     ///
     /// # Errors
     /// When the directories cannot be made.
     pub fn create(&self, id: &SessionId) -> Result<Directory> {
-        make_private_dir(&self.root)?;
+        self.make()?;
         let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
         let directory = Directory { path: root.join(id.as_str()) };
         make_private_dir(&directory.path)?;
@@ -387,5 +400,28 @@ mod tests {
         let error = directory.metadata().unwrap_err().to_string();
         assert!(error.contains("metadata.json"), "{error}");
         assert!(directory.state().is_none());
+    }
+}
+
+#[doc(hidden)]
+impl Directory {
+    #[must_use]
+    pub fn lost_runs(&self) -> Vec<sessile_protocol::RunNo> {
+        Vec::new()
+    }
+    #[must_use]
+    pub fn recorded_run(
+        &self,
+        _: sessile_protocol::RunNo,
+        _: u64,
+    ) -> Option<sessile_protocol::Completed> {
+        None
+    }
+    #[must_use]
+    pub fn recorded_output(
+        &self,
+        _: &sessile_protocol::ReadOutput,
+    ) -> Option<sessile_protocol::OutputView> {
+        None
     }
 }

@@ -34,6 +34,12 @@ pub struct Metadata {
     /// Which workspace's and key's default session this is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// What its maker calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The token that it was made with, if it came over the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl Metadata {

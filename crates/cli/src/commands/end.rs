@@ -2,9 +2,8 @@ use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
 use serde_json::json;
-use sessile_client::{Client, ClientError};
-use sessile_protocol::Request;
-use sessile_store::{Directory, Liveness, SessionStatus, timestamp};
+use sessile_client::end;
+use sessile_store::SessionStatus;
 use std::process::ExitCode;
 
 /// End a session and everything that it started
@@ -37,23 +36,4 @@ impl End {
         output::json(&json!({"status": "terminated", "session_ids": ended}))?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Ends a session; one that has ended already, or was lost, is ended too.
-pub(crate) fn end(directory: &Directory) -> anyhow::Result<()> {
-    if let Liveness::Live(socket) = directory.connect() {
-        match Client::new(socket).call(Request::End) {
-            // Gone while we asked: somebody else ended it at the same moment.
-            Ok(_) | Err(ClientError::Gone) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let mut metadata = directory.observed_metadata()?;
-    if metadata.status == SessionStatus::Lost {
-        metadata.status = SessionStatus::Terminated;
-        metadata.ended_at = Some(timestamp());
-        metadata.ended_by = Some("request".to_owned());
-        directory.write_metadata(&metadata)?;
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 use super::start::milliseconds;
 use crate::settings::Settings;
-use crate::{args, interrupts, output, render};
+use crate::{args, interrupts, output};
 use anyhow::bail;
 use clap::Args;
 use sessile_client::{Client, ClientError};
@@ -73,9 +73,9 @@ impl Exec {
         }
         let mut done = run(&mut client, order)?;
         if let Some(previous) = opened.revived {
-            done.notes.insert(0, render::revival(&previous));
+            done.notes.insert(0, sessile_gateway::revival(&previous));
         }
-        output::json(&render::completed(&done).into())?;
+        output::json(&sessile_gateway::completed(&done).into())?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod interrupt;
 pub(crate) mod list;
 pub(crate) mod reset;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod tool;
@@ -31,5 +32,6 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Cleanup(command) => command.execute(&settings),
         Command::Run(command) => command.execute(&settings),
         Command::Tool(command) => command.execute(&settings),
+        Command::Serve(command) => command.execute(&settings),
     }
 }

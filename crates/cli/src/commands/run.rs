@@ -1,8 +1,10 @@
-use super::{end, exec, start};
+use super::exec;
+use super::start::milliseconds;
 use crate::settings::Settings;
 use crate::{args, interrupts};
 use anyhow::Context;
 use clap::Args;
+use sessile_client::NewSession;
 use sessile_protocol::{Exec as Order, Until};
 use sessile_store::Sessions;
 use std::process::ExitCode;
@@ -33,15 +35,16 @@ impl Run {
             launcher: settings.launcher.clone(),
             sessions_dir: None,
         };
-        let options = start::Options {
-            env: Vec::new(),
-            cwd: None,
-            idle_timeout: Duration::ZERO,
-            command_timeout: self.timeout,
-            max_history: 100,
+        let new = NewSession {
+            program: self.shell,
+            idle_timeout_ms: 0,
+            command_timeout_ms: milliseconds(self.timeout),
             output_cap: 1 << 30,
+            ..NewSession::default()
         };
-        let (directory, _) = start::start(&settings, &self.shell, &options, None)
+        let (directory, _) = settings
+            .launcher
+            .create(&settings.sessions, new)
             .with_context(|| "cannot start a temporary session")?;
         interrupts::watch()?;
         let mut code = 0;
@@ -62,7 +65,7 @@ impl Run {
                 }
             }
         }
-        end::end(&directory)?;
+        sessile_client::end(&directory)?;
         let _ = std::fs::remove_dir_all(place);
         outcome.map(|()| ExitCode::from(code))
     }

@@ -1,12 +1,8 @@
 use crate::args;
 use crate::output;
-use crate::settings::{Settings, new_session_id};
-use anyhow::{Context, bail};
+use crate::settings::Settings;
 use clap::Args;
-use serde_json::json;
-use sessile_protocol::Language;
-use sessile_store::{Directory, Metadata, SessionStatus, timestamp};
-use std::collections::BTreeMap;
+use sessile_client::NewSession;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,67 +45,35 @@ pub(crate) struct Options {
     /// Bytes of each stream of a run to keep on disk
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = args::size)]
     pub(crate) output_cap: u64,
+    /// A name for the session, shown by `list`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let (_, metadata) = start(settings, &self.shell, &self.options, None)?;
-        output::json(&json!({
-            "session_id": metadata.session_id,
-            "command": metadata.command,
-            "work_dir": metadata.work_dir,
-            "status": "active",
-        }))?;
+        let new = self.options.session(self.shell);
+        let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
+        output::json(&sessile_gateway::started(&metadata).into())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Starts a session; when that fails, nothing of it is left.
-pub(crate) fn start(
-    settings: &Settings,
-    program: &str,
-    options: &Options,
-    workspace: Option<String>,
-) -> anyhow::Result<(Directory, Metadata)> {
-    let Some(language) = Language::of_program(program) else {
-        bail!(
-            "{program:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one"
-        );
-    };
-    let cwd = options.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
-    let work_dir = std::fs::canonicalize(&cwd)
-        .with_context(|| format!("cannot use {} as directory", cwd.display()))?;
-    if !work_dir.is_dir() {
-        bail!("{} is not a directory", cwd.display());
+impl Options {
+    fn session(self, program: String) -> NewSession {
+        NewSession {
+            program,
+            cwd: self.cwd,
+            env: self.env.into_iter().collect(),
+            idle_timeout_ms: milliseconds(self.idle_timeout),
+            command_timeout_ms: milliseconds(self.command_timeout),
+            max_history: self.max_history,
+            output_cap: self.output_cap,
+            workspace: None,
+            name: self.name,
+            owner: None,
+        }
     }
-    // A path is meant from here, wherever the session's directory is.
-    let command = if program.contains('/') {
-        std::path::absolute(program)?.to_string_lossy().into_owned()
-    } else {
-        program.to_owned()
-    };
-    let metadata = Metadata {
-        session_id: new_session_id()?,
-        command,
-        created_at: timestamp(),
-        last_executed_at: None,
-        status: SessionStatus::Starting,
-        work_dir,
-        execution_count: 0,
-        language,
-        ended_at: None,
-        ended_by: None,
-        keeper_pid: None,
-        env: options.env.iter().cloned().collect::<BTreeMap<_, _>>(),
-        idle_timeout_ms: milliseconds(options.idle_timeout),
-        command_timeout_ms: milliseconds(options.command_timeout),
-        max_history: options.max_history.max(1),
-        output_cap: options.output_cap,
-        workspace,
-    };
-    let directory = settings.sessions.create(&metadata.session_id)?;
-    settings.launcher.start(&directory, &metadata)?;
-    Ok((directory, metadata))
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> u64 {

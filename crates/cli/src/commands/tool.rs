@@ -1,7 +1,8 @@
 use crate::settings::Settings;
-use crate::tool::{self, Request};
+use crate::tool;
 use crate::{interrupts, output};
 use clap::Args;
+use sessile_gateway::tool::{Request, failure, schema};
 use std::io::{self, Read};
 use std::process::ExitCode;
 
@@ -25,7 +26,7 @@ pub(crate) struct Tool {
 impl Tool {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         if self.schema {
-            output::json(&tool::schema())?;
+            output::json(&schema())?;
             return Ok(ExitCode::SUCCESS);
         }
         let text = match self.request {
@@ -39,7 +40,7 @@ impl Tool {
         interrupts::watch()?;
         let answer = Request::parse(&text)
             .and_then(|request| tool::answer(settings, &request))
-            .unwrap_or_else(|refusal| tool::failure(&refusal));
+            .unwrap_or_else(|refusal| failure(&refusal));
         output::json(&answer)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -3,17 +3,17 @@
 use serde_json::{Map, Value};
 use sessile_protocol::Language;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(super) action: Action,
-    pub(super) workspace: Option<PathBuf>,
-    pub(super) session_key: Option<String>,
+pub struct Request {
+    pub action: Action,
+    pub workspace: Option<PathBuf>,
+    pub session_key: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) enum Action {
+pub enum Action {
     Exec(Run),
     Eval(Run),
     State,
@@ -22,27 +22,35 @@ pub(super) enum Action {
 }
 
 #[derive(Debug)]
-pub(super) struct Run {
-    pub(super) command: String,
-    pub(super) language: Language,
-    pub(super) timeout_ms: Option<u64>,
-    pub(super) stdin: Option<String>,
-    pub(super) env: BTreeMap<String, String>,
+pub struct Run {
+    pub command: String,
+    pub language: Language,
+    pub timeout_ms: Option<u64>,
+    pub stdin: Option<String>,
+    pub env: BTreeMap<String, String>,
 }
 
 const ACTIONS: &str = "exec, eval, state, reset, history";
 
 impl Request {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| {
             format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}")
         })?;
+        Self::from_value(&value)
+    }
+
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_value(value: &Value) -> Result<Self, String> {
         let Value::Object(fields) = value else {
             return Err(
                 "Invalid request: send one JSON object, such as {\"action\": \"state\"}".to_owned()
             );
         };
-        let fields = Fields(&fields);
+        let fields = Fields(fields);
         let action = match fields.text("action")?.as_deref() {
             None => return Err(format!("action is required. Must be one of: {ACTIONS}")),
             Some("exec") => Action::Exec(fields.run("exec", Language::Bash)?),
@@ -59,6 +67,14 @@ impl Request {
             workspace: fields.text("workspace")?.map(PathBuf::from),
             session_key: fields.text("session_key")?,
         })
+    }
+}
+
+impl Request {
+    /// What the session of this request is found by.
+    #[must_use]
+    pub fn key(&self, workspace: &Path) -> String {
+        format!("{}\0{}", workspace.display(), self.session_key.as_deref().unwrap_or(""))
     }
 }
 

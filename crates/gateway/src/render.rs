@@ -2,11 +2,12 @@
 
 use crate::encoding;
 use serde_json::{Map, Value, json};
-use sessile_protocol::{Completed, KernelFate};
+use sessile_protocol::{Completed, KernelFate, OutputView, RunNo};
 use sessile_store::Metadata;
 
 /// What `sessile exec` prints.
-pub(crate) fn completed(done: &Completed) -> Map<String, Value> {
+#[must_use]
+pub fn completed(done: &Completed) -> Map<String, Value> {
     let stdout = encoding::encode(&done.stdout, done.run, "stdout");
     let stderr = encoding::encode(&done.stderr, done.run, "stderr");
     let mut answer = Map::new();
@@ -59,15 +60,51 @@ pub(crate) fn completed(done: &Completed) -> Map<String, Value> {
     answer
 }
 
+/// A run that is still going, with what it has written so far.
+#[must_use]
+pub fn running(run: RunNo, so_far: &OutputView) -> Map<String, Value> {
+    let mut answer = Map::new();
+    let mut encodings = Map::new();
+    for (name, bytes) in [("stdout", &so_far.stdout), ("stderr", &so_far.stderr)] {
+        // Its last character may be only half written.
+        let whole = &bytes[..encoding::whole_end(bytes)];
+        let (text, is_base64) = encoding::text(whole);
+        answer.insert(name.to_owned(), text.into());
+        if is_base64 {
+            encodings.insert(name.to_owned(), "base64".into());
+        }
+    }
+    answer.insert("run".to_owned(), run.0.into());
+    answer.insert("running".to_owned(), true.into());
+    if !encodings.is_empty() {
+        answer.insert("encoding".to_owned(), encodings.into());
+    }
+    answer
+}
+
 /// Milliseconds to the microsecond.
-pub(crate) fn milliseconds(us: u64) -> Value {
+#[must_use]
+pub fn milliseconds(us: u64) -> Value {
     if us.is_multiple_of(1000) { (us / 1000).into() } else { (us as f64 / 1000.0).into() }
 }
 
 /// What a command says about a lost session that it continued.
-pub(crate) fn revival(previous: &Metadata) -> String {
+#[must_use]
+pub fn revival(previous: &Metadata) -> String {
     format!(
         "the session's keeper had died (last run at {}); what the session had started is gone, and `kernel` says what was brought back",
         previous.last_executed_at.as_deref().unwrap_or("no time"),
     )
+}
+
+/// What `sessile start` prints.
+#[must_use]
+pub fn started(metadata: &Metadata) -> Map<String, Value> {
+    let fields = [
+        ("session_id", json!(metadata.session_id)),
+        ("command", json!(metadata.command)),
+        ("work_dir", json!(metadata.work_dir)),
+        ("status", json!("active")),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -11,7 +11,8 @@ there in the next call. Actions: exec (run a command; bash unless language says 
 it is given, and are interrupted after 30 seconds unless timeout_ms says otherwise; the state is \
 kept. Start servers in the background with &.";
 
-pub(crate) fn schema() -> Value {
+#[must_use]
+pub fn schema() -> Value {
     json!({
         "name": "runtime",
         "description": DESCRIPTION,

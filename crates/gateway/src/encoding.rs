@@ -7,26 +7,20 @@ use sessile_protocol::{RunNo, StreamView};
 
 /// A stream in an answer.
 #[derive(Debug)]
-pub(crate) struct Encoded {
-    pub(crate) text: String,
-    pub(crate) is_base64: bool,
+pub struct Encoded {
+    pub text: String,
+    pub is_base64: bool,
     /// What was left out, if anything.
-    pub(crate) truncated: Option<Value>,
+    pub truncated: Option<Value>,
 }
 
 /// Text as it is, anything else in base64. Where the middle is left out a line
 /// says so, and no character is cut in two.
-pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
+#[must_use]
+pub fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     if view.dropped() == 0 {
-        let bytes = [&view.head[..], &view.tail[..]].concat();
-        return match String::from_utf8(bytes) {
-            Ok(text) => Encoded { text, is_base64: false, truncated: None },
-            Err(error) => Encoded {
-                text: STANDARD.encode(error.as_bytes()),
-                is_base64: true,
-                truncated: None,
-            },
-        };
+        let (text, is_base64) = text(&[&view.head[..], &view.tail[..]].concat());
+        return Encoded { text, is_base64, truncated: None };
     }
     let head = &view.head[..whole_end(&view.head)];
     let tail = &view.tail[whole_start(&view.tail)..];
@@ -59,8 +53,18 @@ pub(crate) fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     }
 }
 
+/// Bytes as text, or in base64 (then the second is true).
+#[must_use]
+pub fn text(bytes: &[u8]) -> (String, bool) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), false),
+        Err(_) => (STANDARD.encode(bytes), true),
+    }
+}
+
 /// Where the last whole character ends.
-fn whole_end(bytes: &[u8]) -> usize {
+#[must_use]
+pub fn whole_end(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(4) {
         let at = bytes.len() - back;
         let length = match bytes[at] {

@@ -1,0 +1,123 @@
+//! The `runtime` tool over the keepers' sockets.
+
+use crate::commands::exec;
+use crate::settings::Settings;
+use anyhow::Context;
+use serde_json::{Map, Value};
+use sessile_client::{ClientError, NewSession, Opened};
+use sessile_gateway::tool::{self, Action, Request, Run, Shape};
+use sessile_protocol::Answer;
+use sessile_store::{Directory, Sessions};
+use std::path::PathBuf;
+
+/// Answers a request that makes sense.
+pub(crate) fn answer(settings: &Settings, request: &Request) -> Result<Value, String> {
+    let place = Place::of(settings, request)?;
+    let outcome = match &request.action {
+        Action::Exec(run) => place.run(run, Shape::Exec),
+        Action::Eval(run) => place.run(run, Shape::Eval),
+        Action::State => place.state(),
+        Action::Reset => place.reset(),
+        Action::History { limit } => place.history(*limit),
+    };
+    outcome.map_err(|error| format!("{error:#}"))
+}
+
+/// A workspace, and where its session is kept.
+struct Place {
+    settings: Settings,
+    workspace: PathBuf,
+    key: String,
+}
+
+/// A workspace's session.
+struct Found {
+    directory: Directory,
+    opened: Opened,
+    is_new: bool,
+}
+
+impl Place {
+    fn of(settings: &Settings, request: &Request) -> Result<Self, String> {
+        let given = request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let workspace =
+            std::fs::canonicalize(&given).ok().filter(|path| path.is_dir()).ok_or_else(|| {
+                format!("workspace {} is not a directory; create it first", given.display())
+            })?;
+        // With the workspace, unless somebody wants all of them in one place:
+        // found again from wherever the next call is made.
+        let root = settings.sessions_dir.clone().unwrap_or_else(|| workspace.join(".sessions"));
+        let settings = Settings {
+            sessions: Sessions::at(root.clone()),
+            launcher: settings.launcher.clone(),
+            sessions_dir: Some(root),
+        };
+        let key = request.key(&workspace);
+        Ok(Self { settings, workspace, key })
+    }
+
+    /// The workspace's session, made anew if there is none, or none any more.
+    fn find(&self) -> anyhow::Result<Found> {
+        let claim = self.settings.sessions.claim(&self.key)?;
+        if let Some(id) = claim.session()
+            && let Ok(directory) = self.settings.sessions.find(&id)
+        {
+            match self.settings.launcher.open(&directory) {
+                Ok(opened) => return Ok(Found { directory, opened, is_new: false }),
+                Err(ClientError::Ended(_) | ClientError::Store(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let spec = NewSession::of_workspace(&self.workspace);
+        let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
+        claim.record(&metadata.session_id)?;
+        let opened = self.settings.launcher.open(&directory)?;
+        Ok(Found { directory, opened, is_new: true })
+    }
+
+    fn run(&self, run: &Run, shape: Shape) -> anyhow::Result<Value> {
+        let order = run.order();
+        // Before there is a session for it.
+        order.check()?;
+        let mut found = self.find()?;
+        let done = exec::run(&mut found.opened.client, order)?;
+        found.describe(tool::completed(&done, shape))
+    }
+
+    fn state(&self) -> anyhow::Result<Value> {
+        let mut found = self.find()?;
+        let Answer::State(view) = found.opened.client.call(sessile_protocol::Request::State)?
+        else {
+            anyhow::bail!(ClientError::Unexpected);
+        };
+        let mut state = sessile_gateway::state::live(&view);
+        tool::gather(&mut state);
+        state.insert("history".into(), found.history(20)?);
+        found.describe(tool::success("state", state))
+    }
+
+    fn reset(&self) -> anyhow::Result<Value> {
+        let mut found = self.find()?;
+        found.opened.client.call(sessile_protocol::Request::Reset)?;
+        found.describe(tool::success("message", tool::RESET))
+    }
+
+    fn history(&self, limit: u64) -> anyhow::Result<Value> {
+        let found = self.find()?;
+        let history = found.history(limit)?;
+        found.describe(tool::success("history", history))
+    }
+}
+
+impl Found {
+    fn describe(&self, mut answer: Map<String, Value>) -> anyhow::Result<Value> {
+        let metadata = self.directory.metadata().context("the session's directory is gone")?;
+        tool::describe(&mut answer, &metadata, self.is_new, self.opened.revived.as_deref());
+        Ok(answer.into())
+    }
+
+    fn history(&self, limit: u64) -> anyhow::Result<Value> {
+        let max = self.directory.metadata()?.max_history;
+        Ok(tool::history(self.directory.history().newest(limit.min(max))))
+    }
+}

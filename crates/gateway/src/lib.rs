@@ -1,0 +1,12 @@
+//! What every surface says alike, be it the command line, HTTP or MCP: answers
+//! as JSON, the `runtime` tool's words, and text that is made for a model.
+//!
+//! Nothing here does I/O.
+
+mod encoding;
+mod render;
+pub mod state;
+pub mod tool;
+
+pub use encoding::{Encoded, encode, text, whole_end};
+pub use render::{completed, milliseconds, revival, running, started};

@@ -1,0 +1,191 @@
+//! Who calls, from where, and under which name: checked before anything else.
+
+use super::App;
+use super::error::Refused;
+use crate::metrics::CodeLabels;
+use crate::service::{Caller, ErrorCode, ServiceError};
+use crate::tokens::Tokens;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+
+#[derive(Debug)]
+pub enum Access {
+    /// Everybody who reaches the server: only for loopback.
+    Anybody,
+    Tokens(Tokens),
+}
+
+#[derive(Debug)]
+pub struct Guard {
+    pub access: Access,
+    /// Names that the server is called by, besides its loopback ones: a page
+    /// that has its own name point to us (DNS rebinding) uses another.
+    pub hosts: Vec<String>,
+    /// Pages that may call from a browser, as `https://name:port`.
+    pub origins: Vec<String>,
+}
+
+/// Paths that say nothing about sessions, for probes and readers.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
+
+pub(super) async fn check(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let guard = &app.guard;
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let outcome = guard.admit(&request);
+    let mut response = match outcome {
+        Ok(Some(caller)) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        // A browser asks whether it may ask.
+        Ok(None) => preflight(request.headers()),
+        Err(refusal) => refusal.into_response(),
+    };
+    if let Some(Refused(code)) = response.extensions().get() {
+        let labels = CodeLabels { code: code.as_str() };
+        app.service.metrics.refusals.get_or_create(&labels).inc();
+    }
+    if let Some(origin) = origin.filter(|origin| guard.knows_origin(origin)) {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    response
+}
+
+impl Guard {
+    /// The caller; `None` for a browser's question about another origin.
+    fn admit(&self, request: &Request) -> Result<Option<Caller>, ServiceError> {
+        let headers = request.headers();
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok())
+            .or_else(|| request.uri().host())
+            .unwrap_or_default();
+        if !self.knows_host(host) {
+            let message = format!("this server is not called {host:?}");
+            return Err(ServiceError::new(ErrorCode::HostNotAllowed, message));
+        }
+        if let Some(origin) = headers.get(header::ORIGIN)
+            && !self.knows_origin(origin)
+            && !is_own_page(origin, host)
+        {
+            let message = "pages of that origin may not call this server";
+            return Err(ServiceError::new(ErrorCode::OriginNotAllowed, message));
+        }
+        if request.method() == Method::OPTIONS
+            && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+        {
+            return Ok(None);
+        }
+        if OPEN.contains(&request.uri().path()) {
+            return Ok(Some(Caller::owner()));
+        }
+        match &self.access {
+            Access::Anybody => Ok(Some(Caller::owner())),
+            Access::Tokens(tokens) => {
+                let token = bearer(headers).ok_or_else(|| {
+                    ServiceError::new(ErrorCode::Unauthorized, "this server wants a token")
+                })?;
+                tokens.caller(token, Timestamp::now()).map(Some)
+            }
+        }
+    }
+
+    fn knows_host(&self, host: &str) -> bool {
+        let name = without_port(host);
+        let is_loopback = name.eq_ignore_ascii_case("localhost")
+            || name
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|ip| ip.is_loopback());
+        is_loopback
+            || self.hosts.iter().any(|known| {
+                known == "*" || known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host)
+            })
+    }
+
+    fn knows_origin(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.as_bytes();
+        self.origins.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin))
+    }
+}
+
+/// The documentation's page and the like, which we serve ourselves.
+fn is_own_page(origin: &HeaderValue, host: &str) -> bool {
+    let origin = origin.to_str().unwrap_or_default();
+    let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => {
+            name
+        }
+        Some(_) | None => host,
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+fn preflight(asked: &HeaderMap) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    if let Some(wanted) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard() -> Guard {
+        Guard {
+            access: Access::Anybody,
+            hosts: vec!["box.example".to_owned()],
+            origins: vec!["https://app.example".to_owned()],
+        }
+    }
+
+    #[test]
+    fn only_names_of_ours_are_answered() {
+        for host in
+            ["localhost", "LocalHost:7377", "127.0.0.1:7377", "[::1]:7377", "::1", "box.example:1"]
+        {
+            assert!(guard().knows_host(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "10.0.0.1",
+            "box.example.evil",
+        ] {
+            assert!(!guard().knows_host(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_origin_is_not_ours() {
+        let origin = HeaderValue::from_static("http://localhost:7377");
+        assert!(is_own_page(&origin, "localhost:7377"));
+        assert!(!is_own_page(&origin, "localhost:80"));
+        assert!(!is_own_page(&HeaderValue::from_static("null"), "null"));
+        assert!(guard().knows_origin(&HeaderValue::from_static("https://app.example")));
+        assert!(!guard().knows_origin(&HeaderValue::from_static("https://app.example.evil")));
+    }
+}

@@ -1,0 +1,74 @@
+//! Errors as HTTP says them.
+
+use crate::service::{ErrorCode, ServiceError};
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::BadRequest
+        | ErrorCode::BadCommand
+        | ErrorCode::BadDirectory
+        | ErrorCode::UnknownProgram => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden | ErrorCode::HostNotAllowed | ErrorCode::OriginNotAllowed => {
+            StatusCode::FORBIDDEN
+        }
+        ErrorCode::NotFound | ErrorCode::SessionNotFound | ErrorCode::RunNotFound => {
+            StatusCode::NOT_FOUND
+        }
+        ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::KeyReused | ErrorCode::InputClosed | ErrorCode::RunCancelled => {
+            StatusCode::CONFLICT
+        }
+        ErrorCode::SessionEnded | ErrorCode::RunLost => StatusCode::GONE,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::QueueFull | ErrorCode::TooManySessions | ErrorCode::TooManyStreams => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
+        ErrorCode::KernelUnavailable
+        | ErrorCode::KeeperUnavailable
+        | ErrorCode::ShuttingDown
+        | ErrorCode::Storage => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Seconds after which it makes sense to try again.
+fn retry_after(status: StatusCode) -> Option<HeaderValue> {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => Some(HeaderValue::from_static("5")),
+        StatusCode::SERVICE_UNAVAILABLE => Some(HeaderValue::from_static("1")),
+        _ => None,
+    }
+}
+
+/// Tells the outer layers which refusal it was, for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused(pub(super) ErrorCode);
+
+impl IntoResponse for ServiceError {
+    fn into_response(self) -> Response {
+        let status = status(self.code);
+        let body = json!({
+            "error": {
+                "code": self.code.as_str(),
+                "message": self.message,
+                "hint": self.hint,
+            }
+        });
+        let mut response = (status, Json(body)).into_response();
+        if let Some(seconds) = retry_after(status) {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response.extensions_mut().insert(Refused(self.code));
+        response
+    }
+}

@@ -1,0 +1,40 @@
+//! What operators and their probes look at.
+
+use super::App;
+use super::wire;
+use crate::service::ServiceError;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// The server is there
+#[utoipa::path(
+    get, path = "/healthz", tag = "server", security(()),
+    responses((status = 200, body = wire::Anything))
+)]
+pub(super) async fn healthz() -> Json<Value> {
+    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// The server can do its work: the sessions directory can be read
+#[utoipa::path(
+    get, path = "/readyz", tag = "server", security(()),
+    responses((status = 200, body = wire::Anything), (status = 503, body = wire::ErrorBody))
+)]
+pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, ServiceError> {
+    app.service.measure_sessions().await?;
+    Ok(Json(json!({"status": "ready"})))
+}
+
+/// Counters in the text format of Prometheus
+#[utoipa::path(
+    get, path = "/metrics", tag = "server",
+    responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn metrics(State(app): State<App>) -> Result<Response, ServiceError> {
+    app.service.measure_sessions().await?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], app.service.metrics.text()).into_response())
+}

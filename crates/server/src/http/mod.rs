@@ -1,0 +1,103 @@
+//! The HTTP API: `/v1`, its description, and what operators look at.
+
+mod auth;
+mod body;
+mod docs;
+mod error;
+mod health;
+mod live;
+mod runs;
+mod sessions;
+mod stream;
+mod tools;
+mod wire;
+
+pub use auth::{Access, Guard};
+
+use crate::service::{ErrorCode, Service, ServiceError};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::Uri;
+use axum::middleware;
+use docs::Security;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// What every request needs.
+#[derive(Clone, Debug)]
+pub struct App {
+    pub service: Arc<Service>,
+    pub guard: Arc<Guard>,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Sessile",
+        description = "Live shells, Python and Node that remember.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    modifiers(&Security),
+    security(("token" = [])),
+    tags(
+        (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
+        (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "tools", description = "Tools for agents"),
+        (name = "server", description = "The server itself")
+    )
+)]
+struct Description;
+
+fn api() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(sessions::start, sessions::list, sessions::end_all))
+        .routes(routes!(sessions::show, sessions::end))
+        .routes(routes!(sessions::state))
+        .routes(routes!(sessions::history))
+        .routes(routes!(sessions::reset))
+        .routes(routes!(sessions::interrupt))
+        .routes(routes!(runs::exec))
+        .routes(routes!(runs::eval))
+        .routes(routes!(runs::once))
+        .routes(routes!(runs::result))
+        .routes(routes!(runs::output))
+        .routes(routes!(runs::input))
+        .routes(routes!(runs::signal))
+        .routes(routes!(stream::events))
+        .routes(routes!(live::session_socket))
+        .routes(routes!(live::run_socket))
+        .routes(routes!(tools::runtime))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+}
+
+/// The API's description.
+#[must_use]
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    api().into_openapi()
+}
+
+/// Everything that is served over HTTP.
+pub fn router(app: App) -> Router {
+    let (router, description) = api().split_for_parts();
+    let limit = app.service.limits().body;
+    router
+        .merge(docs::router(description))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(middleware::from_fn_with_state(app.clone(), auth::check))
+        .layer(DefaultBodyLimit::max(limit))
+        .with_state(app)
+}
+
+async fn not_found(uri: Uri) -> ServiceError {
+    ServiceError::new(ErrorCode::NotFound, format!("there is nothing at {}", uri.path()))
+}
+
+async fn method_not_allowed(uri: Uri) -> ServiceError {
+    let message = format!("{} does not take that method", uri.path());
+    ServiceError::new(ErrorCode::MethodNotAllowed, message)
+}

@@ -1,0 +1,378 @@
+//! Runs.
+
+use super::App;
+use super::body::{Body, Params, Session, SessionRun};
+use super::sessions::WaitQuery;
+use super::{stream, wire};
+use crate::keepers::Continuity;
+use crate::service::{Caller, ErrorCode, RunAnswer, RunOrder, ServiceError};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sessile_protocol::{Exec, Language, ReadOutput, RunPhase};
+use utoipa::IntoParams;
+
+/// Bytes of each stream in an answer when the caller does not say.
+const MAX_OUTPUT: u64 = 1 << 20;
+
+/// The longest that one request waits. Longer runs are asked for again.
+const MAX_WAIT_MS: u64 = 24 * 3600 * 1000;
+
+impl wire::ExecRequest {
+    pub(super) fn order(self, app: &App, headers: &HeaderMap) -> Result<RunOrder, ServiceError> {
+        let limit = app.service.limits().output;
+        let exec = Exec {
+            text: self.command.into_bytes(),
+            language: self.language,
+            timeout_ms: self.timeout.map(|span| span.0),
+            stdin: self.stdin.map(|text| text.into_bytes().into()),
+            env: self.env,
+            max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
+            key: key(headers)?,
+            interactive: self.interactive,
+            ..Exec::default()
+        };
+        Ok(RunOrder { exec, wait_ms: self.wait.map(|span| span.0.min(MAX_WAIT_MS)) })
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key.to_owned())),
+        Ok(_) | Err(_) => {
+            let message = "an Idempotency-Key has 1 to 255 printable ASCII characters";
+            Err(ServiceError::new(ErrorCode::BadRequest, message))
+        }
+    }
+}
+
+pub(super) fn wants_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get_all(header::ACCEPT).into_iter();
+    accept.filter_map(|value| value.to_str().ok()).any(|value| value.contains("text/event-stream"))
+}
+
+/// A run as JSON: finished, or as far as it has got.
+pub(super) fn render(answer: &RunAnswer) -> (StatusCode, Map<String, Value>) {
+    match answer {
+        RunAnswer::Finished(done) => {
+            let mut fields = sessile_gateway::completed(done);
+            fields.insert("running".into(), false.into());
+            (StatusCode::OK, fields)
+        }
+        RunAnswer::Running { run, so_far } => {
+            (StatusCode::ACCEPTED, sessile_gateway::running(*run, so_far))
+        }
+    }
+}
+
+fn respond(answer: &RunAnswer, continuity: Option<&Continuity>) -> Response {
+    let (status, mut fields) = render(answer);
+    if let Some(continuity) = continuity {
+        fields.insert("continuity".into(), continuity.to_json());
+    }
+    (status, Json(Value::Object(fields))).into_response()
+}
+
+async fn run(
+    app: App,
+    caller: Caller,
+    id: sessile_protocol::SessionId,
+    headers: HeaderMap,
+    body: wire::ExecRequest,
+) -> Result<Response, ServiceError> {
+    let order = body.order(&app, &headers)?;
+    if wants_events(&headers) {
+        return stream::begin(app, caller, id, order, &headers).await;
+    }
+    let told = app.service.exec(&caller, &id, order).await?;
+    Ok(respond(&told.answer, Some(&told.continuity)))
+}
+
+/// Run a command
+///
+/// Answers with the result, or after `wait` with the run's number (202). With
+/// `Accept: text/event-stream` the run's events are streamed instead.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/exec", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Names this request: one with a key that was used before is answered with that one's run"),
+    ),
+    request_body = wire::ExecRequest,
+    responses(
+        (status = 200, body = wire::RunResult),
+        (status = 202, body = wire::RunResult),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn exec(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    headers: HeaderMap,
+    Body(body): Body<wire::ExecRequest>,
+) -> Result<Response, ServiceError> {
+    run(app, caller, id, headers, body).await
+}
+
+/// Run code for the value of its last expression; Python unless said otherwise
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/eval", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("Idempotency-Key" = Option<String>, Header, description = "As for exec"),
+    ),
+    request_body = wire::ExecRequest,
+    responses(
+        (status = 200, body = wire::RunResult),
+        (status = 202, body = wire::RunResult),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn eval(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    headers: HeaderMap,
+    Body(mut body): Body<wire::ExecRequest>,
+) -> Result<Response, ServiceError> {
+    body.language.get_or_insert(Language::Python);
+    run(app, caller, id, headers, body).await
+}
+
+/// Run one command in a session of its own, of which nothing is left
+#[utoipa::path(
+    post, path = "/v1/exec", tag = "runs",
+    request_body = wire::OnceRequest,
+    responses(
+        (status = 200, body = wire::RunResult),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn once(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<wire::OnceRequest>,
+) -> Result<Response, ServiceError> {
+    let limit = app.service.limits().output;
+    let exec = Exec {
+        text: body.command.into_bytes(),
+        language: body.language,
+        timeout_ms: body.timeout.map(|span| span.0),
+        stdin: body.stdin.map(|text| text.into_bytes().into()),
+        env: body.env,
+        max_output: body.max_output.unwrap_or(MAX_OUTPUT).min(limit),
+        ..Exec::default()
+    };
+    let order = RunOrder { exec, wait_ms: None };
+    let done = app.service.once(&caller, body.cwd.as_deref(), order).await?;
+    Ok(respond(&RunAnswer::Finished(done), None))
+}
+
+/// The result of a run, now or when it has finished
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs/{run}", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+        WaitQuery,
+    ),
+    responses(
+        (status = 200, body = wire::RunResult),
+        (status = 202, body = wire::RunResult),
+        (status = "4XX", body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn result(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Params(query): Params<WaitQuery>,
+) -> Result<Response, ServiceError> {
+    let limit = app.service.limits().output;
+    let max_output = query.max_output.unwrap_or(MAX_OUTPUT).min(limit);
+    let wait_ms = query.wait.map_or(0, |span| span.0.min(MAX_WAIT_MS));
+    let answer = app.service.result(&caller, &id, run, wait_ms, max_output).await?;
+    Ok(respond(&answer, None))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutputQuery {
+    /// stdout (the default) or stderr
+    #[param(inline)]
+    stream: Option<StreamName>,
+    /// The cursor: `next` of the answer before
+    from: Option<u64>,
+    /// Bytes to answer with at the most
+    #[param(minimum = 1)]
+    max: Option<u64>,
+    /// How long to wait when there is nothing yet, such as `30s`
+    #[serde(default, deserialize_with = "wire::span_text")]
+    #[param(value_type = Option<wire::Span>)]
+    wait: Option<wire::Span>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StreamName {
+    #[default]
+    Stdout,
+    Stderr,
+}
+
+/// Output of a run by cursor, live or later
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs/{run}/output", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+        OutputQuery,
+    ),
+    responses((status = 200, body = wire::OutputChunk), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn output(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Params(query): Params<OutputQuery>,
+) -> Result<Json<Value>, ServiceError> {
+    let stream = query.stream.unwrap_or_default();
+    let from = query.from.unwrap_or(0);
+    // The other stream is never waited for: its cursor is beyond all bytes.
+    let (stdout_from, stderr_from) = match stream {
+        StreamName::Stdout => (from, u64::MAX),
+        StreamName::Stderr => (u64::MAX, from),
+    };
+    let wait_ms = query.wait.map(|span| span.0.min(MAX_WAIT_MS)).filter(|ms| *ms > 0);
+    let read = ReadOutput {
+        run,
+        stdout_from,
+        stderr_from,
+        max: query.max.unwrap_or(MAX_OUTPUT).min(app.service.limits().output),
+        wait: wait_ms.is_some(),
+        known: None,
+        patience_ms: wait_ms,
+    };
+    let view = app.service.output(&caller, &id, read).await?;
+    let (bytes, next) = match stream {
+        StreamName::Stdout => (view.stdout, view.stdout_next),
+        StreamName::Stderr => (view.stderr, view.stderr_next),
+    };
+    Ok(Json(chunk(&bytes, next, view.phase)))
+}
+
+/// Text up to the last whole character, unless nothing more will come.
+fn chunk(bytes: &[u8], next: u64, phase: RunPhase) -> Value {
+    let whole = match sessile_gateway::whole_end(bytes) {
+        0 => bytes.len(),
+        _ if phase >= RunPhase::Exited => bytes.len(),
+        end => end,
+    };
+    let (data, is_base64) = sessile_gateway::text(&bytes[..whole]);
+    let mut answer = json!({
+        "data": data,
+        "next": next - (bytes.len() - whole) as u64,
+        "phase": phase_name(phase),
+    });
+    if is_base64 {
+        answer["encoding"] = "base64".into();
+    }
+    answer
+}
+
+pub(super) fn phase_name(phase: RunPhase) -> &'static str {
+    match phase {
+        RunPhase::Queued => "queued",
+        RunPhase::Running => "running",
+        RunPhase::Exited => "exited",
+        RunPhase::Closed => "closed",
+    }
+}
+
+/// Give an interactive run something to read
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/runs/{run}/input", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+    ),
+    request_body = wire::InputRequest,
+    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn input(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Body(body): Body<wire::InputRequest>,
+) -> Result<Json<Value>, ServiceError> {
+    let bytes = decode_input(body.data, body.encoding)?;
+    let unread = app.service.input(&caller, &id, run, bytes, body.eof).await?;
+    Ok(Json(json!({"run": run, "unread": unread})))
+}
+
+pub(super) fn decode_input(
+    data: String,
+    encoding: Option<wire::Encoding>,
+) -> Result<Vec<u8>, ServiceError> {
+    match encoding {
+        None | Some(wire::Encoding::Utf8) => Ok(data.into_bytes()),
+        Some(wire::Encoding::Base64) => STANDARD
+            .decode(data)
+            .map_err(|_| ServiceError::new(ErrorCode::BadRequest, "data is not base64")),
+    }
+}
+
+/// Signal what a run has in the foreground
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/runs/{run}/signal", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+    ),
+    request_body = wire::SignalRequest,
+    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn signal(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Body(body): Body<wire::SignalRequest>,
+) -> Result<Json<Value>, ServiceError> {
+    let processes = app.service.signal(&caller, &id, run, signal_number(&body.signal)?).await?;
+    Ok(Json(json!({"run": run, "processes": processes})))
+}
+
+pub(super) fn signal_number(name: &str) -> Result<i32, ServiceError> {
+    use rustix::process::Signal;
+    let bare = name.strip_prefix("SIG").unwrap_or(name);
+    let named = match bare {
+        "HUP" => Some(Signal::HUP),
+        "INT" => Some(Signal::INT),
+        "QUIT" => Some(Signal::QUIT),
+        "KILL" => Some(Signal::KILL),
+        "USR1" => Some(Signal::USR1),
+        "USR2" => Some(Signal::USR2),
+        "TERM" => Some(Signal::TERM),
+        "CONT" => Some(Signal::CONT),
+        "STOP" => Some(Signal::STOP),
+        "TSTP" => Some(Signal::TSTP),
+        "WINCH" => Some(Signal::WINCH),
+        _ => None,
+    };
+    let number = named.map(Signal::as_raw).or_else(|| bare.parse().ok());
+    number.filter(|n| (1..=64).contains(n)).ok_or_else(|| {
+        let message = format!("{name:?} is not a signal; use INT, TERM, KILL, HUP, QUIT, USR1, USR2, CONT, STOP, TSTP, WINCH or a number");
+        ServiceError::new(ErrorCode::BadRequest, message)
+    })
+}

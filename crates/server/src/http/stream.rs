@@ -1,0 +1,131 @@
+//! A run's events as server-sent events.
+
+use super::App;
+use super::body::SessionRun;
+use super::wire;
+use crate::keepers::Continuity;
+use crate::service::{Caller, Cursor, Event, Follower, RunOrder, ServiceError, StreamGuard};
+use axum::Extension;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Message, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::{Value, json};
+use sessile_protocol::{RunNo, SessionId};
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// Within the patience of proxies, which close what is silent for a minute.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// An event's data, the same over server-sent events and WebSocket.
+pub(super) fn data(run: RunNo, cursor: Cursor, event: &Event) -> Value {
+    let mut data = json!({"seq": cursor.seq, "run": run});
+    match event {
+        Event::Started | Event::Closed => {}
+        Event::Stdout(bytes) | Event::Stderr(bytes) => {
+            let (text, is_base64) = sessile_gateway::text(bytes);
+            data["data"] = text.into();
+            if is_base64 {
+                data["encoding"] = "base64".into();
+            }
+        }
+        Event::Exited(done) => {
+            data["result"] = Value::Object(sessile_gateway::completed(done));
+        }
+    }
+    data
+}
+
+/// Where a client that was here before goes on.
+pub(super) fn cursor(headers: &HeaderMap) -> Result<Cursor, ServiceError> {
+    match headers.get("last-event-id") {
+        None => Ok(Cursor::default()),
+        Some(id) => id.to_str().unwrap_or_default().parse(),
+    }
+}
+
+/// Begins a run and streams it.
+pub(super) async fn begin(
+    app: App,
+    caller: Caller,
+    id: SessionId,
+    order: RunOrder,
+    headers: &HeaderMap,
+) -> Result<Response, ServiceError> {
+    let cursor = cursor(headers)?;
+    let guard = app.service.open_stream()?;
+    let told = app.service.begin(&caller, &id, order.exec).await?;
+    let follower = app.service.follow(&caller, &id, told.answer, cursor).await?;
+    Ok(respond(follower, guard, Some(told.continuity)))
+}
+
+/// The events of a run
+///
+/// `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id; with
+/// `Last-Event-ID` they go on after that one.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs/{run}/events", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
+    ),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = "4XX", body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn events(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    headers: HeaderMap,
+) -> Result<Response, ServiceError> {
+    let cursor = cursor(&headers)?;
+    let guard = app.service.open_stream()?;
+    let follower = app.service.follow(&caller, &id, run, cursor).await?;
+    Ok(respond(follower, guard, None))
+}
+
+struct Streaming {
+    follower: Follower,
+    _guard: StreamGuard,
+    continuity: Option<Continuity>,
+    has_failed: bool,
+}
+
+fn respond(follower: Follower, guard: StreamGuard, continuity: Option<Continuity>) -> Response {
+    let streaming = Streaming { follower, _guard: guard, continuity, has_failed: false };
+    let events = stream::unfold(streaming, |mut streaming| async move {
+        let message = streaming.next().await?;
+        Some((Ok::<_, Infallible>(message), streaming))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
+}
+
+impl Streaming {
+    async fn next(&mut self) -> Option<Message> {
+        if self.has_failed {
+            return None;
+        }
+        let message = match self.follower.next().await {
+            Ok(None) => return None,
+            Ok(Some((cursor, event))) => {
+                let mut data = data(self.follower.run, cursor, &event);
+                if let Some(continuity) = self.continuity.take() {
+                    data["continuity"] = continuity.to_json();
+                }
+                Message::default().id(cursor.to_string()).event(event.name()).json_data(data)
+            }
+            // The stream ends here; the client may come back with its last id.
+            Err(error) => {
+                self.has_failed = true;
+                let data = json!({"code": error.code.as_str(), "message": error.message, "hint": error.hint});
+                Message::default().event("error").json_data(data)
+            }
+        };
+        message.ok()
+    }
+}

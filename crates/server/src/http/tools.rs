@@ -1,0 +1,23 @@
+//! Tools for agents.
+
+use super::App;
+use super::body::Body;
+use super::wire;
+use crate::service::{Caller, ServiceError};
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde_json::Value;
+
+/// The `runtime` tool: its JSON in, its JSON out
+#[utoipa::path(
+    post, path = "/v1/tools/runtime", tag = "tools",
+    request_body = wire::RuntimeRequest,
+    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn runtime(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<Value>,
+) -> Result<Json<Value>, ServiceError> {
+    Ok(Json(app.service.tool(&caller, &request).await))
+}

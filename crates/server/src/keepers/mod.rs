@@ -1,0 +1,211 @@
+//! The keepers of all sessions, and the connections to them.
+//!
+//! The server owns no session: it finds their keepers by the session directory,
+//! as every client does, so it can be killed and started again at any time. A
+//! connection is used by one caller at a time and kept for the next, which
+//! makes a call one write and one read without a task in between.
+
+mod continuity;
+mod link;
+
+pub(crate) use continuity::Continuity;
+pub(crate) use link::LinkError;
+
+use crate::metrics::Metrics;
+use crate::service::ServiceError;
+use link::Link;
+use sessile_client::Launcher;
+use sessile_protocol::{Answer, Request, SessionId};
+use sessile_store::{Directory, Liveness, Metadata, Sessions};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Idle connections that are kept for a session: more are needed only while
+/// several callers wait in it at once.
+const IDLE_LINKS: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Keepers {
+    sessions: Sessions,
+    launcher: Launcher,
+    metrics: Arc<Metrics>,
+    reached: Mutex<HashMap<SessionId, Arc<Place>>>,
+}
+
+/// Where a session is, and what never changes about it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) id: SessionId,
+    pub(crate) directory: Directory,
+    pub(crate) work_dir: PathBuf,
+    idle: Mutex<Vec<Link>>,
+}
+
+impl Place {
+    pub(crate) fn new(directory: Directory, metadata: Metadata) -> Self {
+        Self {
+            id: metadata.session_id,
+            directory,
+            work_dir: metadata.work_dir,
+            idle: Mutex::default(),
+        }
+    }
+}
+
+/// A session whose keeper is at the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) place: Arc<Place>,
+    pub(crate) continuity: Continuity,
+    link: Option<Link>,
+}
+
+impl Reached {
+    /// Asks the keeper. When the caller goes away meanwhile, so does the
+    /// connection, because its next answer would be this one's.
+    pub(crate) async fn call(&mut self, request: Request) -> Result<Answer, ServiceError> {
+        let Some(mut link) = self.link.take() else {
+            return Err(LinkError::Gone.into());
+        };
+        let outcome = link.call(request).await;
+        if matches!(outcome, Ok(_) | Err(LinkError::Refused(_))) {
+            self.link = Some(link);
+        }
+        Ok(outcome?)
+    }
+
+    /// The keeper's protocol version.
+    pub(crate) fn version(&self) -> u16 {
+        self.link.as_ref().map_or(0, Link::version)
+    }
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take() {
+            let mut idle = held(&self.place.idle);
+            if idle.len() < IDLE_LINKS {
+                idle.push(link);
+            }
+        }
+    }
+}
+
+impl Keepers {
+    pub(crate) fn new(sessions: Sessions, launcher: Launcher, metrics: Arc<Metrics>) -> Self {
+        Self { sessions, launcher, metrics, reached: Mutex::default() }
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    /// Where a session is, live or not.
+    pub(crate) async fn find(&self, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
+        if let Some(place) = held(&self.reached).get(id) {
+            return Ok(place.clone());
+        }
+        let (sessions, id) = (self.sessions.clone(), id.clone());
+        blocking(move || {
+            let directory = sessions.find(&id)?;
+            let metadata = directory.metadata()?;
+            Ok(Arc::new(Place::new(directory, metadata)))
+        })
+        .await
+    }
+
+    /// Connects to a session's keeper; one that was lost is started anew.
+    pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<Reached, ServiceError> {
+        if let Some(reached) = self.reach_idle(&place) {
+            return Ok(reached);
+        }
+        let (link, continuity) = match Link::open(place.directory.clone()).await {
+            Ok(link) => (link, Continuity::Live),
+            Err(LinkError::Gone) => {
+                held(&self.reached).remove(&place.id);
+                let continuity = self.revive(&place).await?;
+                (Link::open(place.directory.clone()).await?, continuity)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let place = held(&self.reached).entry(place.id.clone()).or_insert(place).clone();
+        Ok(Reached { place, continuity, link: Some(link) })
+    }
+
+    /// Over a connection that is there already.
+    pub(crate) fn reach_idle(&self, place: &Arc<Place>) -> Option<Reached> {
+        let mut idle = held(&place.idle);
+        let link = std::iter::from_fn(|| idle.pop()).find(Link::is_alive)?;
+        Some(Reached { place: place.clone(), continuity: Continuity::Live, link: Some(link) })
+    }
+
+    /// A session that is there for certain: it was just made.
+    pub(crate) fn admit(&self, place: &Arc<Place>) {
+        held(&self.reached).insert(place.id.clone(), place.clone());
+    }
+
+    pub(crate) fn forget(&self, id: &SessionId) {
+        held(&self.reached).remove(id);
+    }
+
+    /// Has a lost session go on from what was kept of it.
+    async fn revive(&self, place: &Place) -> Result<Continuity, ServiceError> {
+        let (launcher, directory) = (self.launcher.clone(), place.directory.clone());
+        let continuity = blocking(move || {
+            // Before there is a keeper again, which goes on numbering.
+            let before = continuity::Before::of(&directory);
+            let opened = launcher.open(&directory)?;
+            Ok(match opened.revived {
+                Some(previous) => before.into_continuity(previous),
+                None => Continuity::Live,
+            })
+        })
+        .await?;
+        if let Continuity::Restored { previous, .. } | Continuity::Fresh { previous, .. } =
+            &continuity
+        {
+            self.metrics.keepers_lost.inc();
+            tracing::warn!(
+                session_id = %place.id,
+                last_activity = previous.last_executed_at.as_deref().unwrap_or("never"),
+                continuity = continuity.as_str(),
+                "the session's keeper was lost; the session goes on with a new one"
+            );
+        }
+        Ok(continuity)
+    }
+
+    /// Counts the keepers that are there from before.
+    pub(crate) async fn adopt(&self) -> Result<usize, ServiceError> {
+        let sessions = self.sessions.clone();
+        let live = blocking(move || {
+            let live = |(directory, _): &(Directory, Metadata)| {
+                matches!(directory.connect(), Liveness::Live(_))
+            };
+            Ok(sessions.list()?.iter().filter(|session| live(session)).count())
+        })
+        .await?;
+        self.metrics.keepers_adopted.inc_by(live as u64);
+        Ok(live)
+    }
+}
+
+/// Does what may block, on a thread for it.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(ServiceError::internal("a blocking task panicked")),
+    }
+}
+
+/// These locks are held for a few instructions, which do not panic.
+pub(crate) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

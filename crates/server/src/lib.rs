@@ -1,0 +1,18 @@
+//! The server: one service over the keepers of many sessions, and the gateways
+//! in front of it.
+//!
+//! It holds nothing that cannot be lost: sessions live in their keepers, and
+//! their records in the session directory. `keepers` finds them, `service` says
+//! what can be done with them, `http` and `mcp` are siblings over the service.
+
+pub mod http;
+mod keepers;
+mod metrics;
+mod serve;
+mod service;
+mod tokens;
+
+pub use serve::serve;
+pub use tokens::{Grant, Tokens};
+
+pub use service::{ErrorCode, Limits, Service, ServiceError};

@@ -1,0 +1,161 @@
+//! Who may use what, and how much.
+
+use super::{ErrorCode, ServiceError};
+use crate::keepers::Place;
+use std::path::{Path, PathBuf};
+
+/// Each is refused with a clear word when it is reached.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Live sessions in all.
+    pub sessions: u64,
+    /// Live sessions that one token has made.
+    pub sessions_per_token: u64,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Event streams and WebSockets at once.
+    pub streams: usize,
+    /// Bytes of each stream that an answer may carry.
+    pub output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 1000,
+            sessions_per_token: 1000,
+            body: 24 << 20,
+            streams: 256,
+            output: 16 << 20,
+        }
+    }
+}
+
+/// On whose behalf something is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// Name of the token, if there is one.
+    pub(crate) token: Option<String>,
+    /// Directories that the token is limited to.
+    pub(crate) workspaces: Option<Vec<PathBuf>>,
+}
+
+impl Caller {
+    /// May do everything.
+    pub(crate) fn owner() -> Self {
+        Self { token: None, workspaces: None }
+    }
+
+    pub(crate) fn may_use(&self, directory: &Path) -> bool {
+        self.workspaces.as_ref().is_none_or(|all| is_within(directory, all))
+    }
+
+    /// A session is as visible as the directory that it was started in. To
+    /// others it does not exist: that it does is none of their business.
+    pub(super) fn admit(&self, place: &Place) -> Result<(), ServiceError> {
+        if self.may_use(&place.work_dir) {
+            return Ok(());
+        }
+        let message = format!("Session {} not found", place.id);
+        Err(ServiceError::new(ErrorCode::SessionNotFound, message))
+    }
+}
+
+fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| directory.starts_with(root))
+}
+
+pub(super) fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, ServiceError> {
+    given
+        .iter()
+        .map(|root| {
+            let canonical = std::fs::canonicalize(root).ok().filter(|path| path.is_dir());
+            canonical.ok_or_else(|| {
+                let message = format!("workspace root {} is not a directory", root.display());
+                ServiceError::new(ErrorCode::BadDirectory, message)
+            })
+        })
+        .collect()
+}
+
+/// Resolves a directory that came over the network. Links and `..` are gone
+/// before it is compared, so none of them leads out.
+pub(super) fn directory(
+    given: Option<&str>,
+    roots: &[PathBuf],
+    caller: &Caller,
+) -> Result<PathBuf, ServiceError> {
+    let home = caller.workspaces.as_ref().and_then(|all| all.first()).or_else(|| roots.first());
+    let base = home.cloned().unwrap_or_else(|| PathBuf::from("/"));
+    let path = given.map_or(base.clone(), |given| base.join(given));
+    let shown = given.unwrap_or(".");
+    if shown.contains('\0') {
+        return Err(ServiceError::new(ErrorCode::BadDirectory, "a path cannot contain NUL"));
+    }
+    let outside = || {
+        let message = format!("{shown} is outside of the directories that may be used");
+        ServiceError::new(ErrorCode::Forbidden, message)
+    };
+    let Ok(resolved) = std::fs::canonicalize(&path) else {
+        // Whether something exists outside is not told either.
+        if !is_within(&path, roots) || path.components().any(|c| c.as_os_str() == "..") {
+            return Err(outside());
+        }
+        let message = format!("{shown} is not a directory; create it first");
+        return Err(ServiceError::new(ErrorCode::BadDirectory, message));
+    };
+    if !is_within(&resolved, roots) || !caller.may_use(&resolved) {
+        return Err(outside());
+    }
+    if !resolved.is_dir() {
+        let message = format!("{shown} is not a directory");
+        return Err(ServiceError::new(ErrorCode::BadDirectory, message));
+    }
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(given: &str, roots: &[PathBuf], caller: &Caller) -> Option<ErrorCode> {
+        directory(Some(given), roots, caller).err().map(|error| error.code)
+    }
+
+    #[test]
+    fn no_path_leads_out_of_the_roots() {
+        let outer = tempfile::tempdir().unwrap();
+        let outer = std::fs::canonicalize(outer.path()).unwrap();
+        let root = outer.join("root");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir(outer.join("root-2")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(&outer, root.join("out")).unwrap();
+        std::os::unix::fs::symlink(root.join("a"), root.join("in")).unwrap();
+        let roots = [root.clone()];
+        let anybody = Caller::owner();
+        for path in ["..", "a/../..", "out", "out/root-2", "/", "/etc", "../root-2", "nope/../.."] {
+            assert_eq!(code(path, &roots, &anybody), Some(ErrorCode::Forbidden), "{path}");
+        }
+        for path in ["file", "nope", "a\0"] {
+            assert_eq!(code(path, &roots, &anybody), Some(ErrorCode::BadDirectory), "{path}");
+        }
+        for path in ["", ".", "a/b", "in/b", "a/../a", root.join("a").to_str().unwrap()] {
+            assert_eq!(code(path, &roots, &anybody), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_held_to_its_workspaces() {
+        let root = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(root.path()).unwrap();
+        std::fs::create_dir_all(root.join("mine/x")).unwrap();
+        std::fs::create_dir_all(root.join("theirs")).unwrap();
+        let caller =
+            Caller { token: Some("t".to_owned()), workspaces: Some(vec![root.join("mine")]) };
+        let roots = [root.clone()];
+        assert_eq!(directory(None, &roots, &caller).unwrap(), root.join("mine"));
+        assert_eq!(directory(Some("x"), &roots, &caller).unwrap(), root.join("mine/x"));
+        assert_eq!(code("../theirs", &roots, &caller), Some(ErrorCode::Forbidden));
+    }
+}

@@ -1,0 +1,328 @@
+//! A run as a stream of events, each with a number; a reader that comes back
+//! with the last number that it saw goes on right after it.
+//!
+//! The number says where the reader is in both streams, so nothing has to be
+//! kept for readers: they may come back to another server. The keeper is asked
+//! for more only when the last event was taken, so a slow reader costs nothing.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, Service, ServiceError};
+use crate::keepers::Reached;
+use sessile_gateway::whole_end;
+use sessile_protocol::{
+    Answer, Completed, OutputView, ReadOutput, Request, RunNo, RunPhase, SessionId,
+};
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// Bytes of one event at the most.
+const CHUNK: u64 = 64 << 10;
+
+/// How long the keeper holds a question that it has no answer to.
+const PATIENCE_MS: u64 = 30_000;
+
+/// A keeper of version 1 does not tell when streams close: then it is asked
+/// this often.
+const POLL: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(crate) enum Event {
+    Started,
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    Exited(Box<Completed>),
+    Closed,
+}
+
+impl Event {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Stdout(_) => "stdout",
+            Self::Stderr(_) => "stderr",
+            Self::Exited(_) => "exited",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// Where a reader is: after event `seq`, so far in each stream, and past which
+/// moments of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) seq: u64,
+    stdout: u64,
+    stderr: u64,
+    phase: RunPhase,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self { seq: 0, stdout: 0, stderr: 0, phase: RunPhase::Queued }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = match self.phase {
+            RunPhase::Queued => 'q',
+            RunPhase::Running => 'r',
+            RunPhase::Exited => 'x',
+            RunPhase::Closed => 'c',
+        };
+        write!(f, "{}-{}-{}-{phase}", self.seq, self.stdout, self.stderr)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = ServiceError;
+
+    fn from_str(text: &str) -> Result<Self, ServiceError> {
+        let parse = || {
+            let mut parts = text.split('-');
+            let mut number = || parts.next()?.parse().ok();
+            let (seq, stdout, stderr) = (number()?, number()?, number()?);
+            let phase = match parts.next()? {
+                "q" => RunPhase::Queued,
+                "r" => RunPhase::Running,
+                "x" => RunPhase::Exited,
+                "c" => RunPhase::Closed,
+                _ => return None,
+            };
+            parts.next().is_none().then_some(Self { seq, stdout, stderr, phase })
+        };
+        parse().ok_or_else(|| {
+            let message = format!("{text:?} is not the id of an event of ours");
+            ServiceError::new(ErrorCode::BadRequest, message)
+        })
+    }
+}
+
+/// Counts an open stream as long as it lives.
+#[derive(Debug)]
+pub(crate) struct StreamGuard {
+    service: Arc<Service>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.service.metrics.streams.dec();
+    }
+}
+
+/// Follows one run.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    source: Source,
+    pub(crate) run: RunNo,
+    cursor: Cursor,
+    /// Bytes that were read but end in the middle of a character.
+    halves: [Vec<u8>; 2],
+    ready: VecDeque<Event>,
+    max_output: u64,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    Keeper(Reached),
+    /// A session without a keeper: what is on disk is all.
+    Disk(sessile_store::Directory),
+}
+
+impl Service {
+    pub(crate) fn open_stream(self: &Arc<Self>) -> Result<StreamGuard, ServiceError> {
+        let Ok(permit) = self.streams.clone().try_acquire_owned() else {
+            let message = format!(
+                "{} streams are open, the most that this server allows",
+                self.limits.streams
+            );
+            return Err(ServiceError::new(ErrorCode::TooManyStreams, message));
+        };
+        self.metrics.streams.inc();
+        Ok(StreamGuard { service: self.clone(), _permit: permit })
+    }
+
+    pub(crate) async fn follow(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        cursor: Cursor,
+    ) -> Result<Follower, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let source = match self.reach_if_live(&place).await? {
+            Some(reached) => Source::Keeper(reached),
+            None => Source::Disk(place.directory.clone()),
+        };
+        let mut follower = Follower {
+            source,
+            run,
+            cursor,
+            halves: Default::default(),
+            ready: VecDeque::new(),
+            max_output: self.limits.output,
+            is_over: cursor.phase == RunPhase::Closed,
+        };
+        // That there is such a run is found out before anything is streamed.
+        let probe = ReadOutput { max: 0, wait: false, ..ReadOutput::waiting(run) };
+        if follower.read(probe).await?.is_none() {
+            return Err(self.missing_run(&place.directory, run));
+        }
+        Ok(follower)
+    }
+}
+
+impl Follower {
+    /// The next event and where the reader is after it; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Cursor, Event)>, ServiceError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some((self.advance(&event), event)));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            let [out, err] = &self.halves;
+            let read = ReadOutput {
+                run: self.run,
+                stdout_from: self.cursor.stdout + out.len() as u64,
+                stderr_from: self.cursor.stderr + err.len() as u64,
+                max: CHUNK,
+                wait: true,
+                known: Some(self.cursor.phase),
+                patience_ms: Some(PATIENCE_MS),
+            };
+            let Some(view) = self.read(read).await? else { return Err(unexpected()) };
+            self.take(view).await?;
+        }
+    }
+
+    async fn read(&mut self, read: ReadOutput) -> Result<Option<OutputView>, ServiceError> {
+        match &mut self.source {
+            Source::Keeper(reached) => {
+                let is_old = reached.version() < 2;
+                if is_old && read.wait && self.cursor.phase >= RunPhase::Exited {
+                    tokio::time::sleep(POLL).await;
+                }
+                match reached.call(Request::Output(read)).await? {
+                    Answer::Output(view) => Ok(Some(view)),
+                    _ => Err(unexpected()),
+                }
+            }
+            Source::Disk(directory) => Ok(directory.recorded_output(&read)),
+        }
+    }
+
+    /// Makes events of what the keeper has told.
+    async fn take(&mut self, view: OutputView) -> Result<(), ServiceError> {
+        if view.phase >= RunPhase::Running && self.cursor.phase == RunPhase::Queued {
+            self.ready.push_back(Event::Started);
+        }
+        // Nothing more will come that could complete a character.
+        let is_last = view.phase >= RunPhase::Exited;
+        let is_dry = view.stdout.is_empty() && view.stderr.is_empty();
+        let flush = is_last && is_dry;
+        if let Some(bytes) = whole(&mut self.halves[0], view.stdout, flush) {
+            self.ready.push_back(Event::Stdout(bytes));
+        }
+        if let Some(bytes) = whole(&mut self.halves[1], view.stderr, flush) {
+            self.ready.push_back(Event::Stderr(bytes));
+        }
+        if is_last && is_dry {
+            if self.cursor.phase < RunPhase::Exited {
+                let done = self.result().await?;
+                self.ready.push_back(Event::Exited(done));
+            }
+            if view.phase == RunPhase::Closed {
+                self.ready.push_back(Event::Closed);
+            }
+        }
+        Ok(())
+    }
+
+    async fn result(&mut self) -> Result<Box<Completed>, ServiceError> {
+        let (run, max_output) = (self.run, self.max_output);
+        match &mut self.source {
+            Source::Keeper(reached) => {
+                let request = Request::Result { run, max_output, patience_ms: None };
+                match reached.call(request).await? {
+                    Answer::Completed(done) => Ok(done),
+                    _ => Err(unexpected()),
+                }
+            }
+            Source::Disk(directory) => {
+                directory.recorded_run(run, max_output).map(Box::new).ok_or_else(unexpected)
+            }
+        }
+    }
+
+    fn advance(&mut self, event: &Event) -> Cursor {
+        self.cursor.seq += 1;
+        match event {
+            Event::Started => self.cursor.phase = RunPhase::Running,
+            Event::Stdout(bytes) => self.cursor.stdout += bytes.len() as u64,
+            Event::Stderr(bytes) => self.cursor.stderr += bytes.len() as u64,
+            Event::Exited(_) => self.cursor.phase = RunPhase::Exited,
+            Event::Closed => {
+                self.cursor.phase = RunPhase::Closed;
+                self.is_over = true;
+            }
+        }
+        self.cursor
+    }
+}
+
+/// The part of a stream that can be told now: up to its last whole character.
+fn whole(half: &mut Vec<u8>, new: Vec<u8>, flush: bool) -> Option<Vec<u8>> {
+    let mut bytes = std::mem::take(half);
+    bytes.extend(new);
+    if !flush {
+        *half = bytes.split_off(whole_end(&bytes));
+    }
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_survives_its_text(seq: u64, stdout: u64, stderr: u64, phase in 0..4) {
+            let phases = [RunPhase::Queued, RunPhase::Running, RunPhase::Exited, RunPhase::Closed];
+            let cursor = Cursor { seq, stdout, stderr, phase: phases[phase as usize] };
+            prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        }
+
+        #[test]
+        fn no_text_is_taken_for_a_cursor_by_mistake(text in "\\PC{0,20}") {
+            if let Ok(cursor) = text.parse::<Cursor>() {
+                prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+            }
+        }
+
+        #[test]
+        fn text_is_never_split_within_a_character(text in "\\PC{0,60}", cuts in prop::collection::vec(1usize..5, 1..40)) {
+            let mut half = Vec::new();
+            let mut seen = String::new();
+            let mut rest = text.as_bytes();
+            let mut sizes = cuts.iter().cycle();
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));
+                rest = after;
+                if let Some(bytes) = whole(&mut half, piece.to_vec(), false) {
+                    seen.push_str(std::str::from_utf8(&bytes).unwrap());
+                }
+            }
+            prop_assert!(whole(&mut half, Vec::new(), true).is_none());
+            prop_assert_eq!(seen, text);
+        }
+    }
+}

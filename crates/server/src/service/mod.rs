@@ -1,0 +1,107 @@
+//! What can be asked of the server, whatever the surface: sessions and runs,
+//! for a caller that may use some directories.
+//!
+//! No HTTP here, and no MCP: those are gateways over this.
+
+mod admission;
+mod error;
+mod events;
+mod runs;
+mod sessions;
+mod tool;
+
+pub use error::{ErrorCode, ServiceError};
+
+pub(crate) use admission::Caller;
+pub use admission::Limits;
+pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
+pub(crate) use runs::{RunAnswer, RunOrder};
+pub(crate) use sessions::{Filter, StartSession};
+
+use crate::keepers::{Continuity, Keepers, Place, Reached};
+use crate::metrics::Metrics;
+use sessile_client::Launcher;
+use sessile_protocol::SessionId;
+use sessile_store::Sessions;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
+
+#[derive(Debug)]
+pub struct Service {
+    keepers: Keepers,
+    limits: Limits,
+    /// Directories that sessions from the network may be in, canonical.
+    roots: Vec<PathBuf>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Sessions that may be live: never too low, and counted anew before one
+    /// is refused.
+    live: AtomicU64,
+    streams: Arc<Semaphore>,
+    /// Workspaces' sessions that were used before.
+    workspaces: Mutex<HashMap<String, Arc<Place>>>,
+}
+
+impl Service {
+    /// # Errors
+    /// When a root is not a directory.
+    pub fn new(
+        sessions: Sessions,
+        launcher: Launcher,
+        roots: &[PathBuf],
+        limits: Limits,
+    ) -> Result<Self, ServiceError> {
+        let metrics = Arc::new(Metrics::new());
+        Ok(Self {
+            keepers: Keepers::new(sessions, launcher, metrics.clone()),
+            roots: admission::roots(roots)?,
+            metrics,
+            live: AtomicU64::new(0),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            limits,
+            workspaces: Mutex::default(),
+        })
+    }
+
+    /// Takes over the sessions that are there. Their number.
+    ///
+    /// # Errors
+    /// When the sessions directory cannot be read.
+    pub async fn adopt(&self) -> Result<usize, ServiceError> {
+        let live = self.keepers.adopt().await?;
+        self.live.store(live as u64, std::sync::atomic::Ordering::Relaxed);
+        Ok(live)
+    }
+
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    #[must_use]
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// A session that this caller may use.
+    async fn place(&self, caller: &Caller, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
+        let place = self.keepers.find(id).await?;
+        caller.admit(&place)?;
+        Ok(place)
+    }
+
+    /// The same with its keeper, which is started anew if it was lost.
+    async fn reach(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
+        let place = self.place(caller, id).await?;
+        self.keepers.reach(place).await
+    }
+}
+
+/// An answer of a session, and what had become of the session.
+#[derive(Debug)]
+pub(crate) struct Told<T> {
+    pub(crate) answer: T,
+    pub(crate) continuity: Continuity,
+}

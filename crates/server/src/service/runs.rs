@@ -1,0 +1,322 @@
+//! Runs: begun, waited for, read, fed.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use crate::keepers::{Place, Reached, blocking};
+use crate::metrics::{RunLabels, StreamLabels};
+use sessile_client::NewSession;
+use sessile_protocol::{
+    Answer, Completed, Exec, KernelFate, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Keepers of this version and later know about patience, keys and input.
+const PATIENT: u16 = 2;
+
+/// A run to be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunOrder {
+    pub(crate) exec: Exec,
+    /// How long the caller waits for the result; without it, until the end.
+    pub(crate) wait_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) enum RunAnswer {
+    Finished(Box<Completed>),
+    /// Still going; what it has written so far.
+    Running {
+        run: RunNo,
+        so_far: OutputView,
+    },
+}
+
+impl Service {
+    pub(crate) async fn exec(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        order: RunOrder,
+    ) -> Result<Told<RunAnswer>, ServiceError> {
+        order.exec.check()?;
+        let mut reached = self.reach(caller, id).await?;
+        let answer = self.run(&mut reached, order).await?;
+        Ok(Told { answer, continuity: reached.continuity.clone() })
+    }
+
+    /// Begins a run for somebody who will follow it.
+    pub(crate) async fn begin(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        mut exec: Exec,
+    ) -> Result<Told<RunNo>, ServiceError> {
+        exec.check()?;
+        exec.until = Until::Accepted;
+        let mut reached = self.reach(caller, id).await?;
+        let run = match reached.call(Request::Exec(exec)).await? {
+            Answer::Accepted { run } => run,
+            Answer::Completed(done) => done.run,
+            _ => return Err(unexpected()),
+        };
+        Ok(Told { answer: run, continuity: reached.continuity.clone() })
+    }
+
+    pub(super) async fn run(
+        &self,
+        reached: &mut Reached,
+        order: RunOrder,
+    ) -> Result<RunAnswer, ServiceError> {
+        let begun = Instant::now();
+        let max_output = order.exec.max_output;
+        let mut exec = order.exec;
+        exec.until = Until::Finished;
+        exec.patience_ms = order.wait_ms;
+        if reached.version() < PATIENT {
+            return self.run_without_patience(reached, exec, order.wait_ms).await;
+        }
+        match reached.call(Request::Exec(exec)).await? {
+            Answer::Completed(done) => {
+                self.measure(&done, begun.elapsed());
+                Ok(RunAnswer::Finished(done))
+            }
+            Answer::Accepted { run } => self.so_far(reached, run, max_output).await,
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// A keeper of version 1 waits for the end, or not at all.
+    async fn run_without_patience(
+        &self,
+        reached: &mut Reached,
+        mut exec: Exec,
+        wait_ms: Option<u64>,
+    ) -> Result<RunAnswer, ServiceError> {
+        if exec.key.is_some() || exec.interactive {
+            let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; reset does not change that, a new session does";
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+        let max_output = exec.max_output;
+        exec.until = Until::Accepted;
+        exec.patience_ms = None;
+        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+            return Err(unexpected());
+        };
+        self.await_result(reached, run, max_output, wait_ms).await
+    }
+
+    async fn await_result(
+        &self,
+        reached: &mut Reached,
+        run: RunNo,
+        max_output: u64,
+        wait_ms: Option<u64>,
+    ) -> Result<RunAnswer, ServiceError> {
+        let is_patient = reached.version() >= PATIENT;
+        let request =
+            Request::Result { run, max_output, patience_ms: wait_ms.filter(|_| is_patient) };
+        let outcome = match wait_ms {
+            Some(ms) if !is_patient => {
+                match tokio::time::timeout(Duration::from_millis(ms), reached.call(request)).await {
+                    Ok(outcome) => outcome?,
+                    // That connection waits for the result now; another reads.
+                    Err(_) => {
+                        let mut other = self.keepers.reach(reached.place.clone()).await?;
+                        return self.so_far(&mut other, run, max_output).await;
+                    }
+                }
+            }
+            Some(_) | None => reached.call(request).await?,
+        };
+        match outcome {
+            Answer::Completed(done) => Ok(RunAnswer::Finished(done)),
+            Answer::Accepted { run } => self.so_far(reached, run, max_output).await,
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn so_far(
+        &self,
+        reached: &mut Reached,
+        run: RunNo,
+        max: u64,
+    ) -> Result<RunAnswer, ServiceError> {
+        let read = ReadOutput { max, wait: false, ..ReadOutput::waiting(run) };
+        match reached.call(Request::Output(read)).await? {
+            Answer::Output(so_far) => Ok(RunAnswer::Running { run, so_far }),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// The result of a run, also of one in a session that has ended or was lost.
+    pub(crate) async fn result(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        wait_ms: u64,
+        max_output: u64,
+    ) -> Result<RunAnswer, ServiceError> {
+        let place = self.place(caller, id).await?;
+        if let Some(mut reached) = self.reach_if_live(&place).await? {
+            return self.await_result(&mut reached, run, max_output, Some(wait_ms)).await;
+        }
+        let directory = place.directory.clone();
+        let done = blocking(move || Ok(directory.recorded_run(run, max_output))).await?;
+        match done {
+            Some(done) => Ok(RunAnswer::Finished(Box::new(done))),
+            None => Err(self.missing_run(&place.directory, run)),
+        }
+    }
+
+    pub(super) fn missing_run(
+        &self,
+        directory: &sessile_store::Directory,
+        run: RunNo,
+    ) -> ServiceError {
+        if directory.lost_runs().contains(&run) {
+            let message = format!(
+                "run {run} was going when the session's keeper died; how far it got is not known"
+            );
+            return ServiceError::new(ErrorCode::RunLost, message);
+        }
+        let message =
+            format!("run {run} is not in the session's history (older runs are dropped from it)");
+        ServiceError::new(ErrorCode::RunNotFound, message)
+    }
+
+    /// Output of a run by cursor.
+    pub(crate) async fn output(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        read: ReadOutput,
+    ) -> Result<OutputView, ServiceError> {
+        let place = self.place(caller, id).await?;
+        if let Some(mut reached) = self.reach_if_live(&place).await? {
+            return match reached.call(Request::Output(read)).await? {
+                Answer::Output(view) => Ok(view),
+                _ => Err(unexpected()),
+            };
+        }
+        let directory = place.directory.clone();
+        match blocking(move || Ok(directory.recorded_output(&read))).await? {
+            Some(view) => Ok(view),
+            None => Err(self.missing_run(&place.directory, read.run)),
+        }
+    }
+
+    /// Bytes for an interactive run's stdin; how many of them are unread.
+    pub(crate) async fn input(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        bytes: Vec<u8>,
+        eof: bool,
+    ) -> Result<u64, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else {
+            return Err(self.missing_run(&place.directory, run));
+        };
+        match reached.call(Request::Input { run, bytes, eof }).await? {
+            Answer::Input { unread } => Ok(unread),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Signals what a run has in the foreground; how many processes got it.
+    pub(crate) async fn signal(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        signal: i32,
+    ) -> Result<u64, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else {
+            return Err(self.missing_run(&place.directory, run));
+        };
+        match reached.call(Request::Signal { run, signal }).await? {
+            Answer::Signalled { processes } => Ok(processes),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// One command in a session of its own, of which nothing is left.
+    pub(crate) async fn once(
+        &self,
+        caller: &Caller,
+        cwd: Option<&str>,
+        order: RunOrder,
+    ) -> Result<Box<Completed>, ServiceError> {
+        order.exec.check()?;
+        let cwd = super::admission::directory(cwd, &self.roots, caller)?;
+        let program = match order.exec.language {
+            Some(sessile_protocol::Language::Python) => "python3",
+            Some(language) => language.as_str(),
+            None => "bash",
+        };
+        let new = NewSession {
+            program: program.to_owned(),
+            cwd: Some(cwd),
+            // Should this server be killed meanwhile, it ends by itself.
+            idle_timeout_ms: 5000,
+            name: Some("one-shot".to_owned()),
+            owner: caller.token.clone(),
+            ..NewSession::default()
+        };
+        let metadata = self.create(caller, new).await?;
+        let place = self.keepers.find(&metadata.session_id).await?;
+        let _end = EndWhenDropped { service: self, place: place.clone() };
+        let mut reached = self.keepers.reach(place).await?;
+        match self.run(&mut reached, order).await? {
+            RunAnswer::Finished(done) => Ok(done),
+            RunAnswer::Running { .. } => Err(unexpected()),
+        }
+    }
+
+    fn measure(&self, done: &Completed, elapsed: Duration) {
+        let language = done.language.as_str();
+        let outcome = match (done.timed_out, done.interrupted, done.exit_code) {
+            (true, _, _) => "timed_out",
+            (_, true, _) => "interrupted",
+            (_, _, 0) => "succeeded",
+            _ => "failed",
+        };
+        let metrics = &self.metrics;
+        metrics.runs.get_or_create(&RunLabels { language, outcome }).inc();
+        let duration = Duration::from_micros(done.duration_us);
+        metrics.run_seconds.observe(duration.as_secs_f64());
+        metrics.queue_seconds.observe(elapsed.saturating_sub(duration).as_secs_f64());
+        for (stream, view) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
+            metrics.output_bytes.get_or_create(&StreamLabels { stream }).inc_by(view.total);
+        }
+        let outcome = match done.kernel {
+            KernelFate::Kept => return,
+            KernelFate::Restarted => "restarted",
+            KernelFate::Restored { .. } => "restored",
+            KernelFate::Fresh => "fresh",
+        };
+        metrics.kernel_restarts.get_or_create(&RunLabels { language, outcome }).inc();
+    }
+}
+
+/// Ends a session whatever becomes of the caller, who may just have gone away.
+struct EndWhenDropped<'a> {
+    service: &'a Service,
+    place: Arc<Place>,
+}
+
+impl Drop for EndWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.service.keepers.forget(&self.place.id);
+        let directory = self.place.directory.clone();
+        tokio::task::spawn_blocking(move || {
+            if sessile_client::end(&directory).is_ok() {
+                let _ = directory.await_lock().map(|lock| lock.map(|_| directory.remove()));
+            }
+        });
+    }
+}

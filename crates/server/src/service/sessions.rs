@@ -1,0 +1,327 @@
+//! Sessions: made, listed, looked at, ended.
+
+use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
+use crate::keepers::{Place, Reached, blocking};
+use crate::metrics::StatusLabels;
+use serde_json::{Map, Value, json};
+use sessile_client::NewSession;
+use sessile_gateway::state;
+use sessile_protocol::{Answer, Request, RunNo, SessionId};
+use sessile_store::{Directory, Metadata, SessionStatus};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Entries of the history that a state shows.
+const HISTORY: u64 = 20;
+
+/// What a session from the network is to be. What is absent is as the command
+/// line has it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StartSession {
+    pub(crate) shell: Option<String>,
+    pub(crate) workspace: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) idle_timeout_ms: Option<u64>,
+    pub(crate) command_timeout_ms: Option<u64>,
+    pub(crate) max_history: Option<u64>,
+    pub(crate) output_cap: Option<u64>,
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) workspace: Option<String>,
+    pub(crate) status: Option<String>,
+    pub(crate) after: Option<SessionId>,
+    pub(crate) limit: usize,
+}
+
+impl StartSession {
+    fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
+        let defaults = NewSession::default();
+        if let Some(name) = self.name.as_deref().filter(|name| !is_plain(name)) {
+            let message = format!(
+                "{name:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/"
+            );
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                let message = format!("{name:?} cannot be an environment variable");
+                return Err(ServiceError::new(ErrorCode::BadRequest, message));
+            }
+        }
+        let program = self.shell.unwrap_or(defaults.program);
+        if program.contains('\0') {
+            return Err(ServiceError::new(
+                ErrorCode::UnknownProgram,
+                "a program's name cannot contain NUL",
+            ));
+        }
+        let workspace = match &self.workspace {
+            Some(given) => Some(admission::directory(Some(given), &service.roots, caller)?),
+            None => None,
+        };
+        let cwd = match (&self.cwd, &workspace) {
+            (None, Some(workspace)) => workspace.clone(),
+            (Some(cwd), Some(workspace)) => {
+                let inside = workspace.join(cwd);
+                admission::directory(inside.to_str().or(Some(cwd)), &service.roots, caller)?
+            }
+            (given, None) => admission::directory(given.as_deref(), &service.roots, caller)?,
+        };
+        Ok(NewSession {
+            program,
+            cwd: Some(cwd),
+            env: self.env,
+            idle_timeout_ms: self.idle_timeout_ms.unwrap_or(defaults.idle_timeout_ms),
+            command_timeout_ms: self.command_timeout_ms.unwrap_or(defaults.command_timeout_ms),
+            max_history: self.max_history.unwrap_or(defaults.max_history),
+            output_cap: self.output_cap.unwrap_or(defaults.output_cap).min(1 << 30),
+            workspace: workspace.map(|path| path.display().to_string()),
+            name: self.name,
+            owner: caller.token.clone(),
+        })
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=100).contains(&name.chars().count())
+        && name.chars().all(|c| c.is_alphanumeric() || " -_.:/".contains(c))
+}
+
+impl Service {
+    pub(crate) async fn start(
+        &self,
+        caller: &Caller,
+        wanted: StartSession,
+    ) -> Result<Metadata, ServiceError> {
+        let new = wanted.resolve(self, caller)?;
+        self.create(caller, new).await
+    }
+
+    pub(super) async fn create(
+        &self,
+        caller: &Caller,
+        new: NewSession,
+    ) -> Result<Metadata, ServiceError> {
+        self.admit_session(caller).await?;
+        let (sessions, launcher) =
+            (self.keepers.sessions().clone(), self.keepers.launcher().clone());
+        let (directory, metadata) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
+        self.live.fetch_add(1, Ordering::Relaxed);
+        self.keepers.admit(&Arc::new(Place::new(directory, metadata.clone())));
+        Ok(metadata)
+    }
+
+    /// Whether there is room for one more.
+    pub(super) async fn admit_session(&self, caller: &Caller) -> Result<(), ServiceError> {
+        let limits = &self.limits;
+        let is_near = self.live.load(Ordering::Relaxed) >= limits.sessions;
+        let is_limited = caller.token.is_some() && limits.sessions_per_token < limits.sessions;
+        if !is_near && !is_limited {
+            return Ok(());
+        }
+        // Sessions end without asking us; so they are counted before one is
+        // refused.
+        let live: Vec<Metadata> = self
+            .all()
+            .await?
+            .into_iter()
+            .map(|(_, metadata)| metadata)
+            .filter(|m| matches!(m.status, SessionStatus::Active | SessionStatus::Starting))
+            .collect();
+        self.live.store(live.len() as u64, Ordering::Relaxed);
+        let own = live.iter().filter(|m| m.owner == caller.token).count() as u64;
+        let refuse = |limit: u64, whose: &str| {
+            let message =
+                format!("there are {limit} live sessions{whose}, the most that this server allows");
+            Err(ServiceError::new(ErrorCode::TooManySessions, message))
+        };
+        if live.len() as u64 >= limits.sessions {
+            return refuse(limits.sessions, "");
+        }
+        if caller.token.is_some() && own >= limits.sessions_per_token {
+            return refuse(limits.sessions_per_token, " of this token");
+        }
+        Ok(())
+    }
+
+    async fn all(&self) -> Result<Vec<(Directory, Metadata)>, ServiceError> {
+        let sessions = self.keepers.sessions().clone();
+        blocking(move || Ok(sessions.list()?)).await
+    }
+
+    /// A page of sessions, newest first, and where the next one begins.
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        filter: &Filter,
+    ) -> Result<(Vec<Metadata>, Option<SessionId>), ServiceError> {
+        let all = self.all().await?;
+        let matching = all.into_iter().map(|(_, metadata)| metadata).filter(|m| {
+            caller.may_use(&m.work_dir)
+                && filter.status.as_deref().is_none_or(|status| m.status.as_str() == status)
+                && filter.workspace.as_deref().is_none_or(|w| m.workspace.as_deref() == Some(w))
+        });
+        let mut page: Vec<Metadata> = match &filter.after {
+            None => matching.take(filter.limit + 1).collect(),
+            Some(after) => {
+                let rest = matching.skip_while(|m| m.session_id != *after).skip(1);
+                rest.take(filter.limit + 1).collect()
+            }
+        };
+        let has_more = page.len() > filter.limit;
+        page.truncate(filter.limit);
+        let next = page.last().filter(|_| has_more).map(|m| m.session_id.clone());
+        Ok((page, next))
+    }
+
+    pub(crate) async fn session(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Metadata, ServiceError> {
+        let place = self.place(caller, id).await?;
+        blocking(move || Ok(place.directory.observed_metadata()?)).await
+    }
+
+    pub(crate) async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), ServiceError> {
+        let place = self.place(caller, id).await?;
+        self.keepers.forget(id);
+        blocking(move || Ok(sessile_client::end(&place.directory)?)).await
+    }
+
+    /// Ends all that the caller may use.
+    pub(crate) async fn end_all(&self, caller: &Caller) -> Result<Vec<SessionId>, ServiceError> {
+        let mut ended = Vec::new();
+        for (directory, metadata) in self.all().await? {
+            if metadata.status == SessionStatus::Terminated || !caller.may_use(&metadata.work_dir) {
+                continue;
+            }
+            self.keepers.forget(&metadata.session_id);
+            blocking(move || Ok(sessile_client::end(&directory)?)).await?;
+            ended.push(metadata.session_id);
+        }
+        Ok(ended)
+    }
+
+    /// Of the live kernels, or the last captured one of a session without a
+    /// keeper, which stays without.
+    pub(crate) async fn state(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let directory = place.directory.clone();
+        let (metadata, history, saved) = blocking(move || {
+            let metadata = directory.observed_metadata()?;
+            let history = directory.history().newest(HISTORY.min(metadata.max_history));
+            Ok((metadata, history, directory.state().unwrap_or_default()))
+        })
+        .await?;
+        let mut fields = if metadata.status == SessionStatus::Active {
+            let mut reached = self.keepers.reach(place).await?;
+            match reached.call(Request::State).await? {
+                Answer::State(view) => state::live(&view),
+                _ => return Err(unexpected()),
+            }
+        } else {
+            state::saved(&saved, metadata.language.as_str())
+        };
+        fields.insert("history".into(), json!(history));
+        fields.insert("session_id".into(), json!(id));
+        fields.insert("status".into(), metadata.status.as_str().into());
+        Ok(fields)
+    }
+
+    pub(crate) async fn history(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        limit: u64,
+    ) -> Result<Value, ServiceError> {
+        let place = self.place(caller, id).await?;
+        // Has a live keeper write what it has.
+        if let Some(mut reached) = self.reach_if_live(&place).await? {
+            let _ = reached.call(Request::History { limit: 0 }).await;
+        }
+        blocking(move || {
+            let max = place.directory.metadata()?.max_history;
+            Ok(json!(place.directory.history().newest(limit.min(max))))
+        })
+        .await
+    }
+
+    pub(crate) async fn reset(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Told<()>, ServiceError> {
+        let mut reached = self.reach(caller, id).await?;
+        match reached.call(Request::Reset).await? {
+            Answer::Reset(_) => Ok(Told { answer: (), continuity: reached.continuity.clone() }),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Interrupts a run, or whatever is running; which it was.
+    pub(crate) async fn interrupt(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: Option<RunNo>,
+    ) -> Result<Option<RunNo>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(None) };
+        match reached.call(Request::Interrupt { run, call: None }).await? {
+            Answer::Interrupted { run } => Ok(run),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Brings the count of sessions up to date.
+    pub(crate) async fn measure_sessions(&self) -> Result<(), ServiceError> {
+        let all = self.all().await?;
+        for status in [
+            SessionStatus::Starting,
+            SessionStatus::Active,
+            SessionStatus::Terminated,
+            SessionStatus::Lost,
+        ] {
+            let count = all.iter().filter(|(_, m)| m.status == status).count();
+            let labels = StatusLabels { status: status.as_str() };
+            self.metrics.sessions.get_or_create(&labels).set(count as i64);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn unexpected() -> ServiceError {
+    ServiceError::new(
+        ErrorCode::KeeperUnavailable,
+        "the session's keeper answered with something else than was asked for; it may be of another version",
+    )
+}
+
+impl Service {
+    /// The session's keeper if it has one; an ended session stays ended, and a
+    /// lost one lost.
+    pub(super) async fn reach_if_live(
+        &self,
+        place: &Arc<Place>,
+    ) -> Result<Option<Reached>, ServiceError> {
+        if let Some(reached) = self.keepers.reach_idle(place) {
+            return Ok(Some(reached));
+        }
+        let directory = place.directory.clone();
+        let status = blocking(move || Ok(directory.observed_metadata()?.status)).await?;
+        if matches!(status, SessionStatus::Active | SessionStatus::Starting) {
+            return self.keepers.reach(place.clone()).await.map(Some);
+        }
+        Ok(None)
+    }
+}

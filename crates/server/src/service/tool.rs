@@ -1,0 +1,212 @@
+//! The `runtime` tool: each workspace has a session of its own.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError, admission};
+use crate::keepers::{Place, Reached, blocking, held};
+use serde_json::{Map, Value};
+use sessile_client::NewSession;
+use sessile_gateway::state;
+use sessile_gateway::tool::{self, Action, Shape};
+use sessile_protocol::{Answer, Request, RunNo};
+use sessile_store::SessionStatus;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A workspace's session, reached.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) reached: Reached,
+    pub(crate) is_new: bool,
+}
+
+/// What a call of the tool has come to.
+#[derive(Debug)]
+pub(crate) enum ToolAnswer {
+    Done(Value),
+    /// The run goes on; where, and what it has written.
+    Running {
+        place: Arc<Place>,
+        run: RunNo,
+        answer: Value,
+    },
+}
+
+impl Service {
+    /// Answers as `sessile tool` does: a refusal is an answer, too.
+    pub(crate) async fn tool(&self, caller: &Caller, request: &Value) -> Value {
+        let parsed = match tool::Request::from_value(request) {
+            Ok(parsed) => parsed,
+            Err(refusal) => return tool::failure(&refusal),
+        };
+        match self.tool_waiting(caller, &parsed, None).await {
+            Ok(ToolAnswer::Done(answer) | ToolAnswer::Running { answer, .. }) => answer,
+            Err(error) => tool::failure(&error.message),
+        }
+    }
+
+    /// The same for a caller that waits only so long for a run.
+    pub(crate) async fn tool_waiting(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+        wait_ms: Option<u64>,
+    ) -> Result<ToolAnswer, ServiceError> {
+        match &request.action {
+            Action::Exec(run) => self.tool_run(caller, request, run, Shape::Exec, wait_ms).await,
+            Action::Eval(run) => self.tool_run(caller, request, run, Shape::Eval, wait_ms).await,
+            Action::State => self.tool_state(caller, request).await.map(ToolAnswer::Done),
+            Action::Reset => self.tool_reset(caller, request).await.map(ToolAnswer::Done),
+            Action::History { limit } => {
+                self.tool_history(caller, request, *limit).await.map(ToolAnswer::Done)
+            }
+        }
+    }
+
+    async fn tool_run(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+        run: &tool::Run,
+        shape: Shape,
+        wait_ms: Option<u64>,
+    ) -> Result<ToolAnswer, ServiceError> {
+        let exec = run.order();
+        // Before there is a session for it.
+        exec.check()?;
+        let mut workspace = self.workspace(caller, request).await?;
+        match self.run(&mut workspace.reached, RunOrder { exec, wait_ms }).await? {
+            RunAnswer::Finished(done) => {
+                let answer = workspace.describe(tool::completed(&done, shape)).await?;
+                Ok(ToolAnswer::Done(answer))
+            }
+            RunAnswer::Running { run, so_far } => {
+                let answer = workspace.describe(tool::running(run, &so_far)).await?;
+                Ok(ToolAnswer::Running { place: workspace.reached.place.clone(), run, answer })
+            }
+        }
+    }
+
+    async fn tool_state(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+    ) -> Result<Value, ServiceError> {
+        let mut workspace = self.workspace(caller, request).await?;
+        let Answer::State(view) = workspace.reached.call(Request::State).await? else {
+            return Err(unexpected());
+        };
+        let mut state = state::live(&view);
+        tool::gather(&mut state);
+        state.insert("history".into(), workspace.history(20).await?);
+        workspace.describe(tool::success("state", state)).await
+    }
+
+    async fn tool_reset(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+    ) -> Result<Value, ServiceError> {
+        let mut workspace = self.workspace(caller, request).await?;
+        workspace.reached.call(Request::Reset).await?;
+        workspace.describe(tool::success("message", tool::RESET)).await
+    }
+
+    async fn tool_history(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+        limit: u64,
+    ) -> Result<Value, ServiceError> {
+        let mut workspace = self.workspace(caller, request).await?;
+        let history = workspace.history(limit).await?;
+        workspace.describe(tool::success("history", history)).await
+    }
+
+    /// The workspace's session, made anew if there is none, or none any more.
+    async fn workspace(
+        &self,
+        caller: &Caller,
+        request: &tool::Request,
+    ) -> Result<Workspace, ServiceError> {
+        let given = request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let workspace = admission::directory(given.as_deref(), &self.roots, caller)?;
+        let key = request.key(&workspace);
+        let mut new = NewSession::of_workspace(&workspace);
+        new.owner.clone_from(&caller.token);
+        if let Some(reached) = self.known_workspace(&key) {
+            return Ok(Workspace { reached, is_new: false });
+        }
+        // One that is just ending is found once more, and is then over.
+        for _ in 0..3 {
+            let (place, is_new) = self.claim(caller, key.clone(), new.clone()).await?;
+            match self.keepers.reach(place).await {
+                Ok(reached) => {
+                    let mut known = held(&self.workspaces);
+                    known.insert(key, reached.place.clone());
+                    return Ok(Workspace { reached, is_new });
+                }
+                Err(error) if error.code == ErrorCode::SessionEnded => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(unexpected())
+    }
+
+    /// Without a look at the index: as long as the session lives, it is the
+    /// workspace's.
+    fn known_workspace(&self, key: &str) -> Option<Reached> {
+        let place = held(&self.workspaces).get(key)?.clone();
+        self.keepers.reach_idle(&place)
+    }
+
+    /// Looks a workspace's session up in the index, or makes one for it.
+    async fn claim(
+        &self,
+        caller: &Caller,
+        key: String,
+        new: NewSession,
+    ) -> Result<(Arc<Place>, bool), ServiceError> {
+        let room = self.admit_session(caller).await;
+        let (sessions, launcher) =
+            (self.keepers.sessions().clone(), self.keepers.launcher().clone());
+        let (place, is_new) = blocking(move || {
+            let claim = sessions.claim(&key)?;
+            if let Some(id) = claim.session()
+                && let Ok(directory) = sessions.find(&id)
+                && let Ok(metadata) = directory.metadata()
+                && metadata.status != SessionStatus::Terminated
+            {
+                return Ok((Place::new(directory, metadata), false));
+            }
+            room?;
+            let (directory, metadata) = launcher.create(&sessions, new)?;
+            claim.record(&metadata.session_id)?;
+            Ok((Place::new(directory, metadata), true))
+        })
+        .await?;
+        if is_new {
+            self.live.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok((Arc::new(place), is_new))
+    }
+}
+
+impl Workspace {
+    async fn describe(&self, mut answer: Map<String, Value>) -> Result<Value, ServiceError> {
+        let directory = self.reached.place.directory.clone();
+        let metadata = blocking(move || Ok(directory.metadata()?)).await?;
+        let previous = self.reached.continuity.previous();
+        tool::describe(&mut answer, &metadata, self.is_new, previous);
+        Ok(answer.into())
+    }
+
+    async fn history(&mut self, limit: u64) -> Result<Value, ServiceError> {
+        self.reached.call(Request::History { limit: 0 }).await?;
+        let directory = self.reached.place.directory.clone();
+        blocking(move || {
+            let max = directory.metadata()?.max_history;
+            Ok(tool::history(directory.history().newest(limit.min(max))))
+        })
+        .await
+    }
+}
