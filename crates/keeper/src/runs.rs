@@ -5,7 +5,7 @@ use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
     RunValue,
 };
-use sessile_session::Outcome;
+use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,6 +47,8 @@ pub(crate) struct Waiter {
     pub(crate) connection: Token,
     pub(crate) call: u64,
     pub(crate) want: Want,
+    /// Then it is answered with what there is.
+    pub(crate) due: Option<Tick>,
 }
 
 #[derive(Debug)]
