@@ -104,3 +104,80 @@ fn each_call_has_a_patience_of_its_own() {
     open(&h, "gate");
     assert!(matches!(link.reply(forever), Ok(Answer::Completed(_))));
 }
+
+/// The next news of a run, for a reader that has all until then.
+fn next(link: &mut Link, run: RunNo, stdout_from: u64, known: RunPhase) -> (Vec<u8>, RunPhase) {
+    let read = ReadOutput { stdout_from, known: Some(known), ..ReadOutput::waiting(run) };
+    let view = link.output(read);
+    (view.stdout, view.phase)
+}
+
+#[test]
+fn a_reader_can_wait_for_each_phase_of_a_run() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "dash"]) {
+        let s = h.session_of(shell);
+        let _ = std::fs::remove_file(h.path("gate"));
+        let _ = std::fs::remove_file(h.path("late"));
+        fifo(&h, "gate");
+        fifo(&h, "late");
+        let mut link = s.link();
+        link.accept(Exec { until: Until::Accepted, ..order("cat gate") });
+        let text = "cat gate; (cat late; echo late) & echo out";
+        let run = link.accept(Exec { until: Until::Accepted, ..order(text) });
+        let queued = link.output(ReadOutput { wait: false, ..ReadOutput::waiting(run) });
+        assert_eq!(queued.phase, RunPhase::Queued);
+        let waiting = link.send(Request::Output(ReadOutput {
+            known: Some(RunPhase::Queued),
+            ..ReadOutput::waiting(run)
+        }));
+        open(&h, "gate");
+        let Ok(Answer::Output(view)) = link.reply(waiting) else { panic!("no output") };
+        assert_eq!((view.stdout, view.phase), (Vec::new(), RunPhase::Running), "{shell}");
+        open(&h, "gate");
+        let (out, phase) = next(&mut link, run, 0, RunPhase::Running);
+        assert_eq!(out, b"out\n");
+        if phase == RunPhase::Running {
+            assert_eq!(next(&mut link, run, 4, phase), (Vec::new(), RunPhase::Exited));
+        }
+        assert_eq!(link.result(run).exit_code, 0);
+        // Without `known` a wait is over once the run is.
+        let over = link.output(ReadOutput { stdout_from: 4, ..ReadOutput::waiting(run) });
+        assert_eq!(over.phase, RunPhase::Exited);
+        open(&h, "late");
+        let (out, phase) = next(&mut link, run, 4, RunPhase::Exited);
+        assert_eq!(out, b"late\n");
+        if phase == RunPhase::Exited {
+            assert_eq!(next(&mut link, run, 9, phase), (Vec::new(), RunPhase::Closed));
+        }
+        // From disk, too, and without a wait that could never end.
+        assert_eq!(next(&mut link, run, 9, RunPhase::Closed), (Vec::new(), RunPhase::Closed));
+        assert_eq!(next(&mut link, run, 0, RunPhase::Exited).0, b"out\nlate\n");
+    }
+}
+
+#[test]
+fn who_waits_for_late_output_learns_of_the_sessions_reset_and_end() {
+    let h = harness!();
+    let s = h.session();
+    fifo(&h, "never");
+    let mut link = s.link();
+    let read = |run, from| {
+        let known = Some(RunPhase::Exited);
+        Request::Output(ReadOutput { known, stdout_from: from, ..ReadOutput::waiting(run) })
+    };
+    let text = "echo now; cat never &";
+    let first = link.complete(order(text)).run;
+    let waiting = link.send(read(first, 4));
+    link.call(Request::Reset).unwrap();
+    match link.reply(waiting) {
+        Ok(Answer::Output(view)) => assert_eq!(view.phase, RunPhase::Closed),
+        Err(failure) => assert_eq!(failure.code, sessile_protocol::Code::RunCancelled),
+        Ok(other) => panic!("{other:?}"),
+    }
+    let second = link.complete(order(text)).run;
+    let waiting = link.send(read(second, 4));
+    link.call(Request::End).unwrap();
+    let Ok(Answer::Output(view)) = link.reply(waiting) else { panic!("no output") };
+    assert_eq!(view.phase, RunPhase::Closed);
+}

@@ -155,6 +155,17 @@ impl Run {
         output_of(&self.stdout, &self.stderr, read, self.phase())
     }
 
+    /// Whether somebody waits for what the run writes, or for how far it is.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.waiters.iter().any(|waiter| matches!(waiter.want, Want::Output(_)))
+    }
+
+    /// Whether somebody waits for the run's record on disk.
+    pub(crate) fn wants_record(&self) -> bool {
+        let wants = |want: &Want| matches!(want, Want::Result { recorded: true, .. });
+        self.waiters.iter().any(|waiter| wants(&waiter.want))
+    }
+
     /// Takes the waiters that can be answered now.
     pub(crate) fn satisfied(&mut self, recorded: bool) -> Vec<Waiter> {
         let (now, later) =
@@ -175,9 +186,12 @@ pub(crate) fn output_of(
     read: &ReadOutput,
     phase: RunPhase,
 ) -> Option<OutputView> {
-    let is_live = matches!(phase, RunPhase::Queued | RunPhase::Running);
+    let is_news = match read.known {
+        Some(known) => phase > known || phase == RunPhase::Closed,
+        None => phase >= RunPhase::Exited,
+    };
     let is_new = stdout.total() > read.stdout_from || stderr.total() > read.stderr_from;
-    if read.wait && is_live && !is_new {
+    if read.wait && !is_news && !is_new {
         return None;
     }
     let (out, stdout_next) = stdout.read(read.stdout_from, read.max);
