@@ -24,13 +24,15 @@ pub(crate) struct Connections {
     listener: OwnedFd,
     listening: Token,
     open: BTreeMap<Token, Connection>,
+    /// Closed since they were last asked for.
+    gone: Vec<Token>,
 }
 
 impl Connections {
     pub(crate) fn new(listener: OwnedFd, reactor: &mut Reactor) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&listener, true)?;
         let listening = reactor.add(&listener, Interest::Read)?;
-        Ok(Self { listener, listening, open: BTreeMap::new() })
+        Ok(Self { listener, listening, open: BTreeMap::new(), gone: Vec::new() })
     }
 
     pub(crate) fn is_listener(&self, token: Token) -> bool {
@@ -39,6 +41,16 @@ impl Connections {
 
     pub(crate) fn is_open(&self, token: Token) -> bool {
         self.open.contains_key(&token)
+    }
+
+    /// The clients that have gone since the last time.
+    pub(crate) fn take_gone(&mut self) -> Vec<Token> {
+        std::mem::take(&mut self.gone)
+    }
+
+    fn close(&mut self, token: Token) {
+        self.open.remove(&token);
+        self.gone.push(token);
     }
 
     pub(crate) fn accept(&mut self, reactor: &mut Reactor) {
@@ -81,13 +93,13 @@ impl Connections {
         let mut calls = Vec::new();
         match rustix::net::recv(&connection.socket, &mut *buffer, RecvFlags::empty()) {
             Ok((_, 0)) => {
-                self.open.remove(&token);
+                self.close(token);
                 return calls;
             }
             Ok((_, n)) => connection.splitter.push(&buffer[..n]),
             Err(Errno::AGAIN | Errno::INTR) => return calls,
             Err(_) => {
-                self.open.remove(&token);
+                self.close(token);
                 return calls;
             }
         }
@@ -100,7 +112,7 @@ impl Connections {
                 },
                 Ok(None) => break,
                 Err(_) => {
-                    self.open.remove(&token);
+                    self.close(token);
                     return Vec::new();
                 }
             }
@@ -140,7 +152,7 @@ impl Connections {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => {
-                    self.open.remove(&token);
+                    self.close(token);
                     return;
                 }
             }

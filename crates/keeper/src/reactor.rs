@@ -5,6 +5,8 @@ use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+const DAY_MS: u64 = 24 * 3600 * 1000;
+
 /// Names a registered descriptor; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Token(u64);
@@ -64,7 +66,8 @@ impl Reactor {
         timeout_ms: Option<u64>,
         tokens: &mut Vec<Token>,
     ) -> io::Result<()> {
-        let timeout = timeout_ms.map(|ms| Timespec {
+        // Longer times need a system call that older kernels do not have.
+        let timeout = timeout_ms.map(|ms| ms.min(DAY_MS)).map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: (ms % 1000) as i64 * 1_000_000,
         });

@@ -5,7 +5,7 @@ use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
     RunValue,
 };
-use sessile_session::Outcome;
+use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,6 +47,8 @@ pub(crate) struct Waiter {
     pub(crate) connection: Token,
     pub(crate) call: u64,
     pub(crate) want: Want,
+    /// Then it is answered with what there is.
+    pub(crate) due: Option<Tick>,
 }
 
 #[derive(Debug)]
@@ -153,6 +155,17 @@ impl Run {
         output_of(&self.stdout, &self.stderr, read, self.phase())
     }
 
+    /// Whether somebody waits for what the run writes, or for how far it is.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.waiters.iter().any(|waiter| matches!(waiter.want, Want::Output(_)))
+    }
+
+    /// Whether somebody waits for the run's record on disk.
+    pub(crate) fn wants_record(&self) -> bool {
+        let wants = |want: &Want| matches!(want, Want::Result { recorded: true, .. });
+        self.waiters.iter().any(|waiter| wants(&waiter.want))
+    }
+
     /// Takes the waiters that can be answered now.
     pub(crate) fn satisfied(&mut self, recorded: bool) -> Vec<Waiter> {
         let (now, later) =
@@ -173,9 +186,12 @@ pub(crate) fn output_of(
     read: &ReadOutput,
     phase: RunPhase,
 ) -> Option<OutputView> {
-    let is_live = matches!(phase, RunPhase::Queued | RunPhase::Running);
+    let is_news = match read.known {
+        Some(known) => phase > known || phase == RunPhase::Closed,
+        None => phase >= RunPhase::Exited,
+    };
     let is_new = stdout.total() > read.stdout_from || stderr.total() > read.stderr_from;
-    if read.wait && is_live && !is_new {
+    if read.wait && !is_news && !is_new {
         return None;
     }
     let (out, stdout_next) = stdout.read(read.stdout_from, read.max);

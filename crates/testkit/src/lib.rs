@@ -18,6 +18,7 @@
 mod answer;
 mod client;
 mod harness;
+mod link;
 mod process;
 mod session;
 mod terminal;
@@ -26,6 +27,7 @@ mod wait;
 pub use answer::Answer;
 pub use client::{Client, Output};
 pub use harness::Harness;
+pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
 pub use session::Session;
 pub use wait::{PATIENCE, until};

@@ -1,6 +1,6 @@
 //! A session of a harness.
 
-use crate::{Answer, Client, Harness, Output, Process};
+use crate::{Answer, Client, Harness, Link, Output, Process};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -69,6 +69,13 @@ impl<'h> Session<'h> {
     #[track_caller]
     pub fn answer(&self, client: Client, text: impl AsRef<[u8]>) -> Answer {
         Answer::new(text.as_ref(), client.finish().json())
+    }
+
+    /// A connection to the keeper.
+    #[track_caller]
+    #[must_use]
+    pub fn link(&self) -> Link {
+        Link::to(&self.dir())
     }
 
     /// `sessile COMMAND ID`.

@@ -6,6 +6,7 @@ use super::{Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan};
 use crate::processes;
 use crate::reactor::Interest;
+use crate::runs::Run;
 use crate::streams::Stream;
 use rustix::process::Signal;
 use sessile_protocol::{Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo};
@@ -139,6 +140,8 @@ impl Keeper {
             run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.close_streams(language);
             self.step(Input::Reported { language, epoch, run: number, exit_code: 126 });
+        } else if run.has_readers() {
+            self.answer_waiters(number, false);
         }
     }
 
@@ -186,8 +189,7 @@ impl Keeper {
         self.answer_waiters(number, false);
         self.record(number);
         self.unsettle(number);
-        let wants_record = self.runs.get(&number).is_some_and(|run| !run.waiters.is_empty());
-        if wants_record {
+        if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
             self.answer_waiters(number, true);
             self.release(number);
@@ -198,29 +200,22 @@ impl Keeper {
         let Some(run) = self.runs.remove(&number) else {
             return;
         };
-        let failure = match why {
-            Why::Reset => {
-                Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
-            }
-            Why::Ended => {
-                Failure::new(Code::RunCancelled, "the session was ended before the run had")
-            }
-            Why::Interrupted => {
-                Failure::new(Code::RunCancelled, "the run was interrupted before it began")
-            }
-            Why::NoKernel => {
-                let reason = self.launch_failures.get(&run.language);
-                let reason =
-                    reason.cloned().unwrap_or_else(|| format!("{} does not come up", run.language));
-                Failure::new(Code::KernelUnavailable, reason)
-            }
-        };
+        let mut failure = cancellation(why);
+        if why == Why::NoKernel
+            && let Some(reason) = self.launch_failures.get(&run.language)
+        {
+            failure.message.clone_from(reason);
+        }
+        self.refuse_waiters(run, &failure);
+        for live in self.kernels.values_mut() {
+            live.current = live.current.filter(|current| *current != number);
+        }
+    }
+
+    fn refuse_waiters(&mut self, run: Run, failure: &Failure) {
         for waiter in run.waiters {
             let reply = Reply::new(waiter.call, Err(failure.clone()));
             self.connections.send(waiter.connection, &reply, &self.reactor);
-        }
-        for live in self.kernels.values_mut() {
-            live.current = live.current.filter(|current| *current != number);
         }
     }
 
@@ -258,7 +253,9 @@ impl Keeper {
     fn forget(&mut self) {
         self.kernels.clear();
         self.lingering.clear();
-        self.runs.clear();
+        for (_, run) in std::mem::take(&mut self.runs) {
+            self.refuse_waiters(run, &cancellation(Why::Reset));
+        }
         self.unsettled.clear();
         self.unrecorded.clear();
         self.last_status.clear();
@@ -275,6 +272,7 @@ impl Keeper {
     }
 
     fn finish(&mut self) {
+        self.close_lingering();
         self.settle();
         self.metadata.status = SessionStatus::Terminated;
         self.metadata.ended_at = Some(timestamp());
@@ -288,5 +286,19 @@ impl Keeper {
             self.connections.send(connection, &Reply::new(call, Ok(Answer::Ended)), &self.reactor);
         }
         self.has_finished = true;
+    }
+}
+
+/// Why a run was answered without a result.
+fn cancellation(why: Why) -> Failure {
+    match why {
+        Why::Reset => {
+            Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
+        }
+        Why::Ended => Failure::new(Code::RunCancelled, "the session was ended before the run had"),
+        Why::Interrupted => {
+            Failure::new(Code::RunCancelled, "the run was interrupted before it began")
+        }
+        Why::NoKernel => Failure::new(Code::KernelUnavailable, "the interpreter does not come up"),
     }
 }

@@ -215,12 +215,12 @@ impl Keeper {
             return;
         };
         let (number, name) = (lingering.run, lingering.stream.name);
-        let mut wrote = false;
+        let mut has_news = false;
         let run = self.runs.get_mut(&number);
         let state = match run {
             Some(run) => lingering.stream.drain(&mut self.buffer, TURN, |bytes| {
                 run.spool(name).push(bytes);
-                wrote = true;
+                has_news = true;
             }),
             None => lingering.stream.drain(&mut self.buffer, TURN, |_| {}),
         };
@@ -232,12 +232,26 @@ impl Keeper {
                 if let Some(run) = self.runs.get_mut(&number) {
                     run.open_streams -= 1;
                 }
-                self.unsettle(number);
+                has_news = true;
             }
         }
-        if wrote {
+        if has_news {
             self.unsettle(number);
             self.answer_waiters(number, true);
+        }
+    }
+
+    /// Nobody is left who could write: what is in the pipes of earlier runs is
+    /// all that there will be.
+    pub(super) fn close_lingering(&mut self) {
+        for (_, mut lingering) in std::mem::take(&mut self.lingering) {
+            let Some(run) = self.runs.get_mut(&lingering.run) else {
+                continue;
+            };
+            take_all(&mut lingering.stream, &mut self.buffer, run);
+            run.open_streams -= 1;
+            self.unsettle(lingering.run);
+            self.answer_waiters(lingering.run, true);
         }
     }
 

@@ -5,6 +5,7 @@ mod effects;
 mod events;
 mod records;
 mod requests;
+mod waiting;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
@@ -85,6 +86,8 @@ pub(crate) struct Keeper {
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
     watch_due: Option<Tick>,
+    /// When a waiting client is answered, whatever there is.
+    patience_due: Option<Tick>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -176,6 +179,7 @@ impl Keeper {
             unrecorded: Vec::new(),
             settle_due: None,
             watch_due: None,
+            patience_due: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -202,6 +206,7 @@ impl Keeper {
             for token in tokens.drain(..) {
                 self.handle(token);
             }
+            self.forget_gone_clients();
             let now = self.now();
             if self.session.due().is_some_and(|due| due <= now) {
                 self.step(Input::Tick);
@@ -211,6 +216,9 @@ impl Keeper {
             }
             if self.watch_due.is_some_and(|due| due <= now) {
                 self.watch_streams();
+            }
+            if self.patience_due.is_some_and(|due| due <= now) {
+                self.answer_impatient();
             }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
@@ -245,7 +253,7 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let own = [self.settle_due, self.watch_due, self.inspection_due()];
+        let own = [self.settle_due, self.watch_due, self.patience_due, self.inspection_due()];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }

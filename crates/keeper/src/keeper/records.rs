@@ -6,8 +6,8 @@
 //! the files: replacing a file costs more than a small run.
 
 use super::Keeper;
-use crate::runs::{Run, Want};
-use sessile_protocol::{Answer, Code, Failure, Language, Reply, RunNo};
+use crate::runs::Run;
+use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_store::{SavedKernel, Spool, timestamp};
 
 /// Idle time before what is only in memory goes to disk.
@@ -161,31 +161,6 @@ impl Keeper {
         });
         if !removed.is_empty() {
             saved.view.insert("env_removed".into(), removed.into());
-        }
-    }
-
-    /// Answers those who waited for this run, as far as it has got.
-    pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
-        let Some(run) = self.runs.get_mut(&number) else {
-            return;
-        };
-        if run.waiters.is_empty() {
-            return;
-        }
-        for waiter in run.satisfied(recorded) {
-            let answer = match &waiter.want {
-                Want::Result { max_output, .. } => {
-                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
-                }
-                Want::Output(read) => run.output(read).map(Answer::Output),
-            };
-            if let Some(answer) = answer {
-                self.connections.send(
-                    waiter.connection,
-                    &Reply::new(waiter.call, Ok(answer)),
-                    &self.reactor,
-                );
-            }
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Closing {
 /// A call that waits for the state of kernels.
 #[derive(Debug)]
 pub(super) struct Inspector {
-    connection: Token,
+    pub(super) connection: Token,
     call: u64,
     /// Kernels that have not answered yet.
     missing: Vec<Language>,
@@ -36,8 +36,10 @@ impl Keeper {
     pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
         let answer = match request {
             Request::Exec(order) => self.exec(connection, call, order),
-            Request::Result { run, max_output, patience_ms: _ } => {
-                self.result(connection, call, run, max_output)
+            Request::Result { run, max_output, patience_ms } => {
+                let want = Want::Result { max_output, recorded: false };
+                let due = self.due_after(patience_ms);
+                self.result(run, max_output, Waiter { connection, call, want, due })
             }
             Request::Output(read) => self.output(connection, call, read),
             Request::State => self.inspect(connection, call),
@@ -95,32 +97,29 @@ impl Keeper {
         let (number, effects) =
             self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
         let (until, max_output) = (order.until, order.max_output);
+        let due = self.due_after(order.patience_ms);
         let mut run =
             Run::new(number, language, order, &self.directory.runs(), self.boot.output_cap);
-        let want =
-            |recorded| Waiter { connection, call, want: Want::Result { max_output, recorded } };
-        let answer = match until {
-            Until::Accepted => Some(Answer::Accepted { run: number }),
-            Until::Finished => {
-                run.waiters.push(want(false));
-                None
-            }
-            Until::Recorded => {
-                run.waiters.push(want(true));
-                None
-            }
+        let recorded = match until {
+            Until::Accepted => None,
+            Until::Finished => Some(false),
+            Until::Recorded => Some(true),
         };
+        if let Some(recorded) = recorded {
+            let want = Want::Result { max_output, recorded };
+            run.waiters.push(Waiter { connection, call, want, due });
+            self.note_due(due);
+        }
         self.runs.insert(number, run);
         self.perform(effects);
-        Ok(answer)
+        Ok(recorded.is_none().then_some(Answer::Accepted { run: number }))
     }
 
     fn result(
         &mut self,
-        connection: Token,
-        call: u64,
         number: RunNo,
         max_output: u64,
+        waiter: Waiter,
     ) -> Result<Option<Answer>, Failure> {
         if let Some(run) = self.runs.get_mut(&number) {
             if let Some(done) = run.completed(number, max_output) {
@@ -128,11 +127,9 @@ impl Keeper {
                 self.settle();
                 return Ok(Some(Answer::Completed(Box::new(done))));
             }
-            run.waiters.push(Waiter {
-                connection,
-                call,
-                want: Want::Result { max_output, recorded: false },
-            });
+            let due = waiter.due;
+            run.waiters.push(waiter);
+            self.note_due(due);
             return Ok(None);
         }
         let entry = self.recorded(number)?;
@@ -146,11 +143,13 @@ impl Keeper {
         call: u64,
         read: ReadOutput,
     ) -> Result<Option<Answer>, Failure> {
+        let due = self.due_after(read.patience_ms);
         if let Some(run) = self.runs.get_mut(&read.run) {
             if let Some(view) = run.output(&read) {
                 return Ok(Some(Answer::Output(view)));
             }
-            run.waiters.push(Waiter { connection, call, want: Want::Output(read) });
+            run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
+            self.note_due(due);
             return Ok(None);
         }
         self.recorded(read.run)?;

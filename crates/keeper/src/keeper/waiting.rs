@@ -1,0 +1,101 @@
+//! Who waits for a run, and for how long.
+
+use super::Keeper;
+use crate::runs::{Run, Waiter, Want};
+use sessile_protocol::{Answer, ReadOutput, Reply, RunNo};
+use sessile_session::Tick;
+
+impl Keeper {
+    /// When a call that may wait this long is answered at the latest.
+    pub(super) fn due_after(&self, patience_ms: Option<u64>) -> Option<Tick> {
+        let now = self.now();
+        patience_ms.map(|patience| match patience {
+            0 => now,
+            // Ticks are rounded down, and nobody is answered early.
+            patience => now.saturating_add(patience).saturating_add(1),
+        })
+    }
+
+    /// Takes note of when a waiter is to be answered. Nothing for most, who
+    /// wait for as long as it takes.
+    pub(super) fn note_due(&mut self, due: Option<Tick>) {
+        if due.is_some() {
+            self.patience_due = self.patience_due.into_iter().chain(due).min();
+        }
+    }
+
+    /// Answers those who waited for this run, as far as it has got.
+    pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
+        let Some(run) = self.runs.get_mut(&number) else {
+            return;
+        };
+        if run.waiters.is_empty() {
+            return;
+        }
+        for waiter in run.satisfied(recorded) {
+            let answer = match &waiter.want {
+                Want::Result { max_output, .. } => {
+                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
+                }
+                Want::Output(read) => run.output(read).map(Answer::Output),
+            };
+            if let Some(answer) = answer {
+                self.connections.send(
+                    waiter.connection,
+                    &Reply::new(waiter.call, Ok(answer)),
+                    &self.reactor,
+                );
+            }
+        }
+    }
+
+    /// Answers those whose patience is over with what there is.
+    pub(super) fn answer_impatient(&mut self) {
+        let now = self.now();
+        self.patience_due = None;
+        let mut next = None;
+        for (number, run) in &mut self.runs {
+            let is_over = |waiter: &mut Waiter| waiter.due.is_some_and(|due| due <= now);
+            let over: Vec<Waiter> = run.waiters.extract_if(.., is_over).collect();
+            for waiter in over {
+                let reply = Reply::new(waiter.call, Ok(so_far(*number, run, &waiter.want)));
+                self.connections.send(waiter.connection, &reply, &self.reactor);
+            }
+            next = run.waiters.iter().filter_map(|waiter| waiter.due).chain(next).min();
+        }
+        self.patience_due = next;
+    }
+
+    /// Forgets the waiters of clients that are gone. A run that was only kept
+    /// for one of them is let go when it is next looked at.
+    pub(super) fn forget_gone_clients(&mut self) {
+        let gone = self.connections.take_gone();
+        if gone.is_empty() {
+            return;
+        }
+        self.inspectors.retain(|inspector| !gone.contains(&inspector.connection));
+        let mut left = Vec::new();
+        for (number, run) in &mut self.runs {
+            let before = run.waiters.len();
+            run.waiters.retain(|waiter| !gone.contains(&waiter.connection));
+            if run.waiters.len() < before && run.finished().is_some() {
+                left.push(*number);
+            }
+        }
+        for number in left {
+            self.unsettle(number);
+        }
+    }
+}
+
+/// What can be said of a run that somebody will not wait for any longer.
+fn so_far(number: RunNo, run: &Run, want: &Want) -> Answer {
+    let accepted = Answer::Accepted { run: number };
+    match want {
+        Want::Result { .. } => accepted,
+        Want::Output(read) => {
+            let read = ReadOutput { wait: false, ..*read };
+            run.output(&read).map_or(accepted, Answer::Output)
+        }
+    }
+}
