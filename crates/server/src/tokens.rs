@@ -70,7 +70,6 @@ impl Tokens {
         {
             return Ok(text.trim().to_owned());
         }
-        fs::create_dir_all(&self.root)?;
         let token = new_token()?;
         write_private(&self.owner_file(), token.as_bytes())?;
         Ok(token)
@@ -122,7 +121,6 @@ impl Tokens {
     }
 
     fn write(&self, grants: &[Grant]) -> io::Result<()> {
-        fs::create_dir_all(&self.root)?;
         write_private(&self.grants_file(), &serde_json::to_vec_pretty(grants)?)
     }
 

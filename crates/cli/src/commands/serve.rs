@@ -60,6 +60,7 @@ impl Serve {
             roots.push(std::env::current_dir()?);
         }
         let sessions = Sessions::at(root.clone());
+        sessions.make()?;
         let service = Service::new(sessions, settings.launcher.clone(), &roots, Limits::default())?;
         let tokens = Tokens::at(&root);
         let token_file = tokens.owner_file();
