@@ -35,8 +35,14 @@ fn limits() -> impl Strategy<Value = Limits> {
         .prop_map(|(idle_timeout, queue)| Limits { idle_timeout, queue })
 }
 
+/// How many random cases there are: the usual number, or what was asked for.
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES");
+    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(1000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_order_of_events_keeps_the_promises(limits in limits(), acts in acts()) {

@@ -179,7 +179,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig::with_cases(crate::cases(40)))]
         #[test]
         fn the_newest_entries_are_always_there(sizes in prop::collection::vec(0usize..3000, 1..60), max in 1u64..12) {
             let root = tempfile::tempdir().unwrap();

@@ -29,3 +29,10 @@ pub use history::{Entry, History};
 pub use metadata::{Metadata, SavedKernel, SavedState, SessionStatus, timestamp};
 pub use output::{Spool, StreamName};
 pub use workspaces::Claim;
+
+/// How many random cases a test has: its own number, or what was asked for.
+#[cfg(test)]
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES");
+    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
