@@ -231,8 +231,11 @@ function finish(run) {
   if (run.environment !== null) restoreEnvironment(run.environment);
   current = null;
   interrupt.setRun(0);
-  send(done);
-  streams.close(run);
+  try {
+    streams.close(run);
+  } finally {
+    send(done);
+  }
   if (waiting.length > 0) start(safe.shift(waiting));
 }
 
