@@ -19,6 +19,7 @@ NOTHING = "/dev/null"
 READ_FLAGS = O_RDONLY | O_CLOEXEC
 WRITE_FLAGS = O_WRONLY | O_CLOEXEC
 CHUNK = 1 << 16
+BYTE_ORDER_MARK = "\ufeff"
 # Below this the driver's own work after a run (a traceback, a loop) may not fit.
 LEAST_RECURSION = 200
 USUAL_RECURSION = 1000
@@ -34,6 +35,8 @@ def answer(kernel, message):
         text = message.get("text")
         if text is None:
             text = read_text(message["code"])
+        if text[:1] == BYTE_ORDER_MARK:
+            text = text[1:]
         before = _attach(kernel, message)
         kernel.running = True
         try:
@@ -65,8 +68,7 @@ def read_text(path):
             data += piece
     finally:
         close(fd)
-    text = data.decode("utf-8", "surrogateescape")
-    return text[1:] if text[:1] == "\ufeff" else text
+    return data.decode("utf-8", "surrogateescape")
 
 
 # What a run finds around it.
