@@ -17,6 +17,20 @@ fn has_node() -> bool {
 }
 
 #[test]
+fn a_text_arrives_whole_whatever_characters_it_has() {
+    let h = harness!();
+    let s = h.session();
+    // Six times as long where it is written as JSON.
+    let bells = "\u{7}".repeat(16_000);
+    for (_, language) in languages() {
+        let quotes = if language == "python" { "'" } else { "`" };
+        let length = if language == "python" { ".__len__()" } else { ".length" };
+        s.run_in(language, format!("{quotes}{bells}{quotes}{length}")).has("result", "16000");
+        s.run_in(language, "\u{feff}1 + 1").has("result", "2").is_kept();
+    }
+}
+
+#[test]
 fn each_language_has_its_own_kernel_and_they_share_the_session() {
     let h = harness!();
     let s = h.session_with(&["--env", "SHARED=yes"]);

@@ -43,7 +43,7 @@ const off = safe.uncurry(process.removeListener);
 const countListeners = safe.uncurry(process.listenerCount);
 const { Socket } = net;
 
-// Messages hold paths, not texts.
+// Long texts come as files.
 const CHUNK = 64 * 1024;
 // Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
 const INTERRUPTED = 130;
@@ -135,7 +135,7 @@ function start(message) {
 function begin(run, message) {
   run.environment = message.env ? setEnvironment(message.env) : null;
   imports.refresh();
-  const text = withoutPreamble(readFileSync(message.code, 'utf8'));
+  const text = withoutPreamble(message.text ?? readFileSync(message.code, 'utf8'));
   report.rememberSource(run.id, text);
   interrupt.watchSignals();
   attempt(run, redeclare.withLet(imports.rewrite(withParens(text))));
@@ -231,8 +231,11 @@ function finish(run) {
   if (run.environment !== null) restoreEnvironment(run.environment);
   current = null;
   interrupt.setRun(0);
-  send(done);
-  streams.close(run);
+  try {
+    streams.close(run);
+  } finally {
+    send(done);
+  }
   if (waiting.length > 0) start(safe.shift(waiting));
 }
 
