@@ -402,26 +402,3 @@ mod tests {
         assert!(directory.state().is_none());
     }
 }
-
-#[doc(hidden)]
-impl Directory {
-    #[must_use]
-    pub fn lost_runs(&self) -> Vec<sessile_protocol::RunNo> {
-        Vec::new()
-    }
-    #[must_use]
-    pub fn recorded_run(
-        &self,
-        _: sessile_protocol::RunNo,
-        _: u64,
-    ) -> Option<sessile_protocol::Completed> {
-        None
-    }
-    #[must_use]
-    pub fn recorded_output(
-        &self,
-        _: &sessile_protocol::ReadOutput,
-    ) -> Option<sessile_protocol::OutputView> {
-        None
-    }
-}
