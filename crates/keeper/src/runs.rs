@@ -6,7 +6,7 @@ use sessile_protocol::{
     RunValue,
 };
 use sessile_session::{Outcome, Tick};
-use sessile_store::{Entry, Spool, StreamName, timestamp};
+use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,7 +53,12 @@ pub(crate) struct Waiter {
 
 #[derive(Debug)]
 pub(crate) enum Want {
-    Result { max_output: u64, recorded: bool },
+    Result {
+        max_output: u64,
+        recorded: bool,
+        /// For an order that was given before.
+        repeated: bool,
+    },
     Output(ReadOutput),
 }
 
@@ -93,6 +98,15 @@ impl Run {
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
+    /// Has what the run wrote on disk.
+    pub(crate) fn settle(&mut self) {
+        for spool in [&mut self.stdout, &mut self.stderr] {
+            if spool.settle().is_err() {
+                self.notes.push("the disk refused the run's output".to_owned());
+            }
+        }
+    }
+
     pub(crate) fn finished(&self) -> Option<&Finished> {
         match &self.progress {
             Progress::Finished(finished) => Some(finished),
@@ -128,15 +142,24 @@ impl Run {
         })
     }
 
+    /// What the run had to say besides its output.
+    pub(crate) fn remarks(&self) -> Remarks {
+        let (result, error) = (self.value.clone(), self.error.clone());
+        Remarks { result, error, notes: self.notes.clone() }
+    }
+
+    /// The run's line in the history.
     pub(crate) fn entry(&self, run: RunNo) -> Option<Entry> {
         let finished = self.finished()?;
+        let duration = finished.duration;
         let mut entry = Entry {
             run,
             timestamp: finished.timestamp.clone(),
             command: String::new(),
             language: self.language,
             exit_code: finished.outcome.exit_code,
-            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
             kernel: finished.outcome.fate.as_str().to_owned(),
             as_of_run: match finished.outcome.fate {
                 KernelFate::Restored { as_of_run } => Some(as_of_run),
@@ -145,6 +168,10 @@ impl Run {
             timed_out: finished.outcome.timed_out,
             interrupted: finished.outcome.interrupted,
             command_bytes: None,
+            stdout_bytes: self.stdout.total(),
+            stderr_bytes: self.stderr.total(),
+            remarks: self.remarks(),
+            has_value_file: false,
         };
         entry.set_command(&self.order.text);
         Some(entry)
@@ -152,7 +179,19 @@ impl Run {
 
     /// What a reader at these cursors gets; `None` when it is to wait.
     pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
-        output_of(&self.stdout, &self.stderr, read, self.phase())
+        let phase = self.phase();
+        let is_news = match read.known {
+            Some(known) => phase > known || phase == RunPhase::Closed,
+            None => phase >= RunPhase::Exited,
+        };
+        let is_more =
+            self.stdout.total() > read.stdout_from || self.stderr.total() > read.stderr_from;
+        if read.wait && !is_news && !is_more {
+            return None;
+        }
+        let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
+        let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
     }
 
     /// Whether somebody waits for what the run writes, or for how far it is.
@@ -177,50 +216,6 @@ impl Run {
             });
         self.waiters = later;
         now
-    }
-}
-
-pub(crate) fn output_of(
-    stdout: &Spool,
-    stderr: &Spool,
-    read: &ReadOutput,
-    phase: RunPhase,
-) -> Option<OutputView> {
-    let is_news = match read.known {
-        Some(known) => phase > known || phase == RunPhase::Closed,
-        None => phase >= RunPhase::Exited,
-    };
-    let is_new = stdout.total() > read.stdout_from || stderr.total() > read.stderr_from;
-    if read.wait && !is_news && !is_new {
-        return None;
-    }
-    let (out, stdout_next) = stdout.read(read.stdout_from, read.max);
-    let (err, stderr_next) = stderr.read(read.stderr_from, read.max);
-    Some(OutputView { stdout: out, stdout_next, stderr: err, stderr_next, phase })
-}
-
-/// A run that is over, from its files.
-pub(crate) fn recall(entry: &Entry, runs: &Path, cap: u64, max_output: u64) -> Completed {
-    let reopen = |stream| Spool::reopen(runs, entry.run, stream, cap).view(max_output);
-    Completed {
-        run: entry.run,
-        language: entry.language,
-        exit_code: entry.exit_code,
-        duration_us: entry.duration_ms.saturating_mul(1000),
-        stdout: reopen(StreamName::Stdout),
-        stderr: reopen(StreamName::Stderr),
-        kernel: match (entry.kernel.as_str(), entry.as_of_run) {
-            ("restarted", _) => KernelFate::Restarted,
-            ("restored", Some(as_of_run)) => KernelFate::Restored { as_of_run },
-            ("fresh", _) => KernelFate::Fresh,
-            _ => KernelFate::Kept,
-        },
-        timed_out: entry.timed_out,
-        interrupted: entry.interrupted,
-        result: None,
-        error: None,
-        notes: Vec::new(),
-        repeated: false,
     }
 }
 

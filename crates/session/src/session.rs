@@ -136,6 +136,24 @@ impl Session {
         out
     }
 
+    /// The number that a run of this language would get now.
+    ///
+    /// # Errors
+    /// When the session is ending or too many runs wait already.
+    pub fn admits(&self, language: Language) -> Result<RunNo, Refusal> {
+        match self.phase {
+            Phase::Open => {}
+            // A reset is over in a moment, but what it forgets must not
+            // include a run that was accepted in between.
+            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
+        }
+        let queued = self.kernels.get(&language).map_or(0, Kernel::queued);
+        if queued >= self.limits.queue {
+            return Err(Refusal::QueueFull { limit: self.limits.queue });
+        }
+        Ok(self.last_run.next())
+    }
+
     /// Admits a run and gives it its number.
     ///
     /// # Errors
@@ -145,22 +163,13 @@ impl Session {
         submission: Submission,
         now: Tick,
     ) -> Result<(RunNo, Vec<Effect>), Refusal> {
-        match self.phase {
-            Phase::Open => {}
-            // A reset is over in a moment, but what it forgets must not
-            // include a run that was accepted in between.
-            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
-        }
+        let run = self.admits(submission.language)?;
+        self.last_run = run;
+        self.last_activity = now;
         let kernel = self
             .kernels
             .entry(submission.language)
             .or_insert_with(|| Kernel::new(submission.language));
-        if kernel.queued() >= self.limits.queue {
-            return Err(Refusal::QueueFull { limit: self.limits.queue });
-        }
-        self.last_run = self.last_run.next();
-        self.last_activity = now;
-        let run = self.last_run;
         let mut out = Vec::new();
         let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
         kernel.enqueue(queued, now, &mut out);

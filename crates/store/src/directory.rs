@@ -199,12 +199,16 @@ impl Directory {
         self.write_json("state.json", state)
     }
 
-    /// Forgets state, history and output of runs.
+    /// Forgets state, history and output of runs, and what their keys stand
+    /// for. Their numbers go on.
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
         self.history().clear();
+        self.keys().clear();
         for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
-            let _ = std::fs::remove_file(entry.path());
+            if entry.path() != self.accepted_path() {
+                let _ = std::fs::remove_file(entry.path());
+            }
         }
     }
 

@@ -185,9 +185,9 @@ impl Keeper {
         };
         self.last_status.insert(run.language, outcome.exit_code);
         run.finish(outcome);
-        // Who only wants the result has it before anything goes to disk.
-        self.answer_waiters(number, false);
         self.record(number);
+        // Who only wants the result has it before anything else goes to disk.
+        self.answer_waiters(number, false);
         self.unsettle(number);
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
@@ -205,6 +205,9 @@ impl Keeper {
             && let Some(reason) = self.launch_failures.get(&run.language)
         {
             failure.message.clone_from(reason);
+        }
+        if why != Why::Reset {
+            let _ = self.directory.write_cancelled(number, &failure);
         }
         self.refuse_waiters(run, &failure);
         for live in self.kernels.values_mut() {
@@ -257,10 +260,13 @@ impl Keeper {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }
         self.unsettled.clear();
-        self.unrecorded.clear();
         self.last_status.clear();
         self.directory.forget_runs();
         self.history.clear();
+        self.keys = None;
+        if let Some(accepted) = &mut self.accepted {
+            let _ = accepted.forget_through(accepted.last());
+        }
         let _ = self.write_metadata();
         for (connection, call, closing) in std::mem::take(&mut self.closing) {
             let answer = match closing {

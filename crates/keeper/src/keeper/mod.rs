@@ -3,6 +3,7 @@
 
 mod effects;
 mod events;
+mod orders;
 mod records;
 mod requests;
 mod waiting;
@@ -17,7 +18,7 @@ use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
 use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
-use sessile_store::{Directory, Entry, History, Lock, Metadata, SessionStatus};
+use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -62,6 +63,10 @@ pub(crate) struct Keeper {
     directory: Directory,
     metadata: Metadata,
     history: History,
+    /// How far the numbers have got; none where the disk has no place for it.
+    accepted: Option<Accepted>,
+    /// Read when the first order with a key comes.
+    keys: Option<Keys>,
     scratch: Scratch,
     reactor: Reactor,
     signals: OwnedFd,
@@ -80,8 +85,6 @@ pub(crate) struct Keeper {
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
     unsettled_since: Option<Tick>,
-    /// Finished runs that are not in the history on disk yet.
-    unrecorded: Vec<Entry>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
@@ -141,9 +144,13 @@ impl Keeper {
         let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
         let language = boot.kernel.language;
         let mut news = BTreeMap::new();
+        let keys = boot.revive.then(|| directory.keys());
+        let recorded = history.runs().into_iter().max();
+        let keyed = keys.as_ref().map(Keys::last_run);
+        let last = recorded.max(keyed).max(Some(RunNo(metadata.execution_count)));
+        let accepted = directory.accepted(last.unwrap_or_default()).ok();
+        let last = accepted.as_ref().map(Accepted::last).max(last).unwrap_or_default();
         let session = if boot.revive {
-            let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
-            let last = last.max(RunNo(metadata.execution_count));
             let kernels = directory.state().unwrap_or_default().kernels;
             for (language, saved) in kernels.iter().filter(|(_, saved)| saved.restore.is_none()) {
                 news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
@@ -162,6 +169,8 @@ impl Keeper {
             directory,
             metadata,
             history,
+            accepted,
+            keys,
             scratch,
             reactor,
             signals,
@@ -176,7 +185,6 @@ impl Keeper {
             runs: Runs::new(),
             unsettled: Vec::new(),
             unsettled_since: None,
-            unrecorded: Vec::new(),
             settle_due: None,
             watch_due: None,
             patience_due: None,

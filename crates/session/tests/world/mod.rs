@@ -163,7 +163,10 @@ impl World {
                 matches!(busy, Some(Phase::Busy(run)) if world.open.contains_key(&run)),
             )
         };
-        match self.session.submit(submission, self.now) {
+        let promised = self.session.admits(language);
+        let answer = self.session.submit(submission, self.now);
+        prop_assert_eq!(promised, answer.as_ref().map(|(run, _)| *run).map_err(|r| *r));
+        match answer {
             Ok((run, effects)) => {
                 prop_assert!(!self.closing && !self.finished, "admitted while closing");
                 prop_assert_eq!(run, self.last_run.next(), "numbers go on one by one");
