@@ -134,8 +134,9 @@ fn a_run_goes_on_when_its_client_leaves_and_when_the_server_is_killed() {
     let session = start(&server);
     gate(&h, "gate");
     let body = json!({"command": "echo begun > mark; cat gate; echo end; y=7"});
-    server.request("POST", &format!("{session}/exec")).json(&body).send_and_leave();
+    let client = server.request("POST", &format!("{session}/exec")).json(&body).begin();
     h.wait_for_line("mark");
+    drop(client);
     server.kill();
     let server = h.serve();
     server.get(&format!("{session}/runs/1")).is(202);
@@ -159,8 +160,9 @@ fn a_retry_with_the_same_key_never_runs_twice() {
         let path = format!("{session}/exec");
         server.request("POST", &path).json(body).header("Idempotency-Key", "k-1")
     };
-    exec(&server, &body).send_and_leave();
+    let client = exec(&server, &body).begin();
     h.wait_for_line("times");
+    drop(client);
     server.kill();
     let server = h.serve();
     open(&h, "gate");

@@ -28,7 +28,15 @@ impl Harness {
     #[must_use]
     #[track_caller]
     pub fn serve_with(&self, args: &[&str]) -> Server {
-        let all = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+        self.serve_at("127.0.0.1:0", args)
+    }
+
+    /// # Panics
+    /// When it does not say where it is.
+    #[must_use]
+    #[track_caller]
+    pub fn serve_at(&self, address: &str, args: &[&str]) -> Server {
+        let all = [&["serve", "--listen", address], args].concat();
         let mut child = self
             .command(&all)
             .stdin(Stdio::null())
@@ -188,9 +196,10 @@ impl Call {
         Reply::parse(&answer)
     }
 
-    /// Sends it and leaves before the answer comes.
-    pub fn send_and_leave(self) {
-        drop(self.connect());
+    /// Sends it; whoever drops what comes back leaves before the answer.
+    #[must_use]
+    pub fn begin(self) -> impl Drop {
+        Waiting(self.connect())
     }
 
     /// Sends it and reads the events as they come.
@@ -211,6 +220,14 @@ impl Call {
                 return Events { reader };
             }
         }
+    }
+}
+
+struct Waiting(BufReader<TcpStream>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.get_ref().shutdown(std::net::Shutdown::Both);
     }
 }
 

@@ -83,13 +83,13 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// Everything that is served over HTTP.
 pub fn router(app: App) -> Router {
     let (router, description) = api().split_for_parts();
-    let limit = app.service.limits().body;
     router
         .merge(docs::router(description))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
-        .layer(DefaultBodyLimit::max(limit))
+        // Bodies are limited where they are read.
+        .layer(DefaultBodyLimit::disable())
         .with_state(app)
 }
 
