@@ -79,13 +79,76 @@ fn the_end_of_a_kernel_is_not_the_end_of_the_session() {
 }
 
 #[test]
-#[ignore = "known limit: a user's EXIT trap replaces ours within its run"]
 fn an_exit_trap_that_is_set_in_the_run_that_exits_does_not_lose_the_state() {
     let h = harness!();
     for shell in Harness::shells(ALL) {
-        let s = prepared(&h, shell);
-        s.run("x=2; trap 'echo bye' EXIT; exit 5").prints("bye\n").exits(5).is_restarted();
-        s.run("trap - EXIT; echo $x").prints("2\n").is_kept();
+        for (command, out) in [
+            ("x=2; trap 'echo bye' EXIT; exit 5", "bye\n"),
+            ("trap 'echo bye $?; x=2' EXIT; x=0; exit 5", "bye 5\n"),
+            ("trap 'echo \"it'\\''s\"' 0; x=2; (exit 5); exit", "it's\n"),
+            ("trap -- 'echo bye' EXIT\nset -e\nx=2\n(exit 5)\nx=3", "bye\n"),
+            ("trap 'echo a' EXIT; trap 'echo b' INT EXIT; x=2; exit 5", "b\n"),
+            ("trap 'echo bye' EXIT; trap - EXIT; x=2; exit 5", ""),
+            ("trap '' EXIT; x=2; exit 5", ""),
+            ("(trap 'echo sub' EXIT); x=$(trap 'echo 2' EXIT); exit 5", "sub\n"),
+            ("eval \"trap 'echo bye' EXIT\"; x=2; eval 'exit 5'", "bye\n"),
+            ("echo \"trap 'echo bye' EXIT\" >lib; . ./lib; x=2; exit 5", "bye\n"),
+        ] {
+            println!("{shell}: {command}");
+            let s = h.session_of(shell);
+            s.run("x=1; greet() { echo hi; }; alias al='echo al'; set -- a b");
+            s.run(command).prints(out).warns("").exits(5).is_restarted();
+            let greet = greet(shell);
+            s.run(format!("set +e; trap - EXIT INT; echo $x $2; {greet}")).prints("2 b\nhi\n");
+            s.run("al ok; exit 6").prints("al ok\n").exits(6).is_restarted();
+            s.end();
+        }
+    }
+}
+
+/// Each of them shows what a plain shell shows.
+#[test]
+fn a_run_that_sets_an_exit_trap_finds_nothing_of_ours() {
+    let h = harness!();
+    for (shell, text) in [
+        ("bash", "trap : EXIT; type -t trap; declare -F; command -v trap"),
+        ("bash", "trap : EXIT; compgen -A function; set | grep ^__sess; alias"),
+        (
+            "bash",
+            "trap : EXIT; set -- a; trap : INT; echo $? $#; (trap : BAD) 2>/dev/null; echo $?",
+        ),
+        ("bash", "trap : EXIT; trap 'echo err' ERR; false; trap - ERR; false"),
+        ("bash", "f() { trap : EXIT; local x=1; echo $x; }; f; declare -f f"),
+        ("bash", "set -a; trap : EXIT; bash -c 'declare -F; type -t trap'; set +a"),
+        ("bash", "trap : EXIT; (trap 'echo sub' EXIT; exit 3); echo $?"),
+        ("bash", "PS4='+ '; set -x; trap : EXIT; { set +x; } 2>/dev/null"),
+        ("zsh", "trap : EXIT; whence -w trap; print -l $zshexit_functions; alias"),
+        ("zsh", "trap : EXIT; set | grep ^__sess; functions"),
+        ("zsh", "f() { trap 'echo left' EXIT; echo in; }; f; echo out; trap : EXIT"),
+        ("dash", "trap : EXIT; command -v trap; alias"),
+        (
+            "dash",
+            "trap : EXIT; set -- a; trap : INT; echo $? $#; (trap 'echo sub' EXIT; exit 3); echo $?",
+        ),
+    ] {
+        if Harness::shells(&[shell]).is_empty() {
+            continue;
+        }
+        println!("{shell}: {text}");
+        let plain = std::process::Command::new(shell).args(["-c", text]).output().unwrap();
+        let s = h.session_of(shell);
+        let answer = s.run(text).is_kept().prints(&String::from_utf8_lossy(&plain.stdout));
+        let errors = String::from_utf8_lossy(&plain.stderr);
+        assert_eq!(answer.stderr().trim_start_matches('+'), errors.trim_start_matches('+'));
+        // Nor does a later one.
+        let look =
+            if shell == "dash" { "type trap; alias" } else { "type trap; set | grep __sessile" };
+        let seen = s.run(look).is_kept();
+        assert!(seen.stdout().contains("builtin"), "{seen:?}");
+        assert!(!seen.stdout().contains("__sessile"), "{seen:?}");
+        let listed = s.run("trap").warns("").is_kept();
+        assert!(!listed.stdout().contains("__sessile"), "{listed:?}");
+        s.end();
     }
 }
 

@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 mod dialect;
 mod functions;
+mod guard;
 use dialect::Dialect;
 
 /// Where a saved state keeps the sources of functions.
@@ -103,12 +104,15 @@ enum Form {
 /// While the user has none, it is ours and writes down the state. While the
 /// user has one, it is the user's text followed by ours. Before a text that
 /// lists traps, the user's own is put back, so that it shows what a plain
-/// shell shows. What a text that mentions traps leaves is looked at right after
-/// it, and ours goes behind it again.
+/// shell shows. A text that may set one and then exit runs under a [`guard`].
+/// What a text that mentions traps leaves is looked at right after it, and ours
+/// goes behind it again.
 #[derive(Debug, PartialEq, Eq)]
 enum ExitTrap {
     /// Ours is in place, behind the user's text if there is one.
     Armed { users: Option<String> },
+    /// Ours stays behind whatever the current run sets. `users`: as it began.
+    Guarded { users: Option<String> },
     /// Not known, and not ours.
     Open,
 }
@@ -219,7 +223,9 @@ impl Shell {
             // is for the case that the first was aborted.
             Form::Replaced => format!(
                 "{prelude}{exec} {streams};{source};{{ {report};{builtin} set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1\n{report};{reopen};{}{builtin} echo \"d {}\" >{dir}/s\n",
+                 {exec} >/dev/null 2>&1\n\
+                 {report};{reopen};{}{}{builtin} echo \"d {}\" >{dir}/s\n",
+                self.unguard(),
                 self.list_traps(order.text),
                 order.run
             ),
@@ -268,6 +274,13 @@ impl Shell {
         self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
     }
 
+    fn unguard(&self) -> &'static str {
+        match self.exit_trap {
+            ExitTrap::Guarded { .. } => self.dialect.unguard(),
+            ExitTrap::Armed { .. } | ExitTrap::Open => "",
+        }
+    }
+
     /// Has the traps listed to `l`.
     fn list_traps(&self, text: &[u8]) -> String {
         if self.looks_at_traps(text) {
@@ -280,7 +293,7 @@ impl Shell {
     fn form(&self, text: &[u8]) -> Form {
         let users_trap = match &self.exit_trap {
             ExitTrap::Armed { users } => users.is_some(),
-            ExitTrap::Open => true,
+            ExitTrap::Guarded { .. } | ExitTrap::Open => true,
         };
         // A DEBUG trap would see, and show, the lines around the text.
         let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
@@ -291,11 +304,30 @@ impl Shell {
         }
     }
 
-    /// Puts the user's own EXIT trap back before a text that may look at it.
-    fn disarm(&mut self, text: &[u8]) -> String {
-        if !lists_traps(text) {
-            return String::new();
+    /// What has to be done about the EXIT trap before a text.
+    fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
+        if lists_traps(text) {
+            return Ok(self.disarm());
         }
+        if self.debug_trap.is_some() || !guard::is_wanted(self.dialect, &self.flags, text) {
+            return Ok(String::new());
+        }
+        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
+            ExitTrap::Armed { users } => {
+                let script = guard::script(self.dialect, &self.dir, users.as_deref());
+                write_file(&self.path("h"), script.as_bytes())?;
+                self.exit_trap = ExitTrap::Guarded { users };
+                Ok(self.dialect.guard(&self.dir))
+            }
+            other @ (ExitTrap::Guarded { .. } | ExitTrap::Open) => {
+                self.exit_trap = other;
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// Puts the user's own EXIT trap back before a text that may look at it.
+    fn disarm(&mut self) -> String {
         let builtin = self.dialect.builtin();
         let stop = self.dialect.stop_signal().map(|signal| format!("{builtin} trap - {signal};"));
         let stop = stop.unwrap_or_default();
@@ -304,7 +336,7 @@ impl Shell {
                 format!("{stop}{builtin} trap -- {} EXIT;", quote(&users))
             }
             ExitTrap::Armed { users: None } => format!("{stop}{builtin} trap - EXIT;"),
-            ExitTrap::Open => String::new(),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
         }
     }
 
@@ -388,10 +420,15 @@ impl Shell {
         let listing = String::from_utf8_lossy(&listing);
         self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
         let found = records::trap(&listing, &["EXIT", "0"]);
-        if found.as_ref().is_none_or(|text| !text.contains(MARK)) {
-            let line = self.arm(found);
-            let _ = self.send(&line);
-        }
+        let users = match (&mut self.exit_trap, found) {
+            (ExitTrap::Guarded { users }, Some(text)) if text.contains(MARK) => {
+                guard::users_part(&text).unwrap_or_else(|| users.take())
+            }
+            (ExitTrap::Armed { .. } | ExitTrap::Open, Some(text)) if text.contains(MARK) => return,
+            (ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } | ExitTrap::Open, found) => found,
+        };
+        let line = self.arm(users);
+        let _ = self.send(&line);
     }
 
     /// bash hides a DEBUG trap from what it sources, and brings it back even if
@@ -467,7 +504,7 @@ impl Shell {
         let line = match (&self.exit_trap, found) {
             (ExitTrap::Armed { .. }, None) => return,
             (ExitTrap::Armed { .. }, Some(users)) => self.arm(Some(users)),
-            (ExitTrap::Open, users) => self.arm(users),
+            (ExitTrap::Guarded { .. } | ExitTrap::Open, users) => self.arm(users),
         };
         let _ = self.send(&line);
     }
@@ -477,7 +514,7 @@ impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         self.learn_functions(order.text)?;
         let form = self.form(order.text);
-        let prelude = self.disarm(order.text);
+        let prelude = self.prelude(order.text)?;
         let trigger = self.trigger(order, form, &prelude);
         match &self.debug_trap {
             // Sourcing hides a DEBUG trap from the sourced text.
@@ -542,7 +579,7 @@ impl Kernel for Shell {
                 format!("{builtin} trap -- {} EXIT;", quote(users))
             }
             ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
-            ExitTrap::Open => String::new(),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
         };
         self.send(&format!("{disarm}{builtin} exit\n{builtin} exit\n"))
     }
@@ -554,12 +591,23 @@ impl Kernel for Shell {
 
     fn last_words(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
-        self.take_capture("final", as_of)
+        // Only zsh has a trap of ours there under a guard, if the user's is the
+        // same as before.
+        if self.dialect == Dialect::Zsh
+            && let ExitTrap::Guarded { users } = &mut self.exit_trap
+        {
+            let users = users.take().filter(|_| !self.path(guard::AFTER).exists());
+            self.exit_trap = ExitTrap::Armed { users };
+        }
+        let last = self.take_capture("final", as_of);
+        last.or_else(|| self.take_capture(guard::AFTER, as_of))
     }
 
     fn stop_signal(&self) -> Option<i32> {
         match self.exit_trap {
-            ExitTrap::Armed { .. } => self.dialect.stop_signal().map(|_| libc::SIGRTMAX()),
+            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => {
+                self.dialect.stop_signal().map(|_| libc::SIGRTMAX())
+            }
             ExitTrap::Open => None,
         }
     }
@@ -571,18 +619,24 @@ impl Kernel for Shell {
 
 /// Whether a text may change traps that matter here.
 fn changes_traps(text: &[u8]) -> bool {
-    mentions(text, "trap")
-        && (mentions(text, "EXIT") || mentions(text, "DEBUG") || lists_traps(text))
+    let names = || {
+        let exit = mentions(text, "EXIT") || guard::has_word(text, "0");
+        exit || mentions(text, "DEBUG")
+    };
+    mentions(text, "trap") && (names() || lists_traps(text))
 }
 
 /// Whether a text may list traps: `trap` alone, or `trap -p`.
 fn lists_traps(text: &[u8]) -> bool {
-    let word = b"trap";
-    text.windows(word.len()).enumerate().filter(|(_, window)| window == word).any(|(at, _)| {
-        let rest = text[at + word.len()..].trim_ascii_start();
-        let begins_option = rest.starts_with(b"-p") || rest.starts_with(b"-l");
-        let newline = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
-        begins_option || newline.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
+    ["trap -p", "trap -l"].iter().any(|words| mentions(text, words)) || stands_alone(text, "trap")
+}
+
+/// Whether a command may stand in a text without any argument.
+fn stands_alone(text: &[u8], command: &str) -> bool {
+    let word = command.as_bytes();
+    text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {
+        let next = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
+        next.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
     })
 }
 

@@ -1,5 +1,6 @@
 //! What differs between shells.
 
+use super::guard::AFTER;
 use super::{MARK, quote};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
@@ -236,6 +237,62 @@ impl Dialect {
                 "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
                  2>/dev/null\" 9<>{dir}/last; : {MARK}"
             ),
+        }
+    }
+    /// The same under a guard, behind an EXIT trap of the user's that reads so
+    /// in a listing, as one quoted word. In bash and dash such a trap is not
+    /// listed any more when it runs, and the guard is nothing of the user's.
+    pub(super) fn guarded_exit_trap(self, dir: &str, listing: Option<&str>) -> String {
+        match self {
+            Self::Bash => {
+                let listing = listing.map(|word| format!("$'\\n'{word}")).unwrap_or_default();
+                format!(
+                    ": {MARK}; ( {BASH_CARRY}\\unset -f trap; \
+                     \\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\" ) \
+                     </dev/null >/dev/null 2>&1"
+                )
+            }
+            Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
+            Self::Posix => {
+                let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >&9; "));
+                format!(
+                    ": {MARK}; {{ \\trap >&9; {}\\times >&9; ( \\command unalias trap; \
+                     \\. {dir}/capture ) <&9 >|{dir}/final 2>/dev/null; }} 9<>{dir}/last",
+                    listing.unwrap_or_default()
+                )
+            }
+        }
+    }
+
+    /// Puts a guard in place, unless the user has something there.
+    pub(super) fn guard(self, dir: &str) -> String {
+        match self {
+            Self::Bash => {
+                format!("\\builtin declare -F trap >/dev/null || \\builtin . {dir}/h;")
+            }
+            Self::Zsh => format!("\\builtin . {dir}/h;"),
+            Self::Posix => {
+                format!("\\command alias trap >/dev/null 2>&1 || \\command . {dir}/h;")
+            }
+        }
+    }
+
+    /// Takes it away again, if it is still there. On the left of `||`, because
+    /// of `set -e`.
+    pub(super) fn unguard(self) -> &'static str {
+        match self {
+            Self::Bash => {
+                "[[ $(\\builtin declare -f trap) != *__sessile_exit* ]] || \
+                 \\builtin unset -f trap || \\builtin :;"
+            }
+            Self::Zsh => {
+                "zshexit_functions=(\"${(@)zshexit_functions:#__sessile_bye}\"); \
+                 [[ -n \"$zshexit_functions\" ]] || \\builtin unset zshexit_functions; \
+                 \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
+            }
+            Self::Posix => {
+                "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
+            }
         }
     }
 }
