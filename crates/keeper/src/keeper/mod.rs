@@ -5,6 +5,7 @@ mod effects;
 mod events;
 mod records;
 mod requests;
+mod silence;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
@@ -45,12 +46,20 @@ struct Live {
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
+    has_come_up: bool,
+    /// It was asked again for what it owes.
+    was_prompted: bool,
 }
 
 impl Live {
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
         processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+
+    /// Whether a report of it is to come: that it is up, or that its run ended.
+    fn owes_words(&self) -> bool {
+        self.current.is_some() || !self.has_come_up
     }
 }
 
@@ -85,6 +94,7 @@ pub(crate) struct Keeper {
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
     watch_due: Option<Tick>,
+    silence: Option<silence::Watch>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -176,6 +186,7 @@ impl Keeper {
             unrecorded: Vec::new(),
             settle_due: None,
             watch_due: None,
+            silence: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -212,6 +223,9 @@ impl Keeper {
             if self.watch_due.is_some_and(|due| due <= now) {
                 self.watch_streams();
             }
+            if self.silence.is_some_and(|watch| watch.due <= now) {
+                self.look_for_silence();
+            }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
             }
@@ -245,7 +259,8 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let own = [self.settle_due, self.watch_due, self.inspection_due()];
+        let silence = self.silence.map(|watch| watch.due);
+        let own = [self.settle_due, self.watch_due, silence, self.inspection_due()];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }

@@ -1,6 +1,7 @@
 //! What differs between shells.
 
 use super::guard::AFTER;
+use super::voice::Voice;
 use super::{MARK, quote};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::fmt::Write;
 #[derive(Debug, Default)]
 pub(super) struct Environment {
     pub(super) before: String,
-    /// In front of the sourcing command, up to its name.
-    pub(super) prefix: String,
+    /// The sourcing command.
+    pub(super) source: String,
     pub(super) after: String,
 }
 
@@ -81,29 +82,18 @@ impl Dialect {
         }
     }
 
-    /// A prefix that gets past aliases and functions of the user's.
-    pub(super) fn builtin(self) -> &'static str {
-        match self {
-            Self::Bash | Self::Zsh => "\\builtin",
-            Self::Posix => "\\command",
-        }
-    }
-
-    /// `exec` for redirections, which `builtin exec` would undo.
-    pub(super) fn exec(self) -> &'static str {
-        match self {
-            Self::Bash | Self::Zsh => "\\exec",
-            Self::Posix => "\\command exec",
-        }
-    }
-
     /// How variables are set for one run alone.
-    pub(super) fn environment(self, variables: &BTreeMap<String, String>) -> Environment {
+    pub(super) fn environment(
+        self,
+        variables: &BTreeMap<String, String>,
+        voice: Voice,
+    ) -> Environment {
         let mut env = Environment::default();
+        let prefix = voice.prefix;
         match self {
             Self::Bash | Self::Posix => {
                 for (name, value) in variables {
-                    let _ = write!(env.prefix, "{name}={} ", quote(value));
+                    let _ = write!(env.source, "{name}={} ", quote(value));
                 }
             }
             // Before a builtin, zsh would set but not export them.
@@ -112,23 +102,24 @@ impl Dialect {
                     let kept = format!("__sessile_kept_{name}");
                     let _ = write!(
                         env.before,
-                        "{kept}=${{{name}+x}}${{{name}-}};\\builtin export {name}={};",
+                        "{kept}=${{{name}+x}}${{{name}-}};{prefix}export {name}={};",
                         quote(value)
                     );
                     let _ = write!(
                         env.after,
-                        ";[[ -z ${kept} ]] && \\builtin unset {name} || {name}=${{{kept}#x}};\
-                         \\builtin unset {kept}"
+                        ";[[ -z ${kept} ]] && {prefix}unset {name} || {name}=${{{kept}#x}};\
+                         {prefix}unset {kept}"
                     );
                 }
             }
         }
         // bash drops such variables after the first command behind `builtin`.
-        env.prefix.push_str(match self {
-            Self::Bash if !variables.is_empty() => "\\builtin command ",
-            Self::Bash | Self::Zsh => "\\builtin ",
-            Self::Posix => "\\command ",
-        });
+        if self == Self::Bash && !variables.is_empty() && prefix == "\\builtin " {
+            env.source.push_str("\\builtin command ");
+            env.source.push_str(voice.source.trim_start_matches(prefix));
+        } else {
+            env.source.push_str(voice.source);
+        }
         env
     }
 
@@ -179,9 +170,13 @@ impl Dialect {
 
     /// A script that does nothing but have a status. No alias or function of
     /// the user's gets in between.
-    pub(super) fn returning(self, status: i32) -> String {
+    pub(super) fn returning(self, status: i32, voice: Voice) -> String {
         match self {
-            Self::Bash | Self::Zsh => format!("\\builtin return {status}\n"),
+            // Then `return` may be anything.
+            Self::Bash | Self::Zsh if voice.prefix == "\\" => {
+                format!("/bin/sh -c 'exit {status}'\n")
+            }
+            Self::Bash | Self::Zsh => format!("{}return {status}\n", voice.prefix),
             // A special builtin, which functions cannot replace.
             Self::Posix => format!("\\return {status}\n"),
         }
@@ -193,7 +188,10 @@ impl Dialect {
                 format!("\\builtin eval \"$(<{dir}/restore)\" </dev/null >/dev/null 2>&1")
             }
             Self::Zsh | Self::Posix => {
-                format!("{} . {dir}/restore </dev/null >/dev/null 2>&1", self.builtin())
+                format!(
+                    "{} {dir}/restore </dev/null >/dev/null 2>&1",
+                    Voice::among(self, &[]).source
+                )
             }
         }
     }
@@ -206,7 +204,7 @@ impl Dialect {
         match self {
             Self::Bash => format!(
                 "( {BASH_CARRY}( ( \\. {dir}/capture {out} \"$(\\trap -p)\" \"$@\" ); \
-                 \\builtin echo \"c {as_of}\" >{dir}/s ) & \
+                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \
                  \\exit ${{POSIXLY_CORRECT%%/*}} ) </dev/null >/dev/null 2>&1\n"
             ),
             Self::Zsh => format!(
@@ -215,17 +213,19 @@ impl Dialect {
             ),
             Self::Posix => format!(
                 "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
-                 \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' 9<>{dir}/traps 2>/dev/null\n"
+                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' \
+                 9<>{dir}/traps 2>/dev/null\n"
             ),
         }
     }
 
-    /// What the EXIT trap does: the same, to `final`, and waited for.
+    /// What the EXIT trap does: the same, to `final`, and waited for. Under
+    /// `set -e` its failure must not become the shell's.
     pub(super) fn exit_trap(self, dir: &str) -> String {
         match self {
             Self::Bash => format!(
                 "( {BASH_CARRY}\\. {dir}/capture {dir}/final \"$(\\trap -p)\" \"$@\" ) \
-                 </dev/null >/dev/null 2>&1 # {MARK}"
+                 </dev/null >/dev/null 2>&1 || \\: # {MARK}"
             ),
             // A word and not a comment, which zsh would drop; braces make zsh
             // wait for the process.
@@ -249,7 +249,7 @@ impl Dialect {
                 format!(
                     ": {MARK}; ( {BASH_CARRY}\\unset -f trap; \
                      \\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\" ) \
-                     </dev/null >/dev/null 2>&1"
+                     </dev/null >/dev/null 2>&1 || \\:"
                 )
             }
             Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
