@@ -617,7 +617,12 @@ impl Kernel for Shell {
             self.captures.wanted = Some(as_of);
             return Ok(());
         }
-        self.send(&self.dialect.capture(&self.dir, as_of))?;
+        let mut line = self.dialect.capture(&self.dir, as_of);
+        // Its failure, without `exit` say, must not be the shell's end.
+        if self.flags.contains('e') {
+            line.insert_str(line.len() - 1, " || \\:");
+        }
+        self.send(&line)?;
         self.captures.under_way.push(as_of);
         Ok(())
     }
