@@ -7,4 +7,4 @@ mod connection;
 mod launch;
 
 pub use connection::{Client, ClientError, Interruption};
-pub use launch::{Launcher, Opened};
+pub use launch::Launcher;

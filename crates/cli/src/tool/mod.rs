@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use anyhow::Context;
 use request::Action;
 use serde_json::{Map, Value, json};
-use sessile_client::{ClientError, Opened};
+use sessile_client::{Client, ClientError};
 use sessile_protocol::{Completed, Exec, Until};
 use sessile_store::{Directory, Sessions};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ struct Place {
 /// A workspace's session.
 struct Found {
     directory: Directory,
-    opened: Opened,
+    client: Client,
     is_new: bool,
 }
 
@@ -85,7 +85,7 @@ impl Place {
             && let Ok(directory) = self.settings.sessions.find(&id)
         {
             match self.settings.launcher.open(&directory) {
-                Ok(opened) => return Ok(Found { directory, opened, is_new: false }),
+                Ok(client) => return Ok(Found { directory, client, is_new: false }),
                 Err(ClientError::Ended(_) | ClientError::Store(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -101,8 +101,8 @@ impl Place {
         let workspace = Some(self.workspace.display().to_string());
         let (directory, metadata) = start::start(&self.settings, "bash", &options, workspace)?;
         claim.record(&metadata.session_id)?;
-        let opened = self.settings.launcher.open(&directory)?;
-        Ok(Found { directory, opened, is_new: true })
+        let client = self.settings.launcher.open(&directory)?;
+        Ok(Found { directory, client, is_new: true })
     }
 
     fn run(&self, run: &request::Run, shape: Shape) -> anyhow::Result<Value> {
@@ -118,7 +118,7 @@ impl Place {
         // Before there is a session for it.
         order.check()?;
         let mut found = self.find()?;
-        let done = crate::commands::exec::run(&mut found.opened.client, order)?;
+        let done = crate::commands::exec::run(&mut found.client, order)?;
         let mut answer = completed(&done, shape);
         found.describe(&mut answer)?;
         Ok(answer.into())
@@ -126,7 +126,7 @@ impl Place {
 
     fn state(&self) -> anyhow::Result<Value> {
         let mut found = self.find()?;
-        let mut state = state::live(&mut found.opened.client)?;
+        let mut state = state::live(&mut found.client)?;
         gather(&mut state);
         state.insert("history".into(), found.history(20)?);
         let mut answer =
@@ -137,7 +137,7 @@ impl Place {
 
     fn reset(&self) -> anyhow::Result<Value> {
         let mut found = self.find()?;
-        found.opened.client.call(sessile_protocol::Request::Reset)?;
+        found.client.call(sessile_protocol::Request::Reset)?;
         let message =
             "Runtime reset: fresh kernels, empty history, everything that was running is ended";
         let mut answer = Map::from_iter([
@@ -166,7 +166,7 @@ impl Found {
         if self.is_new {
             answer.insert("new_session".into(), true.into());
         }
-        if let Some(previous) = &self.opened.revived {
+        if let Some(previous) = self.client.revived() {
             answer.insert("revived".into(), render::revival(previous).into());
         }
         Ok(())
