@@ -92,6 +92,8 @@ fn an_exit_trap_that_is_set_in_the_run_that_exits_does_not_lose_the_state() {
             ("trap '' EXIT; x=2; exit 5", ""),
             ("(trap 'echo sub' EXIT); x=$(trap 'echo 2' EXIT); exit 5", "sub\n"),
             ("eval \"trap 'echo bye' EXIT\"; x=2; eval 'exit 5'", "bye\n"),
+            ("bye() { echo bye $?; exit 5; }; trap bye EXIT; x=2; exit 4", "bye 4\n"),
+            ("set -e; trap 'echo bye $?; exit 5' EXIT; x=2; (exit 6)", "bye 6\n"),
             ("echo \"trap 'echo bye' EXIT\" >lib; . ./lib; x=2; exit 5", "bye\n"),
         ] {
             println!("{shell}: {command}");
@@ -103,6 +105,19 @@ fn an_exit_trap_that_is_set_in_the_run_that_exits_does_not_lose_the_state() {
             s.run("al ok; exit 6").prints("al ok\n").exits(6).is_restarted();
             s.end();
         }
+    }
+}
+
+#[test]
+fn an_exit_trap_that_exits_itself_does_not_lose_the_state() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash"]) {
+        let s = h.session_of(shell);
+        s.run("bye() { echo bye $?; exit 7; }; trap bye EXIT");
+        for (command, out) in [("x=2; exit 4", "bye 4\n"), ("set -e; x=3; (exit 6)", "bye 6\n")] {
+            s.run(command).prints(out).warns("").exits(7).is_restarted();
+        }
+        s.run("set +e; trap - EXIT; echo $x").prints("3\n").is_kept();
     }
 }
 

@@ -115,9 +115,8 @@ fn a_keeper_that_was_killed_this_very_moment_is_gone() {
         s.run("x=1");
         s.wait_captured(1);
         s.keeper().kill();
-        match round % 2 {
-            0 => assert_eq!(h.list()[0]["status"], "lost"),
-            _ => {}
+        if round % 2 == 0 {
+            assert_eq!(h.list()[0]["status"], "lost");
         }
         let answer = s.run("x=$((x+1)); echo $x").prints("2\n").is_restored_as_of(1);
         assert!(answer.notes().contains("keeper had died"), "{answer:?}");

@@ -41,7 +41,7 @@ mod dialect;
 mod functions;
 mod guard;
 mod voice;
-use dialect::Dialect;
+use dialect::{Dialect, Guard};
 use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
@@ -380,9 +380,12 @@ impl Shell {
     /// The line that puts our EXIT trap in place, behind the user's.
     fn arm(&mut self, users: Option<String>) -> String {
         let ours = self.dialect.exit_trap(&self.dir);
-        let text = match &users {
-            Some(users) => format!("{users}\n{ours}"),
-            None => ours,
+        let text = match (&users, self.dialect) {
+            (None, _) => ours,
+            (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
+            (Some(users), Dialect::Bash | Dialect::Posix) => {
+                guard::behind(self.dialect, &self.dir, Some((users, "")), Guard::Off)
+            }
         };
         self.exit_trap = ExitTrap::Armed { users };
         let prefix = self.voice.prefix;

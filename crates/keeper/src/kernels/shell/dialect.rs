@@ -7,6 +7,13 @@ use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Whether a script of ours stands in for `trap` (see guard.rs).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    On,
+    Off,
+}
+
 /// What goes around a run that has variables of its own.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
@@ -239,25 +246,60 @@ impl Dialect {
             ),
         }
     }
-    /// The same under a guard, behind an EXIT trap of the user's that reads so
-    /// in a listing, as one quoted word. In bash and dash such a trap is not
-    /// listed any more when it runs, and the guard is nothing of the user's.
-    pub(super) fn guarded_exit_trap(self, dir: &str, listing: Option<&str>) -> String {
+    /// The same where the user has an EXIT trap, which reads so in a listing, as
+    /// one quoted word: it is not listed any more when it runs. Under a guard
+    /// there is something of ours that is nothing of the user's.
+    pub(super) fn last_capture(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
+        let body = self.last_capture_body(dir, listing, guard);
+        match self {
+            Self::Bash => format!("( {BASH_CARRY}{body} ) </dev/null >/dev/null 2>&1 || \\:"),
+            Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
+            Self::Posix => body,
+        }
+    }
+
+    /// The same before the user's trap, which may call `exit` and leave us no
+    /// other time. It goes through with `$?` unchanged and without a trace; `&&`
+    /// keeps `set -e` from taking that for a failure of ours.
+    pub(super) fn early_capture(
+        self,
+        dir: &str,
+        listing: Option<&str>,
+        guard: Guard,
+    ) -> Option<String> {
+        let body = self.last_capture_body(dir, listing, guard);
+        match self {
+            Self::Bash => Some(format!(
+                "{{ ( {BASH_CARRY}( {body} ); \\exit ${{POSIXLY_CORRECT%%/*}} ) \
+                 </dev/null >/dev/null 2>&1 && \\:; }} 2>/dev/null"
+            )),
+            Self::Zsh => None,
+            Self::Posix => Some(format!(
+                "{{ __sessile_status=$?; {body}; ( \\exit $__sessile_status ) && \\:; }} 2>/dev/null"
+            )),
+        }
+    }
+
+    fn last_capture_body(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
         match self {
             Self::Bash => {
                 let listing = listing.map(|word| format!("$'\\n'{word}")).unwrap_or_default();
-                format!(
-                    ": {MARK}; ( {BASH_CARRY}\\unset -f trap; \
-                     \\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\" ) \
-                     </dev/null >/dev/null 2>&1 || \\:"
-                )
+                let clear = match guard {
+                    Guard::On => "\\unset -f trap; ",
+                    Guard::Off => "",
+                };
+                format!("{clear}\\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\"")
             }
-            Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
+            Self::Zsh => String::new(),
             Self::Posix => {
                 let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >&9; "));
+                let clear = match guard {
+                    Guard::On => "\\command unalias trap; ",
+                    Guard::Off => "",
+                };
                 format!(
-                    ": {MARK}; {{ \\trap >&9; {}\\times >&9; ( \\command unalias trap; \
-                     \\. {dir}/capture ) <&9 >|{dir}/final 2>/dev/null; }} 9<>{dir}/last",
+                    "{{ \\trap >&9; {}\\times >&9; ( {clear}\\. {dir}/capture ) <&9 >|{dir}/final \
+                     2>/dev/null; }} 9<>{dir}/last",
                     listing.unwrap_or_default()
                 )
             }

@@ -2,9 +2,8 @@
 # of the run `trap` is this function, which lets the builtin do its work and
 # then adds ours. Not for texts that would notice (see guard.rs).
 #
-# The keeper puts in, at words between @: our trap alone, what goes before and
-# after a listing of the user's trap when there is one, and the trap to begin
-# with.
+# The keeper puts in, at words between @: our trap alone, ours behind the user's
+# and its listing, and the trap to begin with.
 
 function trap {
     # A trace shows the call, which is the user's, and nothing of what follows.
@@ -19,8 +18,7 @@ function trap {
     *)
         # The listing is a command, whose third word is the trap.
         \builtin eval "\\builtin set -- \"\$1\" $1"
-        \builtin trap -- "$4
-"@BEFORE@"${1@Q}"@AFTER@ EXIT
+        \builtin trap -- @BEHIND@ EXIT
         ;;
     esac
 }

@@ -10,7 +10,7 @@
 //! functions or aliases, say, goes without: then its state is that of the last
 //! capture, which the answer says.
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Guard};
 use super::{MARK, changes_traps, lists_traps, quote, stands_alone};
 use crate::kernels::mentions;
 
@@ -83,42 +83,65 @@ pub(super) fn has_word(text: &[u8], word: &str) -> bool {
 
 /// The guard's script, for a shell whose user has this EXIT trap at first.
 pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String {
-    let ours = |listing: Option<&str>| dialect.guarded_exit_trap(dir, listing);
-    let around = ours(Some(LISTING));
-    let (before, after) = around.split_once(LISTING).unwrap_or((&around, ""));
-    let armed = match users {
-        Some(users) => {
-            let listing = format!("trap -- {} EXIT", quote(users));
-            format!("{users}\n{}", ours(Some(&quote(&listing))))
+    let (template, users_word, listing_word) = match dialect {
+        Dialect::Bash => (include_str!("guard.bash"), "\"$4\"", "\"${1@Q}\""),
+        Dialect::Posix => {
+            (include_str!("guard.sh"), "\"$__sessile_action\"", "\"${__sessile_signal#*=}\"")
         }
-        None => ours(None),
-    };
-    let template = match dialect {
-        Dialect::Bash => include_str!("guard.bash"),
-        Dialect::Posix => include_str!("guard.sh"),
         Dialect::Zsh => {
-            let after = dialect.guarded_exit_trap(dir, None);
+            let after = dialect.last_capture(dir, None, Guard::On);
             return include_str!("guard.zsh").replace("@DIR@", dir).replace("@AFTER@", &after);
         }
     };
+    // A word of the shell's, in which the user's part is put in by itself.
+    let behind = quote(&behind(dialect, dir, Some((USERS, LISTING)), Guard::On))
+        .replace(USERS, &format!("'{users_word}'"))
+        .replace(LISTING, &format!("'{listing_word}'"));
+    let listing = users.map(|users| quote(&format!("trap -- {} EXIT", quote(users))));
+    let armed = self::behind(dialect, dir, users.zip(listing.as_deref()), Guard::On);
     template
-        .replace("@OURS@", &quote(&ours(None)))
-        .replace("@BEFORE@", &quote(before))
-        .replace("@AFTER@", &quote(after))
+        .replace("@OURS@", &quote(&self::behind(dialect, dir, None, Guard::On)))
+        .replace("@BEHIND@", &behind)
         .replace("@ARMED@", &quote(&armed))
 }
 
-/// Stands for the listing of the user's trap.
+/// Stand for the user's trap, and for how it is listed.
+const USERS: &str = "@USERS@";
 const LISTING: &str = "@LISTING@";
 
-/// The user's part of an EXIT trap that was set under a guard; `None` when the
-/// trap was not.
+/// Parts the user's trap from what is ours around it.
+fn seam() -> String {
+    format!("# {MARK}\n")
+}
+
+/// Our EXIT trap behind the user's, which is given with its listing (an empty
+/// one when the keeper knows it anyway).
+pub(super) fn behind(
+    dialect: Dialect,
+    dir: &str,
+    users: Option<(&str, &str)>,
+    guard: Guard,
+) -> String {
+    let seam = seam();
+    let listing = users.map(|(_, listing)| listing).filter(|listing| !listing.is_empty());
+    let ours = dialect.last_capture(dir, listing, guard);
+    let Some((users, _)) = users else {
+        return seam + &ours;
+    };
+    let early = dialect.early_capture(dir, listing, guard).unwrap_or_default();
+    format!("{seam}{early}\n{seam}{users}\n{seam}{ours}")
+}
+
+/// The user's part of an EXIT trap that was put together so; `None` when it
+/// was not.
 pub(super) fn users_part(trap: &str) -> Option<Option<String>> {
-    let ours = format!(": {MARK};");
-    if trap.starts_with(&ours) {
-        return Some(None);
+    let seam = seam();
+    let parts: Vec<&str> = trap.strip_prefix(&seam)?.split(&seam).collect();
+    match parts[..] {
+        [_early, users, _ours] => Some(users.strip_suffix('\n').map(str::to_owned)),
+        [_] => Some(None),
+        _ => None,
     }
-    trap.split_once(&format!("\n{ours}")).map(|(users, _)| Some(users.to_owned()))
 }
 
 #[cfg(test)]
@@ -140,10 +163,12 @@ mod tests {
 
     #[test]
     fn what_is_the_users_in_a_trap_is_found_again() {
-        let trap = |listing| Dialect::Bash.guarded_exit_trap("/d", listing);
+        let trap = |users| behind(Dialect::Bash, "/d", users, Guard::On);
         assert_eq!(users_part(&trap(None)), Some(None));
-        let both = format!("echo 'a\nb'\n{}", trap(Some("'l'")));
-        assert_eq!(users_part(&both), Some(Some("echo 'a\nb'".to_owned())));
+        for users in ["echo 'a\nb'", "", "a\n"] {
+            let both = trap(Some((users, "'trap -- a\nb EXIT'")));
+            assert_eq!(users_part(&both), Some(Some(users.to_owned())));
+        }
         assert_eq!(users_part("echo bye"), None);
         assert_eq!(users_part(&Dialect::Bash.exit_trap("/d")), None);
     }

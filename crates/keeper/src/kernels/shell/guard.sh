@@ -4,9 +4,8 @@
 # that the text defines; dash cannot list it. Not for texts that would notice
 # (see guard.rs).
 #
-# The keeper puts in, at words between @: our trap alone, what goes before and
-# after a listing of the user's trap when there is one, and the trap to begin
-# with.
+# The keeper puts in, at words between @: our trap alone, ours behind the user's
+# and its listing, and the trap to begin with.
 
 __sessile_guard() {
     \trap "$@" || \return
@@ -30,8 +29,7 @@ __sessile_guard() {
         \command alias "__sessile_q=trap -- ${__sessile_signal#*=} EXIT"
         __sessile_signal=$(\command alias __sessile_q)
         \command unalias __sessile_q
-        \trap -- "$__sessile_action
-"@BEFORE@"${__sessile_signal#*=}"@AFTER@ EXIT
+        \trap -- @BEHIND@ EXIT
         ;;
     esac
     \unset -v __sessile_signal __sessile_action
