@@ -47,6 +47,11 @@ pub enum Input {
         exit_code: i32,
         left_state: bool,
     },
+    /// A kernel owes a report that it will never make.
+    Stuck {
+        language: Language,
+        epoch: Epoch,
+    },
     /// A kernel's state has been written down.
     Captured {
         language: Language,
@@ -195,6 +200,11 @@ impl Session {
                     kernel.died(exit_code, left_state, now, &mut out);
                 }
             }
+            (Phase::Open, Input::Stuck { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.stuck(&mut out);
+                }
+            }
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.captured(as_of);
@@ -231,6 +241,7 @@ impl Session {
                 Input::Ready { .. }
                 | Input::Reported { .. }
                 | Input::Died { .. }
+                | Input::Stuck { .. }
                 | Input::Captured { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect

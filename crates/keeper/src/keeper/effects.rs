@@ -45,6 +45,7 @@ impl Keeper {
             Ok(live) => {
                 self.launch_failures.remove(&language);
                 self.kernels.insert(language, live);
+                self.expect_words();
             }
             Err(message) => {
                 if language == self.boot.kernel.language && !self.boot.revive {
@@ -98,6 +99,8 @@ impl Keeper {
             begun: 0,
             current: None,
             is_pressed: false,
+            has_come_up: false,
+            was_prompted: false,
         })
     }
 
@@ -126,6 +129,7 @@ impl Keeper {
         live.begun = processes::start_clock();
         live.current = Some(number);
         live.is_pressed = false;
+        live.was_prompted = false;
         run.notes.extend(self.news.remove(&language).unwrap_or_default());
         run.begin();
         self.watch_due = Some(now + WATCH_AFTER);

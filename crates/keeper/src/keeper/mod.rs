@@ -6,6 +6,7 @@ mod events;
 mod orders;
 mod records;
 mod requests;
+mod silence;
 mod waiting;
 
 use crate::connections::Connections;
@@ -47,12 +48,20 @@ struct Live {
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
+    has_come_up: bool,
+    /// It was asked again for what it owes.
+    was_prompted: bool,
 }
 
 impl Live {
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
         processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+
+    /// Whether a report of it is to come: that it is up, or that its run ended.
+    fn owes_words(&self) -> bool {
+        self.current.is_some() || !self.has_come_up
     }
 }
 
@@ -91,6 +100,7 @@ pub(crate) struct Keeper {
     watch_due: Option<Tick>,
     /// When a waiting client is answered, whatever there is.
     patience_due: Option<Tick>,
+    silence: Option<silence::Watch>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -188,6 +198,7 @@ impl Keeper {
             settle_due: None,
             watch_due: None,
             patience_due: None,
+            silence: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -228,6 +239,9 @@ impl Keeper {
             if self.patience_due.is_some_and(|due| due <= now) {
                 self.answer_impatient();
             }
+            if self.silence.is_some_and(|watch| watch.due <= now) {
+                self.look_for_silence();
+            }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
             }
@@ -261,7 +275,9 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let own = [self.settle_due, self.watch_due, self.patience_due, self.inspection_due()];
+        let silence = self.silence.map(|watch| watch.due);
+        let own =
+            [self.settle_due, self.watch_due, self.patience_due, silence, self.inspection_due()];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }

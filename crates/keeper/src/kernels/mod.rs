@@ -11,6 +11,7 @@ mod shell;
 
 pub(crate) use launch::{Plan, complaints};
 
+use rustix::process::Pid;
 use sessile_protocol::{RunError, RunNo, RunValue};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
@@ -87,6 +88,17 @@ pub(crate) trait Kernel: Debug {
 
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
+
+    /// Whether its process has done all that it was told and waits for more:
+    /// then what it has not reported never comes by itself.
+    fn awaits_orders(&self, _: Pid) -> bool {
+        false
+    }
+
+    /// Asks once more, in other words, for a report that did not come.
+    fn prompt(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether a text may well end its kernel without leaving its state behind.

@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Happen(Index),
     /// One of the living processes dies, from within or by a signal.
     Die(Index),
+    /// One of the living processes owes a report and will not make it.
+    Stick(Index),
     /// Something is heard of a process that is gone.
     Stale(Index),
     Interrupt(Option<u64>),
@@ -122,6 +124,14 @@ impl World {
                 let possible = self.deaths();
                 if !possible.is_empty() {
                     self.step(possible[index.index(possible.len())])?;
+                }
+            }
+            Act::Stick(index) => {
+                let living = self.deaths();
+                if !living.is_empty()
+                    && let Input::Died { language, epoch, .. } = living[index.index(living.len())]
+                {
+                    self.step(Input::Stuck { language, epoch })?;
                 }
             }
             Act::Stale(index) => self.hear_from_the_dead(index)?,
@@ -243,6 +253,7 @@ impl World {
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
+                Input::Stuck { language, epoch },
             ];
             let word = words[index.index(words.len())];
             if process.phase == Phase::Gone {
@@ -327,7 +338,11 @@ impl World {
                     process.pressed = None;
                 }
             }
-            Input::Interrupt { .. } | Input::Inspect | Input::Close(_) | Input::Tick => {}
+            Input::Stuck { .. }
+            | Input::Interrupt { .. }
+            | Input::Inspect
+            | Input::Close(_)
+            | Input::Tick => {}
         }
     }
 
