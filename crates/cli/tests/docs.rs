@@ -47,6 +47,7 @@ pages! {
     python: "docs/python.md",
     node: "docs/node.md",
     examples: "docs/examples.md",
+    http_api: "docs/http-api.md",
 }
 
 #[test]

@@ -405,3 +405,97 @@ fn curl_does_as_the_greeting_says() {
         serde_json::from_str(&curl(&[&url, "-H", &auth, "-H", kind, "-d", body])).unwrap();
     assert_eq!(answer["stdout"], "hello\n");
 }
+
+fn kinds(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_websocket_carries_events_and_takes_input_and_signals() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server);
+    let mut socket = server.socket(&format!("{session}/ws"));
+    socket.send(&json!({"type": "stdin", "data": "x"}));
+    assert_eq!(socket.receive()["error"]["code"], "bad_request");
+    socket.send(
+        &json!({"type": "exec", "command": "read a; echo \"got $a\"; cat", "interactive": true}),
+    );
+    assert_eq!(socket.receive()["type"], "started");
+    socket.send(&json!({"type": "stdin", "data": "one\n"}));
+    let got = socket.receive();
+    assert_eq!((&got["type"], &got["data"]), (&json!("stdout"), &json!("got one\n")));
+    socket.send(&json!({"type": "stdin", "data": "dHdvCg==", "encoding": "base64"}));
+    assert_eq!(socket.receive()["data"], "two\n");
+    socket.send(&json!({"type": "resize", "columns": 80, "rows": 24}));
+    assert_eq!(socket.receive()["type"], "error");
+    socket.send(&json!({"type": "eof"}));
+    let rest = socket.receive_until("closed");
+    assert_eq!(kinds(&rest), ["exited", "closed"]);
+    assert_eq!(rest[0]["result"]["stdout"], "got one\ntwo\n");
+    // The next run, on the same socket.
+    socket.send(&json!({"type": "exec", "command": "trap 'echo caught' TERM; sleep 100; echo after", "timeout": 0}));
+    assert_eq!(socket.receive()["type"], "started");
+    until("the sleep", || {
+        sessile_testkit::processes_with(&format!(
+            "SESSILE_SESSION_ID={}",
+            &session["/v1/sessions/".len()..]
+        ))
+        .into_iter()
+        .any(|process| process.field("Name").as_deref() == Some("sleep"))
+        .then_some(())
+    });
+    socket.send(&json!({"type": "signal", "signal": "TERM"}));
+    let rest = socket.receive_until("closed");
+    let exited = rest.iter().find(|message| message["type"] == "exited").unwrap();
+    assert!(exited["result"]["stdout"].as_str().unwrap().ends_with("after\n"), "{exited}");
+    for wrong in ["", "[]", "{\"type\": \"dance\"}", "{\"type\": \"exec\"}"] {
+        socket.send(&serde_json::from_str(wrong).unwrap_or(json!(wrong)));
+        assert_eq!(socket.receive()["type"], "error", "{wrong}");
+    }
+}
+
+#[test]
+fn closing_a_websocket_harms_no_run() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server);
+    gate(&h, "gate");
+    let mut socket = server.socket(&format!("{session}/ws"));
+    socket.send(&json!({"type": "exec", "command": "echo one; cat gate; echo two"}));
+    let seen = socket.receive_until("stdout");
+    drop(socket);
+    open(&h, "gate");
+    let after = seen.last().unwrap()["id"].as_str().unwrap();
+    let mut socket = server.socket(&format!("{session}/runs/1/ws?after={after}"));
+    let rest = socket.receive_until("closed");
+    assert_eq!(kinds(&rest), ["stdout", "exited", "closed"]);
+    assert_eq!(rest[0]["data"], "two\n");
+    server.get(&format!("{session}/ws")).is_refused(400, "bad_request");
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_up_nobody() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server);
+    let body = json!({"command": "head -c 50000000 /dev/zero | tr '\\0' x"});
+    let call = server.request("POST", &format!("{session}/exec"));
+    let unread = call.header("Accept", "text/event-stream").json(&body).begin();
+    let done = server.get(&format!("{session}/runs/1?wait=60s&max_output=0"));
+    // It may not have begun when it is asked for the first time.
+    let done = if done.status == 404 {
+        until("the run", || {
+            Some(server.get(&format!("{session}/runs/1?wait=60s&max_output=0")))
+                .filter(|reply| reply.status == 200)
+        })
+    } else {
+        done.is(200)
+    };
+    assert_eq!(done.json()["truncated"]["stdout"]["total_bytes"], 50_000_000);
+    assert_eq!(exec(&server, &session, "echo next")["stdout"], "next\n");
+    let memory = server.process().field("VmRSS").unwrap();
+    let kilobytes: u64 = memory.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(kilobytes < 200_000, "{memory}");
+    drop(unread);
+}

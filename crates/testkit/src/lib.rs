@@ -30,7 +30,7 @@ pub use client::{Client, Output};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
-pub use server::{Call, Event, Events, Reply, Server, curl};
+pub use server::{Call, Event, Events, Reply, Server, Socket, curl};
 pub use session::Session;
 pub use wait::{PATIENCE, until};
 

@@ -333,3 +333,68 @@ pub fn curl(args: &[&str]) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
+
+/// A WebSocket whose messages are JSON.
+#[derive(Debug)]
+pub struct Socket {
+    socket: tungstenite::WebSocket<TcpStream>,
+}
+
+impl Server {
+    /// # Panics
+    /// When the server does not switch to WebSocket.
+    #[must_use]
+    #[track_caller]
+    pub fn socket(&self, path: &str) -> Socket {
+        use tungstenite::client::IntoClientRequest;
+        let mut request =
+            format!("ws://{}{path}", self.address).into_client_request().expect("a request");
+        let token = format!("Bearer {}", self.token).parse().expect("a header");
+        request.headers_mut().insert("Authorization", token);
+        let stream = TcpStream::connect(&self.address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (socket, _) = tungstenite::client(request, stream).expect("a WebSocket");
+        Socket { socket }
+    }
+}
+
+impl Socket {
+    /// # Panics
+    /// When the server is gone.
+    #[track_caller]
+    pub fn send(&mut self, message: &Value) {
+        let text = tungstenite::Message::text(message.to_string());
+        self.socket.send(text).expect("the server takes it");
+    }
+
+    /// The next message.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn receive(&mut self) -> Value {
+        loop {
+            match self.socket.read().expect("a message") {
+                tungstenite::Message::Text(text) => {
+                    return serde_json::from_str(&text).expect("JSON");
+                }
+                tungstenite::Message::Ping(_) | tungstenite::Message::Pong(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Messages up to one of this type, which is the last.
+    #[track_caller]
+    pub fn receive_until(&mut self, kind: &str) -> Vec<Value> {
+        let mut seen = Vec::new();
+        loop {
+            let message = self.receive();
+            let is_last = message["type"] == kind;
+            seen.push(message);
+            if is_last {
+                return seen;
+            }
+        }
+    }
+}
