@@ -22,6 +22,7 @@ mod link;
 mod process;
 mod session;
 mod terminal;
+pub mod v1;
 mod wait;
 
 pub use answer::Answer;
