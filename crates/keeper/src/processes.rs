@@ -134,10 +134,10 @@ pub(crate) fn signal(pids: &[Pid], signal: Signal) {
     }
 }
 
-/// For signals that have no name.
-pub(crate) fn signal_by_number(pid: Pid, number: i32) {
+/// For signals that have no name. Whether there was somebody to get it.
+pub(crate) fn signal_by_number(pid: Pid, number: i32) -> bool {
     // SAFETY: kill touches no memory.
-    unsafe { libc::kill(pid.as_raw_nonzero().get(), number) };
+    unsafe { libc::kill(pid.as_raw_nonzero().get(), number) == 0 }
 }
 
 /// Reaps one child that has ended, if there is one.

@@ -1,6 +1,7 @@
 //! Runs: what was asked, what came out of it, and who waits for it.
 
 use crate::reactor::Token;
+use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
     RunValue,
@@ -18,6 +19,8 @@ pub(crate) struct Run {
     pub(crate) order: Exec,
     pub(crate) stdout: Spool,
     pub(crate) stderr: Spool,
+    /// Of an interactive run that has not finished.
+    pub(crate) stdin: Option<Box<Stdin>>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
     /// Streams that something may still write to.
@@ -63,12 +66,23 @@ pub(crate) enum Want {
 }
 
 impl Run {
-    pub(crate) fn new(run: RunNo, language: Language, order: Exec, runs: &Path, cap: u64) -> Self {
+    pub(crate) fn new(
+        run: RunNo,
+        language: Language,
+        mut order: Exec,
+        runs: &Path,
+        cap: u64,
+    ) -> Self {
+        let stdin = order.interactive.then(|| {
+            let first = order.stdin.take().unwrap_or_default();
+            Box::new(Stdin::new(first.into_vec()))
+        });
         Self {
             language,
             order,
             stdout: Spool::new(runs, run, StreamName::Stdout, cap),
             stderr: Spool::new(runs, run, StreamName::Stderr, cap),
+            stdin,
             waiters: Vec::new(),
             progress: Progress::Queued,
             open_streams: 0,
@@ -95,6 +109,7 @@ impl Run {
             Progress::Running { since, timestamp } => (timestamp, since.elapsed()),
             Progress::Queued | Progress::Finished(_) => (timestamp(), Duration::ZERO),
         };
+        self.stdin = None;
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 

@@ -23,6 +23,7 @@ mod process;
 mod server;
 mod session;
 mod terminal;
+pub mod v1;
 mod wait;
 
 pub use answer::Answer;

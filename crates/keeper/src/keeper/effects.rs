@@ -3,7 +3,7 @@
 use super::events::letter;
 use super::requests::Closing;
 use super::{Keeper, Live};
-use crate::kernels::{Heritage, Order, Plan};
+use crate::kernels::{Heritage, Order, Plan, Stdin};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::runs::Run;
@@ -122,6 +122,7 @@ impl Keeper {
 
     fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        let opened = self.open_stdin(number);
         let (Some(live), Some(run)) = (self.kernels.get_mut(&language), self.runs.get_mut(&number))
         else {
             return;
@@ -136,10 +137,14 @@ impl Keeper {
         let order = Order {
             run: number,
             text: &run.order.text,
-            stdin: run.order.stdin.as_ref().map(|bytes| bytes.as_slice()),
+            stdin: match &run.order.stdin {
+                Some(bytes) => Stdin::Bytes(bytes),
+                None if run.stdin.is_some() => Stdin::Open,
+                None => Stdin::Empty,
+            },
             env: &run.order.env,
         };
-        if let Err(error) = live.kernel.begin(&order) {
+        if let Err(error) = opened.and_then(|()| live.kernel.begin(&order)) {
             // Nothing was sent: the kernel is as it was.
             run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.close_streams(language);
@@ -180,6 +185,11 @@ impl Keeper {
         processes::signal(&work, Signal::CONT);
         if let Some(run) = live.current {
             let _ = live.kernel.pressed(run);
+            // An interpreter that is deep in a read notices the interrupt when
+            // the read comes back; but the interrupt has to be there first.
+            if pressure > Pressure::Interrupt {
+                self.cut_input(run);
+            }
         }
     }
 

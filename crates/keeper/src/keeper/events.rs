@@ -35,7 +35,7 @@ impl Keeper {
             live.stdout.token() == Some(token) || live.stderr.token() == Some(token)
         }) {
             self.take_output(language, token);
-        } else {
+        } else if !self.feed(token) {
             self.take_late_output(token);
         }
     }

@@ -3,6 +3,7 @@
 
 mod effects;
 mod events;
+mod interaction;
 mod orders;
 mod records;
 mod requests;
@@ -98,6 +99,8 @@ pub(crate) struct Keeper {
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
     watch_due: Option<Tick>,
+    /// When the ended stdin of a run is looked after.
+    stdin_due: Option<Tick>,
     /// When a waiting client is answered, whatever there is.
     patience_due: Option<Tick>,
     silence: Option<silence::Watch>,
@@ -197,6 +200,7 @@ impl Keeper {
             unsettled_since: None,
             settle_due: None,
             watch_due: None,
+            stdin_due: None,
             patience_due: None,
             silence: None,
             closing: Vec::new(),
@@ -235,6 +239,9 @@ impl Keeper {
             }
             if self.watch_due.is_some_and(|due| due <= now) {
                 self.watch_streams();
+            }
+            if self.stdin_due.is_some_and(|due| due <= now) {
+                self.tend_stdins();
             }
             if self.patience_due.is_some_and(|due| due <= now) {
                 self.answer_impatient();
@@ -275,9 +282,14 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let silence = self.silence.map(|watch| watch.due);
-        let own =
-            [self.settle_due, self.watch_due, self.patience_due, silence, self.inspection_due()];
+        let own = [
+            self.settle_due,
+            self.watch_due,
+            self.stdin_due,
+            self.patience_due,
+            self.silence.map(|watch| watch.due),
+            self.inspection_due(),
+        ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }

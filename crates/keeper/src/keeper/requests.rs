@@ -49,9 +49,8 @@ impl Keeper {
                 let nothing = Answer::Interrupted { run: None };
                 Ok(Some(run.map_or(nothing, |run| self.interrupt(Some(run)))))
             }
-            Request::Input { .. } | Request::Signal { .. } => {
-                Err(Failure::new(Code::BadRequest, "this keeper takes no input for runs"))
-            }
+            Request::Input { run, bytes, eof } => self.input(run, bytes, eof).map(Some),
+            Request::Signal { run, signal } => self.signal(run, signal).map(Some),
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),

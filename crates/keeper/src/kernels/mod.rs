@@ -24,8 +24,17 @@ use std::io;
 pub(crate) struct Order<'a> {
     pub(crate) run: RunNo,
     pub(crate) text: &'a [u8],
-    pub(crate) stdin: Option<&'a [u8]>,
+    pub(crate) stdin: Stdin<'a>,
     pub(crate) env: &'a BTreeMap<String, String>,
+}
+
+/// Where a run reads from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stdin<'a> {
+    Empty,
+    Bytes(&'a [u8]),
+    /// A FIFO, which is there already: `i` in the kernel's directory.
+    Open,
 }
 
 /// What a new kernel process takes over from the one before.

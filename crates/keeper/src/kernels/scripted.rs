@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Report};
+use super::{Ended, Kernel, Lines, Order, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -158,14 +158,15 @@ impl Kernel for Scripted {
             write_file(&code, order.text)?;
         }
         let stdin = match order.stdin {
-            Some(bytes) => {
+            Stdin::Open => self.directory.join("i"),
+            Stdin::Bytes(bytes) => {
                 let path = self.directory.join("i");
                 // Something in the background may still read the last one.
                 let _ = std::fs::remove_file(&path);
                 write_file(&path, bytes)?;
                 path
             }
-            None => PathBuf::from("/dev/null"),
+            Stdin::Empty => PathBuf::from("/dev/null"),
         };
         self.order(&json!({
             "op": "run",

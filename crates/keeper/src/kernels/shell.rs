@@ -24,7 +24,7 @@
 
 use super::launch::{Invocation, install};
 use super::records;
-use super::{Ended, Heritage, Kernel, Lines, Order, Report, mentions};
+use super::{Ended, Heritage, Kernel, Lines, Order, Report, Stdin, mentions};
 use crate::processes;
 use crate::scratch::{Slate, make_fifo, write_file};
 use rustix::process::Pid;
@@ -207,10 +207,10 @@ impl Shell {
     fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
         let (dir, prefix) = (&self.dir, self.voice.prefix);
         let stdin = match order.stdin {
-            Some(_) => format!("<{dir}/i"),
+            Stdin::Bytes(_) | Stdin::Open => format!("<{dir}/i"),
             // Read and write, which tells a run's own empty stdin from that of
             // a background job (see processes::is_asynchronous).
-            None => "<>/dev/null".to_owned(),
+            Stdin::Empty => "<>/dev/null".to_owned(),
         };
         let env = self.dialect.environment(order.env, self.voice);
         // A failed last run is still failed: `q` returns its status. On the
@@ -581,7 +581,7 @@ impl Kernel for Shell {
             }
             Some(_) | None => self.text.write(order.text)?,
         }
-        if let Some(stdin) = order.stdin {
+        if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
             // Something in the background may still read the last one.
             let _ = std::fs::remove_file(&path);
