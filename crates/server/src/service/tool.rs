@@ -128,9 +128,9 @@ impl Service {
         caller: &Caller,
         request: &tool::Request,
     ) -> Result<Workspace, ServiceError> {
-        let given = request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let given = request.target.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
         let workspace = admission::directory(given.as_deref(), &self.roots, caller)?;
-        let key = request.key(&workspace);
+        let key = request.target.key(&workspace);
         let mut new = NewSession::of_workspace(&workspace);
         new.owner.clone_from(&caller.token);
         if let Some(reached) = self.known_workspace(&key) {
