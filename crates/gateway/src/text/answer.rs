@@ -85,7 +85,8 @@ pub fn chunk(answer: &Map<String, Value>, again: &Again) -> String {
         text.push('\n');
     }
     let (run, next) = (number(answer, "run"), number(answer, "next"));
-    let stream = if answer.get("stream").is_some_and(|s| s == "stderr") { "stderr" } else { "stdout" };
+    let stream =
+        if answer.get("stream").is_some_and(|s| s == "stderr") { "stderr" } else { "stdout" };
     let _ = match (is_true(answer, "more"), is_true(answer, "running")) {
         (true, _) => {
             write!(text, "[there is more; go on with {}]", again.output(run, stream, next))
@@ -340,14 +341,16 @@ mod tests {
         let note = r#"characters left out; read on with {"action":"output","run":12,"stream":"stdout","from":"#;
         assert!(text.contains(note), "{text}");
         assert!(text.ends_with("stderr:\nwarning"), "{text}");
-        let from: usize = text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
+        let from: usize =
+            text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
         assert!(from.is_multiple_of(line.len()) && from > 7000, "{from}");
     }
 
     #[test]
     fn a_run_that_goes_on_offers_what_can_be_done() {
         let again = Again::session("sess_1234");
-        let Value::Object(answer) = json!({"stdout": "a\n", "stderr": "", "run": 4, "running": true})
+        let Value::Object(answer) =
+            json!({"stdout": "a\n", "stderr": "", "run": 4, "running": true})
         else {
             panic!("an object")
         };

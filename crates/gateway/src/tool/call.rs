@@ -1,11 +1,11 @@
 //! Calls of somebody who can come back to a run: waits on, interrupts, reads.
 //!
-//! `runtime` takes them besides its own requests, `session_exec` instead.
+//! `runtime` takes them besides its own requests.
 
 use super::Shape;
-use super::request::{ACTIONS, Fields, Request, Run, Target};
+use super::request::{ACTIONS, Fields, Request, Target};
 use serde_json::{Map, Value};
-use sessile_protocol::{Language, RunNo, SessionId};
+use sessile_protocol::RunNo;
 
 /// A call of `runtime`.
 #[derive(Debug)]
@@ -84,56 +84,12 @@ impl Call {
     }
 }
 
-fn both(run: RunNo) -> String {
+pub(super) fn both(run: RunNo) -> String {
     format!("give either a command, to run it, or run {run}, to wait for that one")
 }
 
-/// A call of `session_exec`.
-#[derive(Debug)]
-pub struct SessionCall {
-    pub session: SessionId,
-    pub what: Result<Order, Run>,
-    /// Which language was asked for; otherwise it is the session's own.
-    pub has_language: bool,
-}
-
-impl SessionCall {
-    /// # Errors
-    /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
-        let fields = Fields(arguments);
-        let session = fields.session()?;
-        let run = fields.number("run")?.map(RunNo);
-        let is_interrupt = fields.get("interrupt") == Some(&Value::Bool(true));
-        let is_read = fields.get("stream").is_some() || fields.get("from").is_some();
-        let has_command = fields.get("command").is_some();
-        let what = match run {
-            Some(run) if has_command => return Err(both(run)),
-            Some(run) if is_interrupt => Ok(Order::Interrupt(Some(run))),
-            Some(run) if is_read => Ok(Order::Read(fields.piece(run)?)),
-            Some(run) => Ok(Order::Wait(run, Shape::Exec)),
-            None if is_interrupt && !has_command => Ok(Order::Interrupt(None)),
-            None => {
-                let run = fields.run("session_exec", Language::Bash);
-                Err(run.map_err(|error| error.replace(" action", ", or run")))
-            }
-        };
-        let what = match what {
-            Ok(order) => Ok(order),
-            Err(run) => Err(run?),
-        };
-        Ok(Self { session, what, has_language: fields.get("language").is_some() })
-    }
-}
-
 impl Fields<'_> {
-    fn session(&self) -> Result<SessionId, String> {
-        let id = self.text("session_id")?;
-        let id = id.ok_or("session_id is required; session_start gives one, session_list all")?;
-        id.parse().map_err(|_| format!("{id:?} is not a session id; see session_list"))
-    }
-
-    fn piece(&self, run: RunNo) -> Result<Piece, String> {
+    pub(super) fn piece(&self, run: RunNo) -> Result<Piece, String> {
         let stream = match self.text("stream")?.as_deref() {
             None | Some("stdout") => Stream::Stdout,
             Some("stderr") => Stream::Stderr,
@@ -179,21 +135,5 @@ mod tests {
         assert!(refusal(json!({"action": "output"})).starts_with("run is required"));
         assert!(refusal(json!({"action": "exec", "run": 1, "command": "x"})).contains("either"));
         assert_eq!(refusal(json!({"action": "exec"})), "command is required for exec action");
-    }
-
-    #[test]
-    fn a_session_is_named_by_its_id() {
-        let call = |arguments: Value| SessionCall::from_arguments(arguments.as_object().unwrap());
-        let id = "sess_0123456789ab";
-        assert!(call(json!({"command": "ls"})).unwrap_err().contains("session_start"));
-        assert!(call(json!({"session_id": "../x", "command": "ls"})).is_err());
-        assert_eq!(
-            call(json!({"session_id": id})).unwrap_err(),
-            "command is required for session_exec, or run"
-        );
-        let run = call(json!({"session_id": id, "command": "ls"})).unwrap();
-        assert!(run.what.is_err_and(|run| run.command == "ls") && !run.has_language);
-        let stop = call(json!({"session_id": id, "run": 4, "interrupt": true})).unwrap();
-        assert!(stop.what.is_ok_and(|order| order == Order::Interrupt(Some(RunNo(4)))));
     }
 }

@@ -4,11 +4,13 @@ mod again;
 mod call;
 mod request;
 mod schema;
+mod sessions;
 
 pub use again::Again;
-pub use call::{Call, Order, Piece, SessionCall, Stream};
+pub use call::{Call, Order, Piece, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
+pub use sessions::{SessionCall, SessionList, SessionStart, Wanted, session_of};
 
 use crate::render;
 use serde_json::{Map, Value, json};

@@ -132,7 +132,7 @@ impl Fields<'_> {
         })
     }
 
-    fn env(&self) -> Result<BTreeMap<String, String>, String> {
+    pub(super) fn env(&self) -> Result<BTreeMap<String, String>, String> {
         match self.get("env") {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(variables)) => variables

@@ -86,6 +86,7 @@ pub fn router(app: App) -> Router {
     let limit = app.service.limits().body;
     router
         .merge(docs::router(description))
+        .merge(crate::mcp::router(&app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
