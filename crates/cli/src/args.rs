@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Run(crate::commands::run::Run),
     Tool(crate::commands::tool::Tool),
     Serve(crate::commands::serve::Serve),
+    Mcp(crate::commands::mcp::Mcp),
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {

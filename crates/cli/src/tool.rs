@@ -39,7 +39,7 @@ struct Found {
 
 impl Place {
     fn of(settings: &Settings, request: &Request) -> Result<Self, String> {
-        let given = request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let given = request.target.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let workspace =
             std::fs::canonicalize(&given).ok().filter(|path| path.is_dir()).ok_or_else(|| {
                 format!("workspace {} is not a directory; create it first", given.display())
@@ -52,7 +52,7 @@ impl Place {
             launcher: settings.launcher.clone(),
             sessions_dir: Some(root),
         };
-        let key = request.key(&workspace);
+        let key = request.target.key(&workspace);
         Ok(Self { settings, workspace, key })
     }
 

@@ -85,6 +85,7 @@ pub fn router(app: App) -> Router {
     let (router, description) = api().split_for_parts();
     router
         .merge(docs::router(description))
+        .merge(crate::mcp::router(&app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
