@@ -15,4 +15,4 @@ mod tokens;
 pub use serve::serve;
 pub use tokens::{Grant, Tokens};
 
-pub use service::{ErrorCode, Limits, Service, ServiceError};
+pub use service::{ErrorCode, Limits, Service, ServiceError, SessionDefaults};

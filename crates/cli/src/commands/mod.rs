@@ -2,6 +2,7 @@
 //! what it does.
 
 pub(crate) mod cleanup;
+pub(crate) mod config;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod history;
@@ -19,7 +20,7 @@ use crate::settings::Settings;
 use std::process::ExitCode;
 
 pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
-    let settings = Settings::resolve(args.sessions_dir)?;
+    let settings = Settings::resolve(args.sessions_dir, args.sessions_dir_from)?;
     match args.command {
         Command::Start(command) => command.execute(&settings),
         Command::Exec(command) => command.execute(&settings),
@@ -33,5 +34,6 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Run(command) => command.execute(&settings),
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
+        Command::Config(command) => command.execute(&settings),
     }
 }

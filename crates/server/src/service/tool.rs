@@ -131,7 +131,7 @@ impl Service {
         let given = request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
         let workspace = admission::directory(given.as_deref(), &self.roots, caller)?;
         let key = request.key(&workspace);
-        let mut new = NewSession::of_workspace(&workspace);
+        let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
         new.owner.clone_from(&caller.token);
         if let Some(reached) = self.known_workspace(&key) {
             return Ok(Workspace { reached, is_new: false });
