@@ -13,6 +13,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod state;
+pub(crate) mod token;
 pub(crate) mod tool;
 
 use crate::args::{Args, Command};
@@ -34,6 +35,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Run(command) => command.execute(&settings),
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
+        Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),
     }
 }

@@ -5,9 +5,8 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 use sessile_server::http::{Access, App, Guard};
-use sessile_server::{Service, SessionDefaults, Tokens};
+use sessile_server::{Door, Tls, Service, SessionDefaults, Tokens};
 use sessile_store::Sessions;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -58,6 +57,11 @@ async fn serve(config: Config, settings: &Settings) -> anyhow::Result<()> {
         Auth::None => Access::Anybody,
         Auth::Token => Access::Tokens(tokens),
     };
+    let tls = match &config.tls {
+        Some(files) => Some(Tls::load(&files.cert, &files.key)?),
+        None => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let listener = tokio::net::TcpListener::bind(config.listen).await.with_context(|| {
         format!(
             "cannot listen on {} (another server may be there; choose with --listen)",
@@ -68,15 +72,21 @@ async fn serve(config: Config, settings: &Settings) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let guard = Guard { access, hosts: config.hosts, origins: config.origins };
     let app = App { service: Arc::new(service), guard: Arc::new(guard) };
-    let greeting = Greeting { address, token, adopted };
+    let greeting = Greeting { url: format!("{scheme}://{address}"), token, adopted };
     output::all(&mut std::io::stdout().lock(), greeting.text().as_bytes())?;
-    sessile_server::serve(app, listener, stop()).await?;
+    let door = Door {
+        listener,
+        tls,
+        connections: config.connections,
+        request_timeout: config.request_timeout,
+    };
+    sessile_server::serve(app, door, stop()).await;
     Ok(())
 }
 
 /// What a server says when it can be called.
 struct Greeting {
-    address: SocketAddr,
+    url: String,
     /// The file with the owner's token, if one is wanted.
     token: Option<PathBuf>,
     adopted: usize,
@@ -84,7 +94,7 @@ struct Greeting {
 
 impl Greeting {
     fn text(&self) -> String {
-        let url = format!("http://{}", self.address);
+        let url = &self.url;
         let found = match self.adopted {
             0 => String::new(),
             1 => "1 live session was found and goes on.\n".to_owned(),
@@ -105,7 +115,7 @@ impl Greeting {
              -H 'Content-Type: application/json' -d '{order}'\n\n\
              Add it to an MCP client:\n{}",
             bearer.unwrap_or_default(),
-            self.mcp(&url)
+            self.mcp(url)
         )
     }
 
