@@ -51,6 +51,7 @@ impl Place {
             sessions: Sessions::at(root.clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: Some(root),
+            sessions_dir_from: settings.sessions_dir_from.clone(),
         };
         let key = request.target.key(&workspace);
         Ok(Self { settings, workspace, key })

@@ -1,5 +1,6 @@
 use super::exec;
 use super::start::milliseconds;
+use crate::config::Source;
 use crate::settings::Settings;
 use crate::{args, interrupts};
 use anyhow::Context;
@@ -34,6 +35,7 @@ impl Run {
             sessions: Sessions::at(place.clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: None,
+            sessions_dir_from: Source::Default,
         };
         let new = NewSession {
             program: self.shell,

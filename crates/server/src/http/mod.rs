@@ -21,6 +21,8 @@ use axum::http::Uri;
 use axum::middleware;
 use docs::Security;
 use std::sync::Arc;
+use std::time::Duration;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -81,7 +83,10 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 }
 
 /// Everything that is served over HTTP.
-pub fn router(app: App) -> Router {
+///
+/// A client that stops in the middle of a request's body is waited for only so
+/// long.
+pub fn router(app: App, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
     router
         .merge(docs::router(description))
@@ -91,6 +96,7 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
         // Bodies are limited where they are read.
         .layer(DefaultBodyLimit::disable())
+        .layer(RequestBodyTimeoutLayer::new(patience))
         .with_state(app)
 }
 

@@ -286,7 +286,7 @@ impl Service {
             idle_timeout_ms: 5000,
             name: Some("one-shot".to_owned()),
             owner: caller.token.clone(),
-            ..NewSession::default()
+            ..self.defaults.session(NewSession::default())
         };
         let metadata = self.create(caller, new).await?;
         let place = self.keepers.find(&metadata.session_id).await?;
