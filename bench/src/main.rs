@@ -26,6 +26,7 @@ fn main() -> anyhow::Result<()> {
         None => {}
         Some(http::ECHO) => return http::echo_server(),
         Some(relay::RELAY) => return relay::relay(),
+        Some("http") => return http::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
     }
     println!("warm round trips (median of interleaved rounds)");

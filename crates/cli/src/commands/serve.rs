@@ -5,7 +5,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 use sessile_server::http::{Access, App, Guard};
-use sessile_server::{Door, Tls, Service, SessionDefaults, Tokens};
+use sessile_server::{Door, Service, SessionDefaults, Tls, Tokens};
 use sessile_store::Sessions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
