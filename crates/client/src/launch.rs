@@ -33,6 +33,13 @@ impl Launcher {
         Self { program, arguments }
     }
 
+    /// The same with a further argument for keepers, before the session's id.
+    #[must_use]
+    pub fn with_argument(mut self, argument: String) -> Self {
+        self.arguments.push(argument);
+        self
+    }
+
     /// Launches a keeper and waits until its kernel is up.
     ///
     /// # Errors

@@ -18,8 +18,10 @@
 mod answer;
 mod client;
 mod harness;
+pub mod http;
 mod link;
 mod process;
+mod server;
 mod session;
 mod terminal;
 mod wait;
@@ -29,6 +31,7 @@ pub use client::{Client, Output};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
+pub use server::Server;
 pub use session::Session;
 pub use wait::{PATIENCE, until};
 

@@ -17,8 +17,10 @@ use std::time::Duration;
 /// Others can be limited to workspaces and have an end. A server that is running
 /// knows of a change at once.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
-    sessile token list\n  sessile token revoke ci\n  sessile token show")]
+#[command(
+    after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
+    sessile token list\n  sessile token revoke ci\n  sessile token show"
+)]
 pub(crate) struct Token {
     #[command(subcommand)]
     action: Action,

@@ -6,6 +6,7 @@ mod docs;
 mod error;
 mod health;
 mod live;
+mod log;
 mod runs;
 mod sessions;
 mod stream;
@@ -95,6 +96,7 @@ pub fn router(app: App, patience: Duration) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
         .layer(DefaultBodyLimit::max(limit))
+        .layer(middleware::from_fn(log::requests))
         .layer(RequestBodyTimeoutLayer::new(patience))
         .with_state(app)
 }

@@ -1,0 +1,186 @@
+//! A `sessile serve` process.
+
+use crate::http::Request;
+use crate::{Harness, PATIENCE, Process, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+/// A server that can be called; it is stopped when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    /// What it said when it could be called.
+    pub greeting: String,
+    token: Option<String>,
+    log: Arc<Mutex<Vec<u8>>>,
+    log_end: Receiver<()>,
+}
+
+impl Harness {
+    /// A server on a port of its own, with these further arguments.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[track_caller]
+    #[must_use]
+    pub fn server(&self, args: &[&str]) -> Server {
+        let words = match args.contains(&"--listen") {
+            true => [&["serve"], args].concat(),
+            false => [&["serve", "--listen", "127.0.0.1:0"], args].concat(),
+        };
+        Server::spawn(self.command(&words), self)
+    }
+
+    /// A server that is expected not to start: what it said.
+    ///
+    /// # Panics
+    /// When it starts all the same.
+    #[track_caller]
+    #[must_use]
+    pub fn no_server(&self, args: &[&str]) -> String {
+        self.sessile(&[&["serve"], args].concat()).exits(1).prints("").errors()
+    }
+}
+
+impl Server {
+    /// Starts it and waits until it can be called.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[track_caller]
+    #[must_use]
+    pub fn spawn(mut command: Command, harness: &Harness) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("spawn sessile serve");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let log_end = collect(child.stderr.take().expect("a pipe"), log.clone());
+        let said = child.stdout.take().expect("a pipe");
+        let Some(greeting) = greeting(said) else {
+            let _ = child.wait();
+            let _ = log_end.recv_timeout(PATIENCE);
+            panic!("no server: {}", String::from_utf8_lossy(&log.lock().expect("a log")));
+        };
+        let url = greeting.split_whitespace().find(|word| word.contains("://")).expect("a URL");
+        let address = url.split("://").nth(1).expect("an address").parse().expect("an address");
+        let token = std::fs::read_to_string(harness.sessions_dir().join("token")).ok();
+        Self { child, address, greeting, token, log, log_end }
+    }
+
+    /// The owner's token.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
+    #[must_use]
+    pub fn process(&self) -> Process {
+        Process::of(self.child.id().cast_signed())
+    }
+
+    /// A request without a token.
+    #[must_use]
+    pub fn request(&self, method: &str, path: &str) -> Request {
+        Request::new(self.address, method, path)
+    }
+
+    /// A request of the owner's.
+    #[must_use]
+    pub fn owner(&self, method: &str, path: &str) -> Request {
+        self.request(method, path).token(self.token())
+    }
+
+    /// A new session's id.
+    #[track_caller]
+    #[must_use]
+    pub fn session(&self) -> String {
+        let started = self.owner("POST", "/v1/sessions").json(&json!({})).send().is(201);
+        started.json()["session_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Runs a command in a session: the answer.
+    #[track_caller]
+    #[must_use]
+    pub fn exec(&self, session: &str, command: &str) -> Value {
+        let path = format!("/v1/sessions/{session}/exec");
+        self.owner("POST", &path).json(&json!({"command": command})).send().is(200).json()
+    }
+
+    /// What it has logged so far.
+    ///
+    /// # Panics
+    /// When a reader of it has panicked.
+    #[must_use]
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&self.log.lock().expect("a log")).into_owned()
+    }
+
+    /// Waits for a line with this in the log, and gives it.
+    #[track_caller]
+    pub fn wait_for_log(&self, part: &str) -> String {
+        until(part, || {
+            let log = self.log();
+            let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            whole.lines().find(|line| line.contains(part)).map(str::to_owned)
+        })
+    }
+
+    /// Asks it to go, and waits for that: its exit code and its whole log.
+    ///
+    /// # Panics
+    /// When it does not go.
+    #[track_caller]
+    pub fn stop(mut self) -> (Option<i32>, String) {
+        self.process().signal(Signal::TERM).wait_ended();
+        let status = self.child.wait().expect("a child");
+        self.log_end.recv_timeout(PATIENCE).expect("the log's end");
+        (status.code(), self.log())
+    }
+
+    /// Kills it.
+    ///
+    /// # Panics
+    /// When it does not go.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a child");
+        self.child.wait().expect("a child");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All that is said at the start: until the line with the stdio form.
+fn greeting(from: impl Read) -> Option<String> {
+    let mut lines = BufReader::new(from).lines();
+    let mut text = String::new();
+    loop {
+        let line = lines.next()?.ok()?;
+        text.push_str(&line);
+        text.push('\n');
+        if line.contains("\"args\"") {
+            return Some(text);
+        }
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) -> Receiver<()> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(n @ 1..) = from.read(&mut part) {
+            into.lock().expect("a log").extend_from_slice(&part[..n]);
+        }
+        let _ = send.send(());
+    });
+    receive
+}
