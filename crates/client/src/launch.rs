@@ -133,6 +133,7 @@ fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
         command_timeout_ms: metadata.command_timeout_ms,
         max_history: metadata.max_history,
         output_cap: metadata.output_cap,
+        max_queue: metadata.max_queue,
         revive,
     }
 }

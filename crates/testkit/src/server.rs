@@ -1,14 +1,14 @@
 //! A `sessile serve` process.
 
 use crate::http::Request;
-use crate::{Harness, PATIENCE, Process, until};
+use crate::{Harness, Process, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// A server that can be called; it is stopped when this is dropped.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Server {
     pub greeting: String,
     token: Option<String>,
     log: Arc<Mutex<Vec<u8>>>,
-    log_end: Receiver<()>,
+    log_reader: Option<JoinHandle<()>>,
 }
 
 impl Harness {
@@ -59,17 +59,17 @@ impl Server {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("spawn sessile serve");
         let log = Arc::new(Mutex::new(Vec::new()));
-        let log_end = collect(child.stderr.take().expect("a pipe"), log.clone());
+        let log_reader = collect(child.stderr.take().expect("a pipe"), log.clone());
         let said = child.stdout.take().expect("a pipe");
         let Some(greeting) = greeting(said) else {
             let _ = child.wait();
-            let _ = log_end.recv_timeout(PATIENCE);
+            let _ = log_reader.join();
             panic!("no server: {}", String::from_utf8_lossy(&log.lock().expect("a log")));
         };
         let url = greeting.split_whitespace().find(|word| word.contains("://")).expect("a URL");
         let address = url.split("://").nth(1).expect("an address").parse().expect("an address");
         let token = std::fs::read_to_string(harness.sessions_dir().join("token")).ok();
-        Self { child, address, greeting, token, log, log_end }
+        Self { child, address, greeting, token, log, log_reader: Some(log_reader) }
     }
 
     /// The owner's token.
@@ -138,7 +138,7 @@ impl Server {
     pub fn stop(mut self) -> (Option<i32>, String) {
         self.process().signal(Signal::TERM).wait_ended();
         let status = self.child.wait().expect("a child");
-        self.log_end.recv_timeout(PATIENCE).expect("the log's end");
+        self.log_reader.take().map(JoinHandle::join);
         (status.code(), self.log())
     }
 
@@ -173,14 +173,11 @@ fn greeting(from: impl Read) -> Option<String> {
     }
 }
 
-fn collect(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) -> Receiver<()> {
-    let (send, receive) = channel();
+fn collect(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut part = [0; 4096];
         while let Ok(n @ 1..) = from.read(&mut part) {
             into.lock().expect("a log").extend_from_slice(&part[..n]);
         }
-        let _ = send.send(());
-    });
-    receive
+    })
 }
