@@ -43,6 +43,7 @@ impl Session {
             max_history: 100,
             output_cap: 1 << 30,
             workspace: None,
+            max_queue: None,
             name: None,
             owner: None,
         };

@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Tool(crate::commands::tool::Tool),
     Serve(crate::commands::serve::Serve),
     Mcp(crate::commands::mcp::Mcp),
+    Api(crate::commands::api::Api),
     Token(crate::commands::token::Token),
     Config(crate::commands::config::Config),
 }

@@ -3,10 +3,14 @@
 //! The only place that reads the environment, prints, or exits.
 
 mod args;
+mod call;
 mod commands;
 mod config;
 mod interrupts;
+mod log;
+mod open_files;
 mod output;
+mod presence;
 mod settings;
 mod tool;
 
@@ -16,6 +20,7 @@ fn main() -> ExitCode {
     // Before anything else: a keeper is long-lived and wants nothing of what
     // the command line needs.
     if std::env::args_os().nth(1).is_some_and(|word| word == settings::KEEPER) {
+        open_files::restore(std::env::args().nth(2).as_deref());
         return sessile_keeper::main();
     }
     let args = match args::parse() {

@@ -141,8 +141,8 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let scale = Scale::wanted();
     let h = harness!();
     let languages: Vec<&str> = Harness::shells(&["sh", "zsh"]);
-    let first = h.serve_with(&[]);
-    let (address, token) = (first.address().to_owned(), first.token().to_owned());
+    let first = h.serve();
+    let (address, token) = (first.address(), first.token().to_owned());
     let server = Mutex::new(Some(first));
     let is_over = AtomicBool::new(false);
     let deaths = AtomicU64::new(0);

@@ -25,6 +25,13 @@ impl Launcher {
         Self { program, arguments }
     }
 
+    /// The same with a further argument for keepers, before the session's id.
+    #[must_use]
+    pub fn with_argument(mut self, argument: String) -> Self {
+        self.arguments.push(argument);
+        self
+    }
+
     /// Launches a keeper and waits until its kernel is up.
     ///
     /// # Errors
@@ -117,6 +124,7 @@ fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
         command_timeout_ms: metadata.command_timeout_ms,
         max_history: metadata.max_history,
         output_cap: metadata.output_cap,
+        max_queue: metadata.max_queue,
         revive,
     }
 }

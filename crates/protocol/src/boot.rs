@@ -22,6 +22,9 @@ pub struct Boot {
     pub max_history: u64,
     /// Bytes of each stream of a run that are kept on disk.
     pub output_cap: u64,
+    /// Runs that may wait in it, if fewer than the keeper allows by itself.
+    #[serde(default)]
+    pub max_queue: Option<u64>,
     /// The session existed before: continue its numbers and its last state.
     #[serde(default)]
     pub revive: bool,

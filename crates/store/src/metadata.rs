@@ -31,6 +31,9 @@ pub struct Metadata {
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
+    /// Runs that may wait, if it was limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_queue: Option<u64>,
     /// Which workspace's and key's default session this is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,

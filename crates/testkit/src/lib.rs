@@ -17,7 +17,9 @@
 
 mod answer;
 mod client;
+mod events;
 mod harness;
+pub mod http;
 mod link;
 mod process;
 mod server;
@@ -28,10 +30,11 @@ mod wait;
 
 pub use answer::Answer;
 pub use client::{Client, Output};
+pub use events::{Event, Events, Socket};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
-pub use server::{Call, Event, Events, Reply, Server, Socket, curl};
+pub use server::{Server, curl};
 pub use session::Session;
 pub use wait::{PATIENCE, until};
 

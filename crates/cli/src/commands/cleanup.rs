@@ -1,24 +1,30 @@
-use crate::output;
 use crate::settings::Settings;
+use crate::{args, output};
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::json;
-use sessile_store::SessionStatus;
+use sessile_store::{Metadata, SessionStatus};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Remove the directories of ended sessions
 ///
 /// Lost sessions are kept, because they can still be continued; --lost removes
 /// those, too.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  sessile cleanup")]
+#[command(after_help = "Examples:\n  sessile cleanup\n  sessile cleanup --older-than 7d")]
 pub(crate) struct Cleanup {
     /// Also remove sessions whose keeper has died
     #[arg(long)]
     lost: bool,
+    /// Only those that ended (or were last used) longer ago than this
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    older_than: Option<Duration>,
 }
 
 impl Cleanup {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let now = Timestamp::now();
         let mut cleaned = Vec::new();
         for (directory, metadata) in settings.sessions.list()? {
             let is_over = match metadata.status {
@@ -28,7 +34,8 @@ impl Cleanup {
             };
             // Holding the lock, nobody can be reviving it; a keeper that has
             // just answered may still have it for a moment.
-            if is_over && directory.await_lock()?.is_some() {
+            let is_old = self.older_than.is_none_or(|age| is_older(&metadata, age, now));
+            if is_over && is_old && directory.await_lock()?.is_some() {
                 directory.remove()?;
                 cleaned.push(metadata.session_id);
             }
@@ -36,4 +43,12 @@ impl Cleanup {
         output::json(&json!({"cleaned": cleaned}))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Whether a session's last moment lies so long back. One that cannot be told
+/// is kept.
+fn is_older(metadata: &Metadata, age: Duration, now: Timestamp) -> bool {
+    let last = metadata.ended_at.as_ref().or(metadata.last_executed_at.as_ref());
+    let last = last.unwrap_or(&metadata.created_at).parse::<Timestamp>();
+    last.is_ok_and(|last| Duration::try_from(now.duration_since(last)).is_ok_and(|past| past > age))
 }

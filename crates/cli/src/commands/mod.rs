@@ -1,6 +1,7 @@
 //! One file per command: its arguments, whose doc comments are its help, and
 //! what it does.
 
+pub(crate) mod api;
 pub(crate) mod cleanup;
 pub(crate) mod config;
 pub(crate) mod end;
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
         Command::Mcp(command) => command.execute(&settings),
+        Command::Api(command) => command.execute(&settings),
         Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),
     }

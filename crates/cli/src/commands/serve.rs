@@ -1,15 +1,21 @@
 use crate::config::{Auth, Config, Flags, Listing};
-use crate::output;
+use crate::presence::{Announcement, Presence};
 use crate::settings::Settings;
-use anyhow::Context;
+use crate::{log, open_files, output};
+use anyhow::bail;
 use clap::Args;
 use serde_json::json;
+use sessile_client::Launcher;
 use sessile_server::http::{Access, App, Guard};
 use sessile_server::{Door, Service, SessionDefaults, Tls, Tokens};
 use sessile_store::Sessions;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Serve sessions over HTTP and MCP
 ///
@@ -28,60 +34,115 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let config = Listing::of(settings, &self.flags)?.config()?;
+        log::init(config.log, &config.log_level, None)?;
+        let launcher = match open_files::raise() {
+            Some(argument) => settings.launcher.clone().with_argument(argument),
+            None => settings.launcher.clone(),
+        };
         let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(serve(config, settings))?;
+        runtime.block_on(serve(config, launcher))?;
         // Calls that block are not waited for: runs go on in their keepers.
         runtime.shutdown_background();
+        tracing::info!("the server has stopped; sessions go on");
         Ok(ExitCode::SUCCESS)
     }
 }
 
-async fn serve(config: Config, settings: &Settings) -> anyhow::Result<()> {
+async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     let sessions = Sessions::at(config.sessions_dir.clone());
     sessions.make()?;
-    let service =
-        Service::new(sessions, settings.launcher.clone(), &config.roots, config.limits.clone())?
-            .with_defaults(SessionDefaults {
-                idle_timeout: config.idle_timeout,
-                command_timeout: config.command_timeout,
-            });
-    let tokens = Tokens::at(&config.sessions_dir);
-    let token = match config.auth {
-        Auth::None => None,
-        Auth::Token => {
-            tokens.owner()?;
-            Some(tokens.owner_file())
-        }
-    };
-    let access = match config.auth {
-        Auth::None => Access::Anybody,
-        Auth::Token => Access::Tokens(tokens),
-    };
     let tls = match &config.tls {
         Some(files) => Some(Tls::load(&files.cert, &files.key)?),
         None => None,
     };
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let listener = tokio::net::TcpListener::bind(config.listen).await.with_context(|| {
-        format!(
-            "cannot listen on {} (another server may be there; choose with --listen)",
-            config.listen
-        )
-    })?;
-    let adopted = service.adopt().await?;
+    let (access, token) = access(&config)?;
+    let service = Service::new(sessions, launcher, &config.roots, config.limits.clone())?
+        .with_defaults(SessionDefaults {
+            idle_timeout: config.idle_timeout,
+            command_timeout: config.command_timeout,
+        });
+    let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
-    let guard = Guard { access, hosts: config.hosts, origins: config.origins };
+    let adopted = service.adopt().await?;
+    let url = url(address, tls.is_some());
+    warn_of_plain_text(address, tls.is_some());
+    let announcement = Announcement {
+        url: url.clone(),
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tls_cert: config.tls.map(|files| files.cert),
+    };
+    let stop = Stop::watch()?;
+    let presence = Presence::announce(&config.sessions_dir, &announcement)?;
+    tracing::info!(%address, adopted, version = announcement.version, "the server has started");
+    output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
+    let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
     let app = App { service: Arc::new(service), guard: Arc::new(guard) };
-    let greeting = Greeting { url: format!("{scheme}://{address}"), token, adopted };
-    output::all(&mut std::io::stdout().lock(), greeting.text().as_bytes())?;
     let door = Door {
         listener,
         tls,
         connections: config.connections,
         request_timeout: config.request_timeout,
     };
-    sessile_server::serve(app, door, stop()).await;
+    sessile_server::serve(app, door, stop.come()).await;
+    drop(presence);
     Ok(())
+}
+
+/// Who may call, and the file with the owner's token, if one is wanted.
+fn access(config: &Config) -> anyhow::Result<(Access, Option<PathBuf>)> {
+    match config.auth {
+        Auth::None => Ok((Access::Anybody, None)),
+        Auth::Token => {
+            let tokens = Tokens::at(&config.sessions_dir);
+            tokens.owner()?;
+            let file = tokens.owner_file();
+            Ok((Access::Tokens(tokens), Some(file)))
+        }
+    }
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => bail!(
+            "cannot listen on {address}: another server is there already; stop it, or choose another address with --listen"
+        ),
+        Err(error) => bail!("cannot listen on {address}: {error}"),
+    }
+}
+
+/// What the server can be called by on its own machine.
+fn url(address: SocketAddr, is_tls: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// The names that a server answers to. Its address is one: no name of somebody
+/// else's can be made to look like it.
+fn names(mut given: Vec<String>, address: SocketAddr) -> Vec<String> {
+    let ip = address.ip();
+    if !ip.is_unspecified() && !ip.is_loopback() {
+        given.push(match ip {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        });
+    }
+    given
+}
+
+fn warn_of_plain_text(address: SocketAddr, is_tls: bool) {
+    if !is_tls && !address.ip().is_loopback() {
+        tracing::warn!(
+            %address,
+            "tokens and output cross the network unencrypted; use --tls-cert and --tls-key, or a proxy that does"
+        );
+    }
 }
 
 /// What a server says when it can be called.
@@ -144,16 +205,25 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// Ctrl-C, or being asked to go.
-async fn stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// Ctrl-C, or being asked to go: listened for from the moment that this is made.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    fn watch() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn come(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        tracing::info!("asked to stop");
     }
 }

@@ -69,6 +69,7 @@ impl Options {
             command_timeout_ms: milliseconds(self.command_timeout),
             max_history: self.max_history,
             output_cap: self.output_cap,
+            max_queue: None,
             workspace: None,
             name: self.name,
             owner: None,

@@ -30,6 +30,12 @@ use std::time::Instant;
 /// Runs that may wait for one kernel.
 const QUEUE: usize = 256;
 
+/// Runs that may wait in this session.
+fn queue(boot: &Boot) -> usize {
+    let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
+    asked.map_or(QUEUE, |n| n.clamp(1, QUEUE))
+}
+
 /// Set in every kernel's environment: programs can tell that they are in a
 /// session, and what a killed keeper left behind can be found.
 const MARKER: &str = "SESSILE_SESSION_ID";
@@ -154,7 +160,7 @@ impl Keeper {
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
+        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: queue(&boot) };
         let language = boot.kernel.language;
         let mut news = BTreeMap::new();
         let keys = boot.revive.then(|| directory.keys());

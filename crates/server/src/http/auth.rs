@@ -28,6 +28,10 @@ pub struct Guard {
     pub origins: Vec<String>,
 }
 
+/// Tells the outer layers whose request it was, for the log: the token's name.
+#[derive(Clone, Debug)]
+pub(super) struct CalledBy(pub(super) Option<String>);
+
 /// Paths that say nothing about sessions, for probes and readers.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
 
@@ -37,8 +41,11 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
     let outcome = guard.admit(&request);
     let mut response = match outcome {
         Ok(Some(caller)) => {
+            let called_by = CalledBy(caller.token.clone());
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let mut response = next.run(request).await;
+            response.extensions_mut().insert(called_by);
+            response
         }
         // A browser asks whether it may ask.
         Ok(None) => preflight(request.headers()),

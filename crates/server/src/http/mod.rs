@@ -6,6 +6,7 @@ mod docs;
 mod error;
 mod health;
 mod live;
+mod log;
 mod runs;
 mod sessions;
 mod stream;
@@ -96,6 +97,7 @@ pub fn router(app: App, patience: Duration) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
         // Bodies are limited where they are read.
         .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn(log::requests))
         .layer(RequestBodyTimeoutLayer::new(patience))
         .with_state(app)
 }

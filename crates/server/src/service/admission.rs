@@ -13,6 +13,8 @@ pub struct Limits {
     pub sessions: u64,
     /// Live sessions that one token has made.
     pub sessions_per_token: u64,
+    /// Runs that wait in one session.
+    pub queue: u64,
     /// Bytes of a request's body.
     pub body: usize,
     /// Event streams and WebSockets at once.
@@ -26,6 +28,7 @@ impl Default for Limits {
         Self {
             sessions: 1000,
             sessions_per_token: 1000,
+            queue: 256,
             body: 24 << 20,
             streams: 256,
             output: 16 << 20,

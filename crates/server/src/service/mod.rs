@@ -6,6 +6,7 @@
 mod admission;
 mod error;
 mod events;
+mod room;
 mod runs;
 mod sessions;
 mod tool;
@@ -43,6 +44,7 @@ pub struct Service {
     /// Sessions that may be live: never too low, and counted anew before one
     /// is refused.
     live: AtomicU64,
+    room: Arc<room::Room>,
     streams: Arc<Semaphore>,
     /// Workspaces' sessions that were used before.
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
@@ -63,6 +65,7 @@ impl Service {
             roots: admission::roots(roots)?,
             metrics,
             live: AtomicU64::new(0),
+            room: Arc::default(),
             streams: Arc::new(Semaphore::new(limits.streams)),
             limits,
             defaults: SessionDefaults::default(),

@@ -1,5 +1,6 @@
 //! Sessions: made, listed, looked at, ended.
 
+use super::room::Reserved;
 use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
 use crate::keepers::{Place, Reached, blocking};
 use crate::metrics::StatusLabels;
@@ -80,6 +81,7 @@ impl StartSession {
             command_timeout_ms: self.command_timeout_ms.unwrap_or(defaults.command_timeout_ms),
             max_history: self.max_history.unwrap_or(defaults.max_history),
             output_cap: self.output_cap.unwrap_or(defaults.output_cap).min(1 << 30),
+            max_queue: None,
             workspace: workspace.map(|path| path.display().to_string()),
             name: self.name,
             owner: caller.token.clone(),
@@ -107,7 +109,8 @@ impl Service {
         caller: &Caller,
         new: NewSession,
     ) -> Result<Metadata, ServiceError> {
-        self.admit_session(caller).await?;
+        let _room = self.admit_session(caller).await?;
+        let new = self.limited(new);
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let (directory, metadata) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
@@ -116,22 +119,28 @@ impl Service {
         Ok(metadata)
     }
 
-    /// Whether there is room for one more.
-    pub(super) async fn admit_session(&self, caller: &Caller) -> Result<(), ServiceError> {
+    /// A session that keeps to the limits.
+    pub(super) fn limited(&self, new: NewSession) -> NewSession {
+        NewSession { max_queue: Some(self.limits.queue), ..new }
+    }
+
+    /// Whether there is room for one more, which is taken then.
+    pub(super) async fn admit_session(&self, caller: &Caller) -> Result<Reserved, ServiceError> {
         let limits = &self.limits;
-        let is_near = self.live.load(Ordering::Relaxed) >= limits.sessions;
+        let room = self.room.reserve(caller.token.as_deref());
+        let is_near = self.live.load(Ordering::Relaxed) + room.all > limits.sessions;
         let is_limited = caller.token.is_some() && limits.sessions_per_token < limits.sessions;
         if !is_near && !is_limited {
-            return Ok(());
+            return Ok(room);
         }
         // Sessions end without asking us; so they are counted before one is
-        // refused.
+        // refused. Those that are just starting have a place in the room.
         let live: Vec<Metadata> = self
             .all()
             .await?
             .into_iter()
             .map(|(_, metadata)| metadata)
-            .filter(|m| matches!(m.status, SessionStatus::Active | SessionStatus::Starting))
+            .filter(|m| m.status == SessionStatus::Active)
             .collect();
         self.live.store(live.len() as u64, Ordering::Relaxed);
         let own = live.iter().filter(|m| m.owner == caller.token).count() as u64;
@@ -140,13 +149,13 @@ impl Service {
                 format!("there are {limit} live sessions{whose}, the most that this server allows");
             Err(ServiceError::new(ErrorCode::TooManySessions, message))
         };
-        if live.len() as u64 >= limits.sessions {
+        if live.len() as u64 + room.all > limits.sessions {
             return refuse(limits.sessions, "");
         }
-        if caller.token.is_some() && own >= limits.sessions_per_token {
+        if caller.token.is_some() && own + room.own > limits.sessions_per_token {
             return refuse(limits.sessions_per_token, " of this token");
         }
-        Ok(())
+        Ok(room)
     }
 
     async fn all(&self) -> Result<Vec<(Directory, Metadata)>, ServiceError> {

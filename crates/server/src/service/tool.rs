@@ -188,6 +188,7 @@ impl Service {
         new: NewSession,
     ) -> Result<(Arc<Place>, bool), ServiceError> {
         let room = self.admit_session(caller).await;
+        let new = self.limited(new);
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let (place, is_new) = blocking(move || {
@@ -199,7 +200,7 @@ impl Service {
             {
                 return Ok((Place::new(directory, metadata), false));
             }
-            room?;
+            let _room = room?;
             let (directory, metadata) = launcher.create(&sessions, new)?;
             claim.record(&metadata.session_id)?;
             Ok((Place::new(directory, metadata), true))

@@ -1,0 +1,31 @@
+//! The server's log, on stderr.
+
+use crate::config::LogForm;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// A layer that goes with the log.
+pub(crate) type Further = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Logs from now on.
+pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyhow::Result<()> {
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines: Further = match form {
+        LogForm::Text => lines.boxed(),
+        LogForm::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
+    };
+    let mut layers = vec![lines.with_filter(ours(level.parse()?)).boxed()];
+    layers.extend(further);
+    tracing_subscriber::registry().with(layers).try_init()?;
+    Ok(())
+}
+
+/// Our own words at the level that is asked for. Libraries are held to their
+/// warnings: what they tell in detail may be headers and bodies.
+pub(crate) fn ours(level: LevelFilter) -> Targets {
+    Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sessile", level)
+}

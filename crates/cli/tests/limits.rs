@@ -1,0 +1,229 @@
+//! What a server refuses when it is enough, and how it says so.
+
+use serde_json::json;
+use sessile_testkit::http::{Response, connect};
+use sessile_testkit::{Server, harness, until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Whether a refusal says what was refused and when to try again.
+#[track_caller]
+fn refuses(response: Response, status: u16, code: &str) -> Response {
+    let response = response.is(status);
+    assert_eq!(response.code(), code);
+    let is_busy = matches!(status, 429 | 503);
+    assert_eq!(response.header("retry-after").is_some(), is_busy);
+    assert!(!response.json()["error"]["hint"].as_str().unwrap_or_default().is_empty());
+    response
+}
+
+fn start(server: &Server) -> Response {
+    server.owner("POST", "/v1/sessions").json(&json!({})).send()
+}
+
+#[test]
+fn sessions_in_all() {
+    let h = harness!();
+    let server = h.server(&["--max-sessions", "2"]);
+    let first = server.session();
+    let _ = server.session();
+    let refused = refuses(start(&server), 429, "too_many_sessions");
+    assert!(refused.text().contains("there are 2 live sessions"), "{}", refused.text());
+    let _ = server.owner("DELETE", &format!("/v1/sessions/{first}")).send().is(200);
+    let _ = server.session();
+}
+
+#[test]
+fn sessions_in_all_when_many_ask_at_once() {
+    let h = harness!();
+    let server = h.server(&["--max-sessions", "3"]);
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| start(&server).status)).collect();
+        calls.into_iter().map(|call| call.join().expect("an answer")).collect()
+    });
+    assert!(statuses.iter().all(|status| [201, 429].contains(status)), "{statuses:?}");
+    let made = statuses.iter().filter(|status| **status == 201).count();
+    assert!((1..=3).contains(&made), "{statuses:?}");
+}
+
+#[test]
+fn sessions_of_one_token() {
+    let h = harness!();
+    let server = h.server(&["--max-sessions-per-token", "1"]);
+    let token = |name: &str| {
+        let made = h.sessile(&["token", "create", name]).json();
+        made["token"].as_str().expect("a token").to_owned()
+    };
+    let (a, b) = (token("a"), token("b"));
+    let start =
+        |token: &str| server.request("POST", "/v1/sessions").token(token).json(&json!({})).send();
+    let _ = start(&a).is(201);
+    let refused = refuses(start(&a), 429, "too_many_sessions");
+    assert!(refused.text().contains("of this token"), "{}", refused.text());
+    let _ = start(&b).is(201);
+    // The owner is limited by the number in all alone.
+    let _ = (server.session(), server.session());
+}
+
+#[test]
+fn queued_runs_of_a_session() {
+    let h = harness!();
+    let server = h.server(&["--max-queue", "2"]);
+    let id = server.session();
+    let path = format!("/v1/sessions/{id}/exec");
+    rustix::fs::mkfifoat(rustix::fs::CWD, h.path("pipe"), rustix::fs::Mode::RWXU).expect("a fifo");
+    let order = |command: &str| {
+        let body = json!({"command": command, "wait": 0});
+        server.owner("POST", &path).json(&body).send()
+    };
+    let _ = order("read -r x < pipe").is(202);
+    until("the first run to be under way", || {
+        let events = server.owner("GET", &format!("/v1/sessions/{id}/runs/1/events")).open();
+        contains(events, b"event: started").then_some(())
+    });
+    let _ = order("echo 2").is(202);
+    let _ = order("echo 3").is(202);
+    let refused = refuses(order("echo 4"), 429, "queue_full");
+    assert!(refused.text().contains('2'), "{}", refused.text());
+    std::fs::write(h.path("pipe"), "go\n").expect("a reader");
+    let third = server.owner("GET", &format!("/v1/sessions/{id}/runs/3?wait=30s")).send().is(200);
+    assert_eq!(third.json()["stdout"], "3\n");
+    assert_eq!(order("echo 5").status, 202);
+}
+
+/// Reads until something has come.
+fn contains(mut stream: TcpStream, wanted: &[u8]) -> bool {
+    let mut bytes = Vec::new();
+    let mut part = [0; 1024];
+    while let Ok(n @ 1..) = stream.read(&mut part) {
+        bytes.extend_from_slice(&part[..n]);
+        if bytes.windows(wanted.len()).any(|window| window == wanted) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn the_size_of_a_body() {
+    let h = harness!();
+    let server = h.server(&["--max-body", "64KiB"]);
+    let id = server.session();
+    let path = format!("/v1/sessions/{id}/exec");
+    let order = |size: usize| {
+        let body = json!({"command": format!(": {}", "x".repeat(size))});
+        server.owner("POST", &path).json(&body).send()
+    };
+    let _ = order(60 << 10).is(200);
+    let _ = refuses(order(70 << 10), 413, "too_large");
+}
+
+#[test]
+fn streams_at_once() {
+    let h = harness!();
+    let server = h.server(&["--max-streams", "1"]);
+    let id = server.session();
+    rustix::fs::mkfifoat(rustix::fs::CWD, h.path("pipe"), rustix::fs::Mode::RWXU).expect("a fifo");
+    let body = json!({"command": "read -r x < pipe", "wait": 0});
+    let _ = server.owner("POST", &format!("/v1/sessions/{id}/exec")).json(&body).send().is(202);
+    let events = || server.owner("GET", &format!("/v1/sessions/{id}/runs/1/events"));
+    let mut open = events().open();
+    let mut byte = [0];
+    open.read_exact(&mut byte).expect("an answer");
+    let _ = refuses(events().send(), 429, "too_many_streams");
+    drop(open);
+    std::fs::write(h.path("pipe"), "go\n").expect("a reader");
+    // The place is free again when the server has seen that the client has gone.
+    until("a free place", || (events().send().status == 200).then_some(()));
+}
+
+#[test]
+fn output_in_an_answer() {
+    let h = harness!();
+    let server = h.server(&["--max-output", "1KiB"]);
+    let id = server.session();
+    let body = json!({"command": "printf '%05000d' 7", "max_output": 1 << 20});
+    let path = format!("/v1/sessions/{id}/exec");
+    let answer = server.owner("POST", &path).json(&body).send().is(200).json();
+    let text = answer["stdout"].as_str().expect("text");
+    assert!(text.len() < 2048, "{} bytes", text.len());
+    // All of it can be read by cursor, a piece at a time.
+    let path = format!("/v1/sessions/{id}/runs/1/output");
+    let mut all = String::new();
+    while all.len() < 5000 {
+        let part = server.owner("GET", &format!("{path}?from={}", all.len())).send().is(200).json();
+        let text = part["data"].as_str().expect("text");
+        assert!((1..=1024).contains(&text.len()), "{} bytes", text.len());
+        all.push_str(text);
+    }
+    assert_eq!(all, format!("{:05000}", 7));
+}
+
+#[test]
+fn connections_at_once() {
+    let h = harness!();
+    let server = h.server(&["--max-connections", "2"]);
+    let health = || server.request("GET", "/healthz");
+    // Two that are kept open, and known to have been accepted.
+    let kept: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut stream = health().open();
+            stream.read_exact(&mut [0]).expect("an answer");
+            stream
+        })
+        .collect();
+    let _ = refuses(health().send(), 503, "too_many_connections");
+    drop(kept);
+    until("a free place", || (health().send().status == 200).then_some(()));
+}
+
+#[test]
+fn a_client_that_sends_its_request_too_slowly_is_cut_off() {
+    let h = harness!();
+    let server = h.server(&["--request-timeout", "200ms"]);
+    let mut silent = connect(server.address);
+    let mut slow = connect(server.address);
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: local").expect("a server");
+    let id = server.session();
+    let mut half = connect(server.address);
+    let head = format!(
+        "POST /v1/sessions/{id}/exec HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 1000\r\n\r\n{{",
+        server.address,
+        server.token()
+    );
+    half.write_all(head.as_bytes()).expect("a server");
+    // Each of these ends only because the server closes the connection.
+    let end = |stream: &mut TcpStream| {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    assert_eq!(end(&mut silent), "");
+    assert!(!end(&mut slow).contains("200 OK"));
+    assert!(end(&mut half).contains(" 400 "), "a body that stops");
+    let _ = server.request("GET", "/healthz").send().is(200);
+}
+
+#[test]
+fn a_server_without_free_descriptors_goes_on_when_there_are_some() {
+    let h = harness!();
+    let mut command = std::process::Command::new("bash");
+    let serve = "ulimit -n 64; exec \"$0\" serve --listen 127.0.0.1:0";
+    command.args(["-c", serve, env!("CARGO_BIN_EXE_sessile")]);
+    let plain = h.command(&[]);
+    command.current_dir(h.root()).envs(plain.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let server = Server::spawn(command, &h);
+    let many: Vec<TcpStream> = (0..100).map(|_| connect(server.address)).collect();
+    server.wait_for_log("cannot accept connections");
+    let time = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process().pid()));
+        let stat = stat.expect("a process");
+        let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split(' ').collect();
+        fields[12].parse::<u64>().expect("ticks") + fields[13].parse::<u64>().expect("ticks")
+    };
+    let before = time();
+    drop(many);
+    let _ = server.request("GET", "/healthz").send().is(200);
+    assert!(time() - before < 100, "a second of processor time: it spins");
+}

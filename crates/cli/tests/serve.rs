@@ -1,0 +1,158 @@
+//! `sessile serve`: how it starts, stops and greets.
+
+use rustix::process::{Resource, getrlimit};
+use sessile_testkit::{Server, harness, until};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_greeting_says_how_to_call() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let url = format!("http://{}", server.address);
+    assert!(server.greeting.starts_with(&format!("Sessile is at {url} ")), "{}", server.greeting);
+    assert!(server.greeting.contains(&format!("\"url\":\"{url}/mcp\"")), "{}", server.greeting);
+    assert!(!server.greeting.contains(server.token()), "no token in it");
+    let start = server.greeting.find("curl ").expect("a curl line");
+    let call = server.greeting[start..].split("\n\n").next().expect("a command");
+    let output = Command::new("bash").args(["-c", call]).output().expect("bash");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["stdout"], "hello\n", "{answer}");
+    for snippet in server.greeting.lines().filter(|line| line.contains("mcpServers")) {
+        serde_json::from_str::<serde_json::Value>(snippet).expect("JSON that can be pasted");
+    }
+}
+
+#[test]
+fn a_token_is_made_on_first_start_and_stays() {
+    use std::os::unix::fs::MetadataExt;
+    let h = harness!();
+    let server = h.server(&[]);
+    let token = server.token().to_owned();
+    let file = std::fs::metadata(h.sessions_dir().join("token")).expect("a token");
+    assert_eq!(file.mode() & 0o777, 0o600);
+    server.stop();
+    assert_eq!(h.server(&[]).token(), token);
+    let shown = h.sessile(&["token", "show"]).json();
+    assert_eq!(shown["token"], token.as_str());
+}
+
+#[test]
+fn a_second_server_on_the_same_port_says_so() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let said = h.no_server(&["--listen", &server.address.to_string()]);
+    assert!(said.contains("another server is there already"), "{said}");
+}
+
+#[test]
+fn everybody_may_call_only_on_loopback() {
+    let h = harness!();
+    let said = h.no_server(&["--auth", "none", "--listen", "0.0.0.0:0"]);
+    assert!(said.contains("loopback only"), "{said}");
+    let server = h.server(&["--auth", "none"]);
+    let _ = server.request("GET", "/v1/sessions").send().is(200);
+}
+
+#[test]
+fn a_server_that_others_can_reach_without_tls_warns() {
+    let h = harness!();
+    let server = h.server(&["--listen", "0.0.0.0:0"]);
+    server.wait_for_log("unencrypted");
+    // It is called by its name on this machine.
+    assert!(server.greeting.contains("http://127.0.0.1:"), "{}", server.greeting);
+    let elsewhere = server.owner("GET", "/v1/sessions").header("host", "box.example");
+    assert_eq!(elsewhere.send().is(403).code(), "host_not_allowed");
+}
+
+#[test]
+fn names_and_origins_are_checked() {
+    let h = harness!();
+    let server =
+        h.server(&["--allow-host", "box.example", "--allow-origin", "https://app.example"]);
+    let get = || server.owner("GET", "/v1/sessions");
+    let _ = get().header("host", "box.example:1").send().is(200);
+    assert_eq!(get().header("host", "evil.example").send().is(403).code(), "host_not_allowed");
+    let own = get().header("origin", "https://app.example").send().is(200);
+    assert_eq!(own.header("access-control-allow-origin"), Some("https://app.example"));
+    let other = get().header("origin", "https://evil.example").send().is(403);
+    assert_eq!(other.code(), "origin_not_allowed");
+    assert_eq!(other.header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn sessions_outlive_the_server_and_are_found_again() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let id = server.session();
+    assert_eq!(server.exec(&id, "x=41")["exit_code"], 0);
+    server.kill();
+    let server = h.server(&[]);
+    assert!(server.greeting.contains("1 live session was found"), "{}", server.greeting);
+    assert_eq!(server.exec(&id, "echo $((x+1))")["stdout"], "42\n");
+}
+
+#[test]
+fn it_stops_within_two_seconds_whatever_is_going_on() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let id = server.session();
+    let path = format!("/v1/sessions/{id}/exec");
+    let order = serde_json::json!({"command": "echo started >&2; read -r x < pipe; echo $x"});
+    rustix::fs::mkfifoat(rustix::fs::CWD, h.path("pipe"), rustix::fs::Mode::RWXU).expect("a fifo");
+    let waiting = server.owner("POST", &path).json(&order).open();
+    until("the run", || {
+        let run = server.owner("GET", &format!("/v1/sessions/{id}/runs/1")).send();
+        (run.status == 202).then_some(())
+    });
+    let begun = Instant::now();
+    let (code, log) = server.stop();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(log.contains("the server has stopped"), "{log}");
+    drop(waiting);
+    // The run goes on without the server, and so does the session.
+    std::fs::write(h.path("pipe"), "hello\n").expect("a reader");
+    let server = h.server(&[]);
+    let result = until("the result", || {
+        let run = server.owner("GET", &format!("/v1/sessions/{id}/runs/1?wait=30s")).send();
+        (run.status == 200).then(|| run.json())
+    });
+    assert_eq!(result["stdout"], "hello\n", "{result}");
+}
+
+#[test]
+fn its_sessions_have_the_limit_on_files_that_it_was_started_with() {
+    let h = harness!();
+    let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX).min(4096);
+    let mut command = Command::new("bash");
+    let serve =
+        format!("ulimit -S -n 256; ulimit -H -n {hard}; exec \"$0\" serve --listen 127.0.0.1:0");
+    command.args(["-c", &serve, env!("CARGO_BIN_EXE_sessile")]);
+    let plain = h.command(&[]);
+    command.current_dir(h.root()).envs(plain.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let server = Server::spawn(command, &h);
+    let limits = format!("/proc/{}/limits", server.process().pid());
+    let limits = std::fs::read_to_string(limits).expect("limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
+    let own: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(own, [hard.to_string(), hard.to_string()]);
+    let id = server.session();
+    assert_eq!(server.exec(&id, "ulimit -n; ulimit -Hn")["stdout"], format!("256\n{hard}\n"));
+}
+
+#[test]
+fn the_file_that_says_where_it_is_goes_with_it() {
+    use std::os::unix::fs::MetadataExt;
+    let h = harness!();
+    let server = h.server(&[]);
+    let path = h.sessions_dir().join("server.json");
+    let text = std::fs::read_to_string(&path).expect("server.json");
+    let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(said["url"], format!("http://{}", server.address));
+    assert_eq!(said["pid"], server.process().pid());
+    assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(std::fs::metadata(&path).expect("a file").mode() & 0o777, 0o600);
+    server.stop();
+    assert!(!path.exists());
+}
