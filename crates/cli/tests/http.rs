@@ -228,7 +228,7 @@ fn events_come_as_they_happen_and_go_on_after_the_last_one_seen() {
     assert_eq!(names(&whole)[0], "started");
     assert_eq!(follow(&whole.last().unwrap().id).count(), 0);
     server
-        .request("GET", &format!("{session}/runs/1/events"))
+        .owner("GET", &format!("{session}/runs/1/events"))
         .header("Last-Event-ID", "x")
         .send()
         .is_refused(400, "bad_request");
