@@ -12,6 +12,7 @@ usage: cargo xtask COMMAND
   test     install or prepare what the tests need, and run all of them
   check    format, lints, dependency rules, generated files
   explore  property tests with new random cases, and many of them
+  stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
   bench    build for speed and print the numbers
   generate write the generated files anew
 ";
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "check" => check(),
         "explore" => explore(),
+        "stress" => stress(),
         "bench" => bench(),
         "generate" => drift::generate(),
         "help" | "--help" => {
@@ -88,6 +90,16 @@ fn check() -> anyhow::Result<()> {
     run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     tools::deny()?;
     drift::check()
+}
+
+/// The long form of the test of the same name: a thousand sessions, 64 clients
+/// and a hundred thousand runs, while the server is killed again and again.
+fn stress() -> anyhow::Result<()> {
+    let args =
+        ["test", "--release", "--package", "sessile", "--test", "stress", "--", "--nocapture"];
+    let scale =
+        std::env::var("SESSILE_STRESS").unwrap_or_else(|_| "1000,64,100000,3000".to_owned());
+    run::cargo_with_env(&args, &[("SESSILE_STRESS", &scale)])
 }
 
 fn bench() -> anyhow::Result<()> {

@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Run(crate::commands::run::Run),
     Tool(crate::commands::tool::Tool),
     Serve(crate::commands::serve::Serve),
+    Mcp(crate::commands::mcp::Mcp),
     Api(crate::commands::api::Api),
     Token(crate::commands::token::Token),
     Config(crate::commands::config::Config),

@@ -6,7 +6,8 @@
 mod encoding;
 mod render;
 pub mod state;
+pub mod text;
 pub mod tool;
 
 pub use encoding::{Encoded, encode, text, whole_end};
-pub use render::{completed, milliseconds, revival, running, started};
+pub use render::{completed, milliseconds, revival, running, so_far, started};

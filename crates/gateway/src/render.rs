@@ -2,7 +2,7 @@
 
 use crate::encoding;
 use serde_json::{Map, Value, json};
-use sessile_protocol::{Completed, KernelFate, OutputView, RunNo};
+use sessile_protocol::{Completed, KernelFate, OutputView, RunNo, StreamView};
 use sessile_store::Metadata;
 
 /// What `sessile exec` prints.
@@ -25,6 +25,9 @@ pub fn completed(done: &Completed) -> Map<String, Value> {
     put("timed_out", done.timed_out.into());
     if done.interrupted {
         put("interrupted", true.into());
+    }
+    if done.repeated {
+        put("repeated", true.into());
     }
     if let Some(result) = &done.result {
         put("result", result.text.clone().into());
@@ -78,6 +81,30 @@ pub fn running(run: RunNo, so_far: &OutputView) -> Map<String, Value> {
     answer.insert("running".to_owned(), true.into());
     if !encodings.is_empty() {
         answer.insert("encoding".to_owned(), encodings.into());
+    }
+    answer
+}
+
+/// The same for somebody who has watched it: the head and the tail of what it
+/// has written.
+#[must_use]
+pub fn so_far(run: RunNo, stdout: &StreamView, stderr: &StreamView) -> Map<String, Value> {
+    let mut answer = Map::new();
+    let (mut encodings, mut truncated) = (Map::new(), Map::new());
+    for (name, view) in [("stdout", stdout), ("stderr", stderr)] {
+        let stream = encoding::encode(view, run, name);
+        answer.insert(name.to_owned(), stream.text.into());
+        if stream.is_base64 {
+            encodings.insert(name.to_owned(), "base64".into());
+        }
+        truncated.extend(stream.truncated.map(|left_out| (name.to_owned(), left_out)));
+    }
+    answer.insert("run".to_owned(), run.0.into());
+    answer.insert("running".to_owned(), true.into());
+    for (name, fields) in [("encoding", encodings), ("truncated", truncated)] {
+        if !fields.is_empty() {
+            answer.insert(name.to_owned(), fields.into());
+        }
     }
     answer
 }

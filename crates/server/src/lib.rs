@@ -7,6 +7,7 @@
 
 pub mod http;
 mod keepers;
+pub mod mcp;
 mod metrics;
 mod serve;
 mod service;

@@ -16,6 +16,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => submit.prop_map(|(language, timeout, risky)| Act::Submit { language, timeout, risky }),
         8 => any::<prop::sample::Index>().prop_map(Act::Happen),
         4 => any::<prop::sample::Index>().prop_map(Act::Die),
+        2 => any::<prop::sample::Index>().prop_map(Act::Stick),
         3 => any::<prop::sample::Index>().prop_map(Act::Stale),
         2 => prop::option::of(0..40_u64).prop_map(Act::Interrupt),
         2 => Just(Act::Inspect),

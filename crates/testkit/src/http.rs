@@ -13,6 +13,7 @@ pub struct Request {
     path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+    version: &'static str,
 }
 
 impl Request {
@@ -24,7 +25,14 @@ impl Request {
             path: path.to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            version: "1.1",
         }
+    }
+
+    /// The same of version 1.0.
+    pub(crate) fn old(mut self) -> Self {
+        self.version = "1.0";
+        self
     }
 
     #[must_use]
@@ -45,7 +53,7 @@ impl Request {
     }
 
     fn head(&self) -> String {
-        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        let mut head = format!("{} {} HTTP/{}\r\n", self.method, self.path, self.version);
         let has_host = self.headers.iter().any(|(name, _)| name == "host");
         if !has_host {
             head.push_str(&format!("host: {}\r\n", self.address));
@@ -76,7 +84,6 @@ impl Request {
     /// # Panics
     /// When none comes.
     #[track_caller]
-    #[must_use]
     pub fn send(self) -> Response {
         let request = self.header("connection", "close");
         let mut stream = request.open();
@@ -138,10 +145,22 @@ impl Response {
     /// # Panics
     /// When it has another status.
     #[track_caller]
-    #[must_use]
     pub fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
+    }
+
+    /// # Panics
+    /// When it is not refused with this code and status.
+    #[track_caller]
+    pub fn is_refused(self, status: u16, code: &str) -> Self {
+        let refused = self.is(status);
+        let error = &refused.json()["error"];
+        assert_eq!(error["code"], code, "{}", refused.text());
+        for field in ["message", "hint"] {
+            assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{error}");
+        }
+        refused
     }
 
     /// # Panics

@@ -17,6 +17,7 @@
 
 mod answer;
 mod client;
+mod events;
 mod harness;
 pub mod http;
 mod link;
@@ -24,14 +25,16 @@ mod process;
 mod server;
 mod session;
 mod terminal;
+pub mod v1;
 mod wait;
 
 pub use answer::Answer;
 pub use client::{Client, Output};
+pub use events::{Event, Events, Socket};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
-pub use server::Server;
+pub use server::{Server, curl};
 pub use session::Session;
 pub use wait::{PATIENCE, until};
 

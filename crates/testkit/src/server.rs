@@ -1,6 +1,6 @@
 //! A `sessile serve` process.
 
-use crate::http::Request;
+use crate::http::{Request, Response};
 use crate::{Harness, Process, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -35,6 +35,20 @@ impl Harness {
             false => [&["serve", "--listen", "127.0.0.1:0"], args].concat(),
         };
         Server::spawn(self.command(&words), self)
+    }
+
+    /// A server on a port of its own.
+    #[track_caller]
+    #[must_use]
+    pub fn serve(&self) -> Server {
+        self.server(&[])
+    }
+
+    /// A server at this address.
+    #[track_caller]
+    #[must_use]
+    pub fn serve_at(&self, address: &str, args: &[&str]) -> Server {
+        self.server(&[&["--listen", address], args].concat())
     }
 
     /// A server that is expected not to start: what it said.
@@ -93,6 +107,27 @@ impl Server {
     #[must_use]
     pub fn owner(&self, method: &str, path: &str) -> Request {
         self.request(method, path).token(self.token())
+    }
+
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Response {
+        self.owner("GET", path).send()
+    }
+
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &Value) -> Response {
+        self.owner("POST", path).json(body).send()
+    }
+
+    #[track_caller]
+    pub fn delete(&self, path: &str) -> Response {
+        self.owner("DELETE", path).send()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// A new session's id.
@@ -180,4 +215,20 @@ fn collect(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) -> J
             into.lock().expect("a log").extend_from_slice(&part[..n]);
         }
     })
+}
+
+/// `curl` with these arguments, and what it prints.
+///
+/// # Panics
+/// When it cannot be run.
+#[must_use]
+#[track_caller]
+pub fn curl(args: &[&str]) -> String {
+    let output = Command::new("curl")
+        .args(["--silent", "--show-error", "--max-time", "30"])
+        .args(args)
+        .output();
+    let output = output.expect("curl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

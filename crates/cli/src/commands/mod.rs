@@ -9,6 +9,7 @@ pub(crate) mod exec;
 pub(crate) mod history;
 pub(crate) mod interrupt;
 pub(crate) mod list;
+pub(crate) mod mcp;
 pub(crate) mod reset;
 pub(crate) mod run;
 pub(crate) mod serve;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Run(command) => command.execute(&settings),
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
+        Command::Mcp(command) => command.execute(&settings),
         Command::Api(command) => command.execute(&settings),
         Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),

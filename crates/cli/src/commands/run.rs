@@ -58,7 +58,7 @@ impl Run {
                 .launcher
                 .open(&directory)
                 .map_err(anyhow::Error::from)
-                .and_then(|mut opened| exec::stream(&mut opened.client, order));
+                .and_then(|mut client| exec::stream(&mut client, order));
             match status {
                 Ok(status) => code = status,
                 Err(error) => {

@@ -1,18 +1,24 @@
 //! The `runtime` tool: what agents call, and what it answers.
 
+mod again;
+mod call;
 mod request;
 mod schema;
+mod sessions;
 
-pub use request::{Action, Request, Run};
+pub use again::Again;
+pub use call::{Call, Order, Piece, Stream};
+pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
+pub use sessions::{SessionCall, SessionList, SessionStart, Wanted, session_of};
 
 use crate::render;
 use serde_json::{Map, Value, json};
-use sessile_protocol::{Completed, Exec, OutputView, RunNo, Until};
+use sessile_protocol::{Completed, Exec, OutputView, RunNo, StreamView, Until};
 use sessile_store::{Entry, Metadata};
 
 /// Bytes of each stream that an answer shows.
-const MAX_OUTPUT: u64 = 1 << 20;
+pub const MAX_OUTPUT: u64 = 1 << 20;
 
 /// What a workspace's session is made with.
 pub const IDLE_TIMEOUT_MS: u64 = 30 * 60 * 1000;
@@ -63,6 +69,14 @@ impl Run {
 #[must_use]
 pub fn running(run: RunNo, so_far: &OutputView) -> Map<String, Value> {
     let mut answer = render::running(run, so_far);
+    answer.shift_insert(0, "success".into(), true.into());
+    answer
+}
+
+/// The same for somebody who has watched it.
+#[must_use]
+pub fn so_far(run: RunNo, stdout: &StreamView, stderr: &StreamView) -> Map<String, Value> {
+    let mut answer = render::so_far(run, stdout, stderr);
     answer.shift_insert(0, "success".into(), true.into());
     answer
 }
@@ -131,7 +145,9 @@ fn trimmed(text: &Value) -> Value {
     text.as_str().unwrap_or_default().trim_end_matches('\n').into()
 }
 
-fn error_of(done: &Completed) -> Option<String> {
+/// What went wrong, in one sentence.
+#[must_use]
+pub fn error_of(done: &Completed) -> Option<String> {
     if done.timed_out {
         let seconds = done.duration_us as f64 / 1e6;
         return Some(format!(

@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Request {
     pub action: Action,
+    pub target: Target,
+}
+
+/// Which session is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
     pub workspace: Option<PathBuf>,
     pub session_key: Option<String>,
 }
@@ -30,7 +36,7 @@ pub struct Run {
     pub env: BTreeMap<String, String>,
 }
 
-const ACTIONS: &str = "exec, eval, state, reset, history";
+pub(super) const ACTIONS: &str = "exec, eval, state, reset, history";
 
 impl Request {
     /// # Errors
@@ -62,31 +68,34 @@ impl Request {
                 return Err(format!("Invalid action: {other}. Must be one of: {ACTIONS}"));
             }
         };
-        Ok(Self {
-            action,
-            workspace: fields.text("workspace")?.map(PathBuf::from),
-            session_key: fields.text("session_key")?,
-        })
+        Ok(Self { action, target: fields.target()? })
     }
 }
 
-impl Request {
-    /// What the session of this request is found by.
+impl Target {
+    /// What the session is found by.
     #[must_use]
     pub fn key(&self, workspace: &Path) -> String {
         format!("{}\0{}", workspace.display(), self.session_key.as_deref().unwrap_or(""))
     }
 }
 
-struct Fields<'a>(&'a Map<String, Value>);
+pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
 
 impl Fields<'_> {
     /// A field that is there and not null.
-    fn get(&self, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    fn text(&self, name: &str) -> Result<Option<String>, String> {
+    pub(super) fn target(&self) -> Result<Target, String> {
+        Ok(Target {
+            workspace: self.text("workspace")?.map(PathBuf::from),
+            session_key: self.text("session_key")?,
+        })
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -94,7 +103,7 @@ impl Fields<'_> {
         }
     }
 
-    fn number(&self, name: &str) -> Result<Option<u64>, String> {
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, String> {
         match self.get(name) {
             None => Ok(None),
             Some(value) => match value.as_u64() {
@@ -106,7 +115,7 @@ impl Fields<'_> {
         }
     }
 
-    fn run(&self, action: &str, default: Language) -> Result<Run, String> {
+    pub(super) fn run(&self, action: &str, default: Language) -> Result<Run, String> {
         let command = self.text("command")?.filter(|command| !command.trim().is_empty());
         let language = match self.text("language")? {
             None => default,
@@ -123,7 +132,7 @@ impl Fields<'_> {
         })
     }
 
-    fn env(&self) -> Result<BTreeMap<String, String>, String> {
+    pub(super) fn env(&self) -> Result<BTreeMap<String, String>, String> {
         match self.get("env") {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(variables)) => variables

@@ -89,13 +89,14 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// long.
 pub fn router(app: App, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
-    let limit = app.service.limits().body;
     router
         .merge(docs::router(description))
+        .merge(crate::mcp::router(&app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
-        .layer(DefaultBodyLimit::max(limit))
+        // Bodies are limited where they are read.
+        .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(log::requests))
         .layer(RequestBodyTimeoutLayer::new(patience))
         .with_state(app)

@@ -10,6 +10,7 @@ mod room;
 mod runs;
 mod sessions;
 mod tool;
+mod watch;
 
 pub use error::{ErrorCode, ServiceError};
 
@@ -18,6 +19,8 @@ pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use runs::{RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
+pub(crate) use tool::ToolAnswer;
+pub(crate) use watch::Watch;
 
 use crate::keepers::{Continuity, Keepers, Place, Reached};
 use crate::metrics::Metrics;

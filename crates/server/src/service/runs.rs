@@ -55,6 +55,9 @@ impl Service {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
+        if reached.version() < PATIENT {
+            understood(&exec)?;
+        }
         let run = match reached.call(Request::Exec(exec)).await? {
             Answer::Accepted { run } => run,
             Answer::Completed(done) => done.run,
@@ -93,26 +96,31 @@ impl Service {
         mut exec: Exec,
         wait_ms: Option<u64>,
     ) -> Result<RunAnswer, ServiceError> {
-        if exec.key.is_some() || exec.interactive {
-            let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; reset does not change that, a new session does";
-            return Err(ServiceError::new(ErrorCode::BadRequest, message));
-        }
+        understood(&exec)?;
         let max_output = exec.max_output;
         exec.until = Until::Accepted;
         exec.patience_ms = None;
         let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
-        self.await_result(reached, run, max_output, wait_ms).await
+        match self.await_result(reached, run, max_output, wait_ms).await? {
+            Some(done) => Ok(RunAnswer::Finished(done)),
+            None => {
+                // The one that we have may still wait for the result.
+                let mut other = self.keepers.reach(reached.place.clone()).await?;
+                self.so_far(&mut other, run, max_output).await
+            }
+        }
     }
 
+    /// The result; none when it is not there in time.
     async fn await_result(
         &self,
         reached: &mut Reached,
         run: RunNo,
         max_output: u64,
         wait_ms: Option<u64>,
-    ) -> Result<RunAnswer, ServiceError> {
+    ) -> Result<Option<Box<Completed>>, ServiceError> {
         let is_patient = reached.version() >= PATIENT;
         let request =
             Request::Result { run, max_output, patience_ms: wait_ms.filter(|_| is_patient) };
@@ -120,18 +128,14 @@ impl Service {
             Some(ms) if !is_patient => {
                 match tokio::time::timeout(Duration::from_millis(ms), reached.call(request)).await {
                     Ok(outcome) => outcome?,
-                    // That connection waits for the result now; another reads.
-                    Err(_) => {
-                        let mut other = self.keepers.reach(reached.place.clone()).await?;
-                        return self.so_far(&mut other, run, max_output).await;
-                    }
+                    Err(_) => return Ok(None),
                 }
             }
             Some(_) | None => reached.call(request).await?,
         };
         match outcome {
-            Answer::Completed(done) => Ok(RunAnswer::Finished(done)),
-            Answer::Accepted { run } => self.so_far(reached, run, max_output).await,
+            Answer::Completed(done) => Ok(Some(done)),
+            Answer::Accepted { .. } => Ok(None),
             _ => Err(unexpected()),
         }
     }
@@ -158,6 +162,23 @@ impl Service {
         wait_ms: u64,
         max_output: u64,
     ) -> Result<RunAnswer, ServiceError> {
+        if let Some(done) = self.finished(caller, id, run, wait_ms, max_output).await? {
+            return Ok(RunAnswer::Finished(done));
+        }
+        let read = ReadOutput { max: max_output, wait: false, ..ReadOutput::waiting(run) };
+        let so_far = self.output(caller, id, read).await?;
+        Ok(RunAnswer::Running { run, so_far })
+    }
+
+    /// The same without what it has written so far.
+    pub(crate) async fn finished(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        wait_ms: u64,
+        max_output: u64,
+    ) -> Result<Option<Box<Completed>>, ServiceError> {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {
             return self.await_result(&mut reached, run, max_output, Some(wait_ms)).await;
@@ -165,7 +186,7 @@ impl Service {
         let directory = place.directory.clone();
         let done = blocking(move || Ok(directory.recorded_run(run, max_output))).await?;
         match done {
-            Some(done) => Ok(RunAnswer::Finished(Box::new(done))),
+            Some(done) => Ok(Some(Box::new(done))),
             None => Err(self.missing_run(&place.directory, run)),
         }
     }
@@ -301,6 +322,15 @@ impl Service {
         };
         metrics.kernel_restarts.get_or_create(&RunLabels { language, outcome }).inc();
     }
+}
+
+/// A keeper of version 1 would pass over what it does not know.
+fn understood(exec: &Exec) -> Result<(), ServiceError> {
+    if exec.key.is_none() && !exec.interactive {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; start a new session for that";
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 /// Ends a session whatever becomes of the caller, who may just have gone away.

@@ -6,9 +6,10 @@ use crate::keepers::{Place, Reached, blocking, held};
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::state;
-use sessile_gateway::tool::{self, Action, Shape};
-use sessile_protocol::{Answer, Request, RunNo};
+use sessile_gateway::tool::{self, Action, Shape, Target};
+use sessile_protocol::{Answer, Request, RunNo, SessionId};
 use sessile_store::SessionStatus;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,12 +23,12 @@ pub(crate) struct Workspace {
 /// What a call of the tool has come to.
 #[derive(Debug)]
 pub(crate) enum ToolAnswer {
-    Done(Value),
-    /// The run goes on; where, and what it has written.
+    Done(Map<String, Value>),
+    /// The run goes on; in which session, and what it has written.
     Running {
-        place: Arc<Place>,
+        session: SessionId,
         run: RunNo,
-        answer: Value,
+        answer: Map<String, Value>,
     },
 }
 
@@ -39,7 +40,7 @@ impl Service {
             Err(refusal) => return tool::failure(&refusal),
         };
         match self.tool_waiting(caller, &parsed, None).await {
-            Ok(ToolAnswer::Done(answer) | ToolAnswer::Running { answer, .. }) => answer,
+            Ok(ToolAnswer::Done(answer) | ToolAnswer::Running { answer, .. }) => answer.into(),
             Err(error) => tool::failure(&error.message),
         }
     }
@@ -73,7 +74,7 @@ impl Service {
         let exec = run.order();
         // Before there is a session for it.
         exec.check()?;
-        let mut workspace = self.workspace(caller, request).await?;
+        let mut workspace = self.workspace(caller, &request.target).await?;
         match self.run(&mut workspace.reached, RunOrder { exec, wait_ms }).await? {
             RunAnswer::Finished(done) => {
                 let answer = workspace.describe(tool::completed(&done, shape)).await?;
@@ -81,7 +82,7 @@ impl Service {
             }
             RunAnswer::Running { run, so_far } => {
                 let answer = workspace.describe(tool::running(run, &so_far)).await?;
-                Ok(ToolAnswer::Running { place: workspace.reached.place.clone(), run, answer })
+                Ok(ToolAnswer::Running { session: workspace.reached.place.id.clone(), run, answer })
             }
         }
     }
@@ -90,8 +91,8 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
-    ) -> Result<Value, ServiceError> {
-        let mut workspace = self.workspace(caller, request).await?;
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let mut workspace = self.workspace(caller, &request.target).await?;
         let Answer::State(view) = workspace.reached.call(Request::State).await? else {
             return Err(unexpected());
         };
@@ -105,8 +106,8 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
-    ) -> Result<Value, ServiceError> {
-        let mut workspace = self.workspace(caller, request).await?;
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let mut workspace = self.workspace(caller, &request.target).await?;
         workspace.reached.call(Request::Reset).await?;
         workspace.describe(tool::success("message", tool::RESET)).await
     }
@@ -116,21 +117,16 @@ impl Service {
         caller: &Caller,
         request: &tool::Request,
         limit: u64,
-    ) -> Result<Value, ServiceError> {
-        let mut workspace = self.workspace(caller, request).await?;
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let mut workspace = self.workspace(caller, &request.target).await?;
         let history = workspace.history(limit).await?;
         workspace.describe(tool::success("history", history)).await
     }
 
     /// The workspace's session, made anew if there is none, or none any more.
-    async fn workspace(
-        &self,
-        caller: &Caller,
-        request: &tool::Request,
-    ) -> Result<Workspace, ServiceError> {
-        let given = request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
-        let workspace = admission::directory(given.as_deref(), &self.roots, caller)?;
-        let key = request.key(&workspace);
+    async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
+        let workspace = self.directory(caller, target)?;
+        let key = target.key(&workspace);
         let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
         new.owner.clone_from(&caller.token);
         if let Some(reached) = self.known_workspace(&key) {
@@ -150,6 +146,31 @@ impl Service {
             }
         }
         Err(unexpected())
+    }
+
+    /// The directory that a caller means.
+    pub(crate) fn directory(
+        &self,
+        caller: &Caller,
+        target: &Target,
+    ) -> Result<PathBuf, ServiceError> {
+        let given = target.workspace.as_ref().map(|path| path.to_string_lossy());
+        admission::directory(given.as_deref(), &self.roots, caller)
+    }
+
+    /// The workspace's session, live or not; none is made.
+    pub(crate) async fn workspace_session(
+        &self,
+        caller: &Caller,
+        target: &Target,
+    ) -> Result<SessionId, ServiceError> {
+        let workspace = self.directory(caller, target)?;
+        let (sessions, key) = (self.keepers.sessions().clone(), target.key(&workspace));
+        let found = blocking(move || Ok(sessions.claim(&key)?.session())).await?;
+        found.ok_or_else(|| {
+            let message = "this workspace has no session yet; exec and eval start one";
+            ServiceError::new(ErrorCode::SessionNotFound, message)
+        })
     }
 
     /// Without a look at the index: as long as the session lives, it is the
@@ -193,12 +214,15 @@ impl Service {
 }
 
 impl Workspace {
-    async fn describe(&self, mut answer: Map<String, Value>) -> Result<Value, ServiceError> {
+    async fn describe(
+        &self,
+        mut answer: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ServiceError> {
         let directory = self.reached.place.directory.clone();
         let metadata = blocking(move || Ok(directory.metadata()?)).await?;
         let previous = self.reached.continuity.previous();
         tool::describe(&mut answer, &metadata, self.is_new, previous);
-        Ok(answer.into())
+        Ok(answer)
     }
 
     async fn history(&mut self, limit: u64) -> Result<Value, ServiceError> {

@@ -1,0 +1,74 @@
+use crate::args;
+use crate::settings::Settings;
+use clap::{Args, ValueEnum};
+use sessile_server::mcp::{Home, Offer};
+use sessile_server::{Limits, Service, mcp};
+use sessile_store::Sessions;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Serve the tools to an MCP client over stdin and stdout
+///
+/// The client starts this. Sessions live on when it ends, and are found again
+/// by the next one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile mcp\n  sessile mcp --tools all --wait 20s")]
+pub(crate) struct Mcp {
+    /// Which tools: one for all (runtime), those that name sessions, or both
+    #[arg(long, value_enum, default_value_t = Tools::Runtime)]
+    tools: Tools,
+    /// How long a call waits before it answers with the run's number
+    #[arg(long, value_name = "TIME", value_parser = args::duration, default_value = "50s")]
+    wait: Duration,
+    /// Directories that sessions may be in (may be repeated) [default: all]
+    #[arg(long, value_name = "DIR")]
+    workspace_root: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tools {
+    Runtime,
+    Sessions,
+    All,
+}
+
+impl Mcp {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let offer = match self.tools {
+            Tools::Runtime => Offer::Runtime,
+            Tools::Sessions => Offer::Sessions,
+            Tools::All => Offer::All,
+        };
+        let home = home(settings, &roots(self.workspace_root)?)?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(mcp::serve(home, offer, self.wait))?;
+        // Calls that block are not waited for: runs go on in their keepers.
+        runtime.shutdown_background();
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The first is where a call without a workspace is: here, if that may be.
+fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
+    let here = std::env::current_dir()?;
+    if given.is_empty() {
+        // The client runs as the same user, who may be anywhere.
+        return Ok(vec![here, PathBuf::from("/")]);
+    }
+    let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| here.starts_with(root));
+    let first = given.iter().any(is_inside).then_some(here);
+    Ok(first.into_iter().chain(given).collect())
+}
+
+/// As for `sessile tool`: with the workspace, unless all are to be in one place.
+fn home(settings: &Settings, roots: &[PathBuf]) -> anyhow::Result<Home> {
+    let launcher = settings.launcher.clone();
+    let Some(directory) = &settings.sessions_dir else {
+        return Ok(Home::with_workspaces(launcher, roots)?);
+    };
+    let sessions = Sessions::at(std::path::absolute(directory)?);
+    let service = Service::new(sessions, launcher, roots, Limits::default())?;
+    Ok(Home::one(Arc::new(service)))
+}

@@ -1,0 +1,402 @@
+//! An answer of a tool as text: how it went, then what it wrote.
+
+use super::excerpt::{Cut, clip, cut, shares};
+use super::history;
+use super::screen::{Settled, settle};
+use crate::tool::Again;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Characters of output in an answer: some four thousand tokens.
+pub const LIMIT: usize = 16_000;
+
+/// Characters of a sentence (an error, a note) in an answer.
+const SENTENCE: usize = 1_000;
+
+/// Sentences of one kind in an answer.
+const NOTES: usize = 5;
+
+/// Something long in an answer.
+#[derive(Debug)]
+struct Part<'a> {
+    label: String,
+    text: Settled<'a>,
+    source: Source,
+}
+
+/// Where the rest of it is.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Stream { run: u64, name: &'static str },
+    Elsewhere(&'static str),
+}
+
+/// The text of an answer, with at most `limit` characters of what was written.
+#[must_use]
+pub fn tell(answer: &Map<String, Value>, again: &Again, limit: usize) -> String {
+    let mut text = String::new();
+    for line in headline(answer) {
+        let _ = writeln!(text, "{line}");
+    }
+    let parts = parts(answer);
+    let lengths: Vec<usize> = parts.iter().map(|part| part.text.text.chars().count()).collect();
+    for (part, share) in parts.iter().zip(shares(&lengths, limit)) {
+        part.tell(&mut text, again, share);
+    }
+    if is_true(answer, "running") {
+        text.push_str(&how_to_go_on(answer, again));
+    } else if parts.is_empty() && exit_code(answer).is_some() {
+        text.push_str("(no output)\n");
+    }
+    text.truncate(text.trim_end_matches('\n').len());
+    text
+}
+
+/// Sessions, one a line.
+#[must_use]
+pub fn sessions(sessions: &[Value]) -> String {
+    if sessions.is_empty() {
+        return "no sessions".to_owned();
+    }
+    let field = |session: &Value, name: &str| match &session[name] {
+        Value::String(text) => clip(text, 200),
+        other => other.to_string(),
+    };
+    let lines = sessions.iter().map(|session| {
+        let [id, status, command, runs, place] =
+            ["session_id", "status", "command", "execution_count", "work_dir"]
+                .map(|name| field(session, name));
+        let name = session["name"].as_str().map(|name| format!(" ({name})")).unwrap_or_default();
+        format!("{id}{name}: {status}, {command}, {runs} runs, in {place}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A piece of a run's output, and where the next one begins.
+#[must_use]
+pub fn chunk(answer: &Map<String, Value>, again: &Again) -> String {
+    let raw = decoded(answer, "data", answer.get("encoding"));
+    let settled = settle(&raw);
+    let mut text = settled.text.into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let (run, next) = (number(answer, "run"), number(answer, "next"));
+    let stream =
+        if answer.get("stream").is_some_and(|s| s == "stderr") { "stderr" } else { "stdout" };
+    let _ = match (is_true(answer, "more"), is_true(answer, "running")) {
+        (true, _) => {
+            write!(text, "[there is more; go on with {}]", again.output(run, stream, next))
+        }
+        (false, true) => write!(
+            text,
+            "[that is all so far, and run {run} is still running; later, go on with {}]",
+            again.output(run, stream, next)
+        ),
+        (false, false) => write!(text, "[that is the end of run {run}'s {stream}]"),
+    };
+    text
+}
+
+/// What a run wrote last, for somebody who watches it.
+#[must_use]
+pub fn last_line(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let settled = settle(&text);
+    let line = settled.text.lines().rfind(|line| !line.trim().is_empty())?;
+    Some(clip(line.trim_end(), 200))
+}
+
+/// How it went, in a few lines.
+fn headline(answer: &Map<String, Value>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let run = number(answer, "run");
+    let sentence = |name: &str| answer.get(name).and_then(Value::as_str).map(|t| clip(t, SENTENCE));
+    if is_true(answer, "running") {
+        lines.push(format!("still running as run {run}"));
+    } else if let Some(code) = exit_code(answer) {
+        let took = answer.get("duration").or_else(|| answer.get("execution_time_ms"));
+        let took = took.and_then(Value::as_f64).unwrap_or(0.0);
+        lines.push(format!("exit code {code} after {} (run {run})", duration(took)));
+    }
+    let error = match answer.get("error") {
+        Some(Value::Object(error)) => {
+            let word = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+            Some(clip(&format!("{}: {}", word("type"), word("message")), SENTENCE))
+        }
+        Some(_) | None => sentence("error"),
+    };
+    // That the exit code is what it is has been said.
+    if let Some(error) = error.filter(|error| !error.starts_with("exit code ")) {
+        lines.push(format!("error: {error}"));
+    }
+    lines.extend(sentence("message"));
+    if is_true(answer, "new_session") {
+        lines.push("this is a new session: nothing is remembered from before".to_owned());
+    }
+    lines.extend(sentence("revived"));
+    lines.extend(kernel(answer));
+    let notes = answer.get("notes").and_then(Value::as_array).into_iter().flatten();
+    lines.extend(notes.take(NOTES).filter_map(Value::as_str).map(|note| clip(note, SENTENCE)));
+    lines
+}
+
+/// What became of the interpreter, if it is not the one that it was.
+fn kernel(answer: &Map<String, Value>) -> Option<String> {
+    match answer.get("kernel").and_then(Value::as_str)? {
+        "restarted" => Some("the interpreter ended; a new one has its state".to_owned()),
+        "restored" => Some(format!(
+            "the interpreter died; a new one has the state as it was after run {}",
+            number(answer, "as_of_run")
+        )),
+        "fresh" => Some("the interpreter died; a new one begins without any state".to_owned()),
+        _ => None,
+    }
+}
+
+fn how_to_go_on(answer: &Map<String, Value>, again: &Again) -> String {
+    let run = number(answer, "run");
+    format!(
+        "It goes on. To wait for it, call {}; to stop it, {}.\n",
+        again.wait(run),
+        again.interrupt(run)
+    )
+}
+
+fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
+    let run = number(answer, "run");
+    let mut parts = Vec::new();
+    let mut add = |label: &str, text: Cow<'_, str>, source: Source| {
+        if !text.is_empty() {
+            let text = settled(text);
+            parts.push(Part { label: label.to_owned(), text, source });
+        }
+    };
+    if let Some(result) = answer.get("result").and_then(Value::as_str)
+        && !is_printed(answer, result)
+    {
+        let source = Source::Elsewhere("print a part of it to see that");
+        add("result", Cow::Borrowed(result), source);
+    }
+    for name in ["stdout", "stderr"] {
+        if answer.contains_key(name) {
+            let encoding = answer.get("encoding").and_then(|all| all.get(name));
+            let text = decoded(answer, name, encoding);
+            add(name, Cow::Owned(text.into_owned()), Source::Stream { run, name });
+        }
+    }
+    if let Some(state) = answer.get("state") {
+        let text = serde_json::to_string_pretty(state).unwrap_or_default();
+        add("state", Cow::Owned(text), Source::Elsewhere("the structured answer has all of it"));
+    }
+    if let Some(entries) = answer.get("history").and_then(Value::as_array) {
+        let source = Source::Elsewhere("ask for fewer with limit");
+        add("history", Cow::Owned(history::lines(entries)), source);
+    }
+    parts
+}
+
+/// A shell's result is what it printed.
+fn is_printed(answer: &Map<String, Value>, result: &str) -> bool {
+    let stdout = answer.get("stdout").and_then(Value::as_str).unwrap_or_default();
+    !result.is_empty() && stdout.trim_end_matches('\n') == result
+}
+
+fn settled(text: Cow<'_, str>) -> Settled<'static> {
+    settle(&text).into_owned()
+}
+
+impl Part<'_> {
+    fn tell(&self, out: &mut String, again: &Again, limit: usize) {
+        let text = &*self.text.text;
+        let _ = writeln!(out, "{}:", self.label);
+        match cut(text, limit) {
+            None => out.push_str(text),
+            Some(Cut { head, tail }) => {
+                out.push_str(&text[..head]);
+                end_line(out);
+                let left_out = text[head..tail].chars().count();
+                let rest = self.rest(again, head);
+                let _ = writeln!(out, "[… {left_out} characters left out; {rest} …]");
+                out.push_str(&text[tail..]);
+            }
+        }
+        end_line(out);
+    }
+
+    /// How to read what was left out from here on.
+    fn rest(&self, again: &Again, at: usize) -> String {
+        match self.source {
+            Source::Stream { run, name } => {
+                let from = self.text.origin(at);
+                format!("read on with {}", again.output(run, name, from as u64))
+            }
+            Source::Elsewhere(hint) => hint.to_owned(),
+        }
+    }
+}
+
+fn end_line(text: &mut String) {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// The text of a field. What came in base64 was not quite text, or not at all.
+fn decoded<'a>(
+    answer: &'a Map<String, Value>,
+    name: &str,
+    encoding: Option<&Value>,
+) -> Cow<'a, str> {
+    let text = answer.get(name).and_then(Value::as_str).unwrap_or_default();
+    if encoding.is_none_or(|encoding| encoding != "base64") {
+        return Cow::Borrowed(text);
+    }
+    let bytes = STANDARD.decode(text).unwrap_or_default();
+    let lossy = String::from_utf8_lossy(&bytes);
+    let is_odd = |c: &char| *c == '\u{fffd}' || *c == '\0';
+    let odd = lossy.chars().filter(is_odd).count();
+    if odd * 10 > lossy.chars().count() {
+        return Cow::Owned(format!("({} bytes that are not text)", bytes.len()));
+    }
+    Cow::Owned(lossy.into_owned())
+}
+
+fn exit_code(answer: &Map<String, Value>) -> Option<i64> {
+    answer.get("exitCode").or_else(|| answer.get("exit_code"))?.as_i64()
+}
+
+fn number(answer: &Map<String, Value>, name: &str) -> u64 {
+    answer.get(name).and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn is_true(answer: &Map<String, Value>, name: &str) -> bool {
+    answer.get(name) == Some(&Value::Bool(true))
+}
+
+pub(super) fn duration(ms: f64) -> String {
+    if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn told(answer: Value) -> String {
+        let Value::Object(answer) = answer else { panic!("an object") };
+        tell(&answer, &Again::runtime(Map::new()), LIMIT)
+    }
+
+    #[test]
+    fn a_run_is_told_with_its_streams_apart() {
+        let answer = json!({
+            "success": false, "stdout": "\u{1b}[32mok\u{1b}[0m\n", "stderr": "bad", "exitCode": 2,
+            "error": "exit code 2", "duration": 1234.5, "run": 7, "kernel": "kept",
+        });
+        assert_eq!(told(answer), "exit code 2 after 1.2 s (run 7)\nstdout:\nok\nstderr:\nbad");
+    }
+
+    #[test]
+    fn what_an_agent_must_know_comes_first() {
+        let answer = json!({
+            "success": false, "stdout": "", "stderr": "", "exitCode": 130, "duration": 100, "run": 3,
+            "error": "timed out after 0.1 s and was interrupted; the session's state is kept",
+            "kernel": "restored", "as_of_run": 2, "new_session": true, "notes": ["a note"],
+        });
+        assert_eq!(
+            told(answer),
+            "exit code 130 after 100 ms (run 3)\n\
+             error: timed out after 0.1 s and was interrupted; the session's state is kept\n\
+             this is a new session: nothing is remembered from before\n\
+             the interpreter died; a new one has the state as it was after run 2\n\
+             a note\n(no output)"
+        );
+    }
+
+    #[test]
+    fn a_result_is_told_once() {
+        let run = json!({"success": true, "stdout": "42\n", "stderr": "", "exitCode": 0, "run": 1, "duration": 1});
+        let with = |result: &str| {
+            let mut run = run.clone();
+            run["result"] = result.into();
+            told(run)
+        };
+        assert_eq!(with("42"), "exit code 0 after 1 ms (run 1)\nstdout:\n42");
+        assert_eq!(with("7"), "exit code 0 after 1 ms (run 1)\nresult:\n7\nstdout:\n42");
+    }
+
+    #[test]
+    fn long_output_says_how_to_read_on() {
+        let line = "0123456789\n";
+        let answer = json!({
+            "success": true, "stdout": line.repeat(10_000), "stderr": "warning\n", "exitCode": 0,
+            "run": 12, "duration": 1,
+        });
+        let text = told(answer);
+        let note = r#"characters left out; read on with {"action":"output","run":12,"stream":"stdout","from":"#;
+        assert!(text.contains(note), "{text}");
+        assert!(text.ends_with("stderr:\nwarning"), "{text}");
+        let from: usize =
+            text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
+        assert!(from.is_multiple_of(line.len()) && from > 7000, "{from}");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_offers_what_can_be_done() {
+        let again = Again::session("sess_1234");
+        let Value::Object(answer) =
+            json!({"stdout": "a\n", "stderr": "", "run": 4, "running": true})
+        else {
+            panic!("an object")
+        };
+        assert_eq!(
+            tell(&answer, &again, LIMIT),
+            "still running as run 4\nstdout:\na\nIt goes on. To wait for it, call \
+             {\"session_id\":\"sess_1234\",\"run\":4}; to stop it, \
+             {\"session_id\":\"sess_1234\",\"run\":4,\"interrupt\":true}."
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_not_shown() {
+        let data = |bytes: &[u8]| {
+            let answer = json!({"success": true, "stdout": STANDARD.encode(bytes), "stderr": "",
+                "exitCode": 0, "run": 1, "duration": 0, "encoding": {"stdout": "base64"}});
+            told(answer)
+        };
+        assert!(data(&[0, 255, 254, 1, 2, 0]).ends_with("stdout:\n(6 bytes that are not text)"));
+        assert!(data(b"na\xefve, but a text").ends_with("stdout:\nna\u{fffd}ve, but a text"));
+    }
+
+    #[test]
+    fn the_last_line_is_what_a_watcher_sees() {
+        assert_eq!(last_line(b"one\n 10%\r 90%\n\n").as_deref(), Some(" 90%"));
+        assert_eq!(last_line(b"\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_as_long_as_it_may_be(
+            out in "(\\PC|\n|\r|\x1b){0,2000}",
+            err in "\\PC{0,2000}",
+            error in "\\PC{0,3000}",
+            limit in 0usize..1500,
+            running: bool,
+        ) {
+            let Value::Object(answer) = json!({"success": false, "stdout": out, "stderr": err,
+                "exitCode": 1, "error": error, "run": 1, "duration": 2, "result": out,
+                "running": running})
+            else {
+                panic!("an object")
+            };
+            let text = tell(&answer, &Again::runtime(Map::new()), limit);
+            // Three notes, three labels, the first lines and the last.
+            prop_assert!(text.chars().count() <= limit + SENTENCE + 3 * 150 + 400);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The history, one run a line.
+
+use super::answer::duration;
+use super::excerpt::clip;
+use serde_json::Value;
+
+/// Characters of a command: enough to know it by.
+const COMMAND: usize = 200;
+
+pub(super) fn lines(entries: &[Value]) -> String {
+    let line = |entry: &Value| {
+        let command = entry["command"].as_str().unwrap_or_default();
+        let more = command.trim_end().lines().count().saturating_sub(1);
+        let more = if more > 0 { format!(" (and {more} more lines)") } else { String::new() };
+        format!(
+            "run {}: {} {}, exit code {}, {}{more}\n",
+            entry["run"],
+            entry["language"].as_str().unwrap_or_default(),
+            clip(command.lines().next().unwrap_or_default(), COMMAND),
+            entry["exitCode"],
+            duration(entry["duration"].as_f64().unwrap_or(0.0)),
+        )
+    };
+    entries.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_run_is_a_line() {
+        let entries = [
+            json!({"run": 3, "language": "bash", "command": "ls\npwd\n", "exitCode": 0, "duration": 4}),
+        ];
+        assert_eq!(lines(&entries), "run 3: bash ls, exit code 0, 4 ms (and 1 more lines)\n");
+    }
+}

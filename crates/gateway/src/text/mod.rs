@@ -1,0 +1,14 @@
+//! Text that is made for a model: what a person would see in the end, and of
+//! long output the beginning and the end, with a word on how to read the rest.
+//!
+//! Everything here is pure, takes any text, and answers with no more of it than
+//! it was allowed.
+
+mod answer;
+mod excerpt;
+mod history;
+mod screen;
+mod tokens;
+
+pub use answer::{LIMIT, chunk, last_line, sessions, tell};
+pub use screen::{Settled, settle};

@@ -1,0 +1,128 @@
+//! What a terminal makes of text: characters, motions, and much that nobody
+//! sees.
+
+/// One thing that a terminal does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Print(char),
+    Newline,
+    Return,
+    Back,
+    /// A control sequence, `ESC [ first ; second last`.
+    Sequence {
+        first: Option<usize>,
+        second: Option<usize>,
+        last: char,
+    },
+    Save,
+    Restore,
+    /// One row up.
+    Reverse,
+    /// Colours, titles, modes, bells.
+    Unseen,
+}
+
+/// The tokens of a text, each with the place where it ends.
+#[derive(Debug)]
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+    /// A search for the end of a string sequence was in vain, so the next one
+    /// would be, too: without this, many of them would be searched for in
+    /// quadratic time.
+    is_unterminated: bool,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, at: 0, is_unterminated: false }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn take_if(&mut self, wanted: impl Fn(char) -> bool) -> Option<char> {
+        let c = self.rest().chars().next().filter(|c| wanted(*c))?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn escape(&mut self) -> Token {
+        let Some(c) = self.take_if(|c| (' '..='~').contains(&c)) else { return Token::Unseen };
+        match c {
+            '[' => self.sequence(),
+            ']' | 'P' | '_' | '^' | 'X' => self.string(),
+            '7' => Token::Save,
+            '8' => Token::Restore,
+            'M' => Token::Reverse,
+            'D' | 'E' => Token::Newline,
+            // A choice of character sets and the like, which one more names.
+            ' '..='/' => {
+                while self.take_if(|c| (' '..='/').contains(&c)).is_some() {}
+                self.take_if(|c| ('0'..='~').contains(&c));
+                Token::Unseen
+            }
+            _ => Token::Unseen,
+        }
+    }
+
+    /// After `ESC [`. One that is broken off is dropped as far as it got.
+    fn sequence(&mut self) -> Token {
+        let start = self.at;
+        while self.take_if(|c| ('0'..='?').contains(&c)).is_some() {}
+        let parameters = &self.text[start..self.at];
+        let mut is_plain = parameters.bytes().all(|b| b.is_ascii_digit() || b == b';');
+        while self.take_if(|c| (' '..='/').contains(&c)).is_some() {
+            is_plain = false;
+        }
+        match self.take_if(|c| ('@'..='~').contains(&c)) {
+            Some(last) if is_plain => {
+                let mut numbers = parameters.split(';').map(|number| number.parse().ok());
+                let (first, second) = (numbers.next().flatten(), numbers.next().flatten());
+                Token::Sequence { first, second, last }
+            }
+            Some(_) | None => Token::Unseen,
+        }
+    }
+
+    /// A title, a link's target, an image: up to BEL or `ESC \`. Without an
+    /// end, the text that follows is taken for text.
+    fn string(&mut self) -> Token {
+        if self.is_unterminated {
+            return Token::Unseen;
+        }
+        let rest = self.rest();
+        let ends = [("\u{7}", 1), ("\u{1b}\\", 2), ("\u{9c}", 2)];
+        let end = ends.iter().filter_map(|(end, size)| Some(rest.find(end)? + size)).min();
+        match end {
+            Some(end) => self.at += end,
+            None => self.is_unterminated = true,
+        }
+        Token::Unseen
+    }
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = (Token, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let token = match self.take()? {
+            '\n' | '\u{b}' | '\u{c}' | '\u{85}' => Token::Newline,
+            '\r' => Token::Return,
+            '\u{8}' => Token::Back,
+            '\t' => Token::Print('\t'),
+            '\u{1b}' => self.escape(),
+            '\u{9b}' => self.sequence(),
+            c if c.is_control() => Token::Unseen,
+            c => Token::Print(c),
+        };
+        Some((token, self.at))
+    }
+}

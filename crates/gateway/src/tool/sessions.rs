@@ -1,0 +1,139 @@
+//! The tools that name sessions: what they are called with.
+
+use super::Shape;
+use super::call::{Order, both};
+use super::request::{Fields, Run};
+use serde_json::{Map, Value};
+use sessile_protocol::{Language, RunNo, SessionId};
+use std::collections::BTreeMap;
+
+/// A call of `session_exec`.
+#[derive(Debug)]
+pub struct SessionCall {
+    pub session: SessionId,
+    pub wanted: Wanted,
+}
+
+#[derive(Debug)]
+pub enum Wanted {
+    /// In this language, or in the session's own.
+    New(Run, Option<Language>),
+    Earlier(Order),
+}
+
+impl SessionCall {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        let session = session_of(arguments)?;
+        let run = fields.number("run")?.map(RunNo);
+        let is_interrupt = fields.get("interrupt") == Some(&Value::Bool(true));
+        let is_read = fields.get("stream").is_some() || fields.get("from").is_some();
+        let has_command = fields.get("command").is_some();
+        let wanted = match run {
+            Some(run) if has_command => return Err(both(run)),
+            Some(run) if is_interrupt => Wanted::Earlier(Order::Interrupt(Some(run))),
+            Some(run) if is_read => Wanted::Earlier(Order::Read(fields.piece(run)?)),
+            Some(run) => Wanted::Earlier(Order::Wait(run, Shape::Exec)),
+            None if is_interrupt && !has_command => Wanted::Earlier(Order::Interrupt(None)),
+            None if !has_command => {
+                return Err(
+                    "command is required, or the number of a run that was begun before".to_owned()
+                );
+            }
+            None => {
+                let run = fields.run("session_exec", Language::Bash)?;
+                let language = fields.get("language").map(|_| run.language);
+                Wanted::New(run, language)
+            }
+        };
+        Ok(Self { session, wanted })
+    }
+}
+
+/// A call of `session_start`.
+#[derive(Debug)]
+pub struct SessionStart {
+    pub shell: Option<String>,
+    pub cwd: Option<String>,
+    pub name: Option<String>,
+    pub env: BTreeMap<String, String>,
+    pub command_timeout_ms: Option<u64>,
+    pub idle_timeout_ms: Option<u64>,
+}
+
+impl SessionStart {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        Ok(Self {
+            shell: fields.text("shell")?,
+            cwd: fields.text("cwd")?,
+            name: fields.text("name")?,
+            env: fields.env()?,
+            command_timeout_ms: fields.number("command_timeout_ms")?,
+            idle_timeout_ms: fields.number("idle_timeout_ms")?,
+        })
+    }
+}
+
+/// A call of `session_list`.
+#[derive(Debug)]
+pub struct SessionList {
+    pub status: Option<String>,
+    pub limit: u64,
+}
+
+/// Statuses of sessions, as they are listed.
+const STATUSES: [&str; 4] = ["active", "starting", "lost", "terminated"];
+
+impl SessionList {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        let status = fields.text("status")?;
+        if let Some(other) = status.as_deref().filter(|status| !STATUSES.contains(status)) {
+            return Err(format!("status must be one of: {}; not {other}", STATUSES.join(", ")));
+        }
+        Ok(Self { status, limit: fields.number("limit")?.unwrap_or(20).clamp(1, 1000) })
+    }
+}
+
+/// The session that a call names.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId, String> {
+    let id = Fields(arguments).text("session_id")?;
+    let id = id.ok_or("session_id is required; session_start gives one, session_list all")?;
+    id.parse().map_err(|_| format!("{id:?} is not a session id; see session_list"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_session_is_named_by_its_id() {
+        let call = |arguments: Value| SessionCall::from_arguments(arguments.as_object().unwrap());
+        let id = "sess_0123456789ab";
+        assert!(call(json!({"command": "ls"})).unwrap_err().contains("session_start"));
+        assert!(call(json!({"session_id": "../x", "command": "ls"})).is_err());
+        assert!(call(json!({"session_id": id})).unwrap_err().starts_with("command is required"));
+        let run = call(json!({"session_id": id, "command": "ls"})).unwrap();
+        assert!(matches!(run.wanted, Wanted::New(run, None) if run.command == "ls"));
+        let stop = call(json!({"session_id": id, "run": 4, "interrupt": true})).unwrap();
+        assert!(matches!(stop.wanted, Wanted::Earlier(Order::Interrupt(Some(RunNo(4))))));
+    }
+
+    #[test]
+    fn a_status_is_one_that_there_is() {
+        let list = |arguments: Value| SessionList::from_arguments(arguments.as_object().unwrap());
+        assert_eq!(list(json!({})).unwrap().limit, 20);
+        assert!(list(json!({"status": "ended"})).unwrap_err().contains("terminated"));
+    }
+}

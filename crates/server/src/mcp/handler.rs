@@ -1,0 +1,149 @@
+//! What the SDK calls.
+
+use super::answer::Told;
+use super::calls::{CallName, Calls};
+use super::home::Home;
+use super::progress::Progress;
+use super::tools::{Offer, ToolName};
+use super::waiting::Waiter;
+use super::{http, runtime, sessions};
+use crate::service::Caller;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorData,
+    Extensions, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const INSTRUCTIONS: &str = "Live shells, Python and Node that remember. Variables, working \
+directory, imports and background processes of one call are there in the next one, also after \
+this client was restarted.";
+
+/// Answers the calls of all clients.
+#[derive(Clone, Debug)]
+pub(super) struct Handler {
+    pub(super) home: Arc<Home>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) wait: Duration,
+    pub(super) surface: Surface,
+}
+
+/// Where the calls come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Surface {
+    /// From the user's own client.
+    Stdio(Offer),
+    /// From whoever the request says.
+    Http,
+}
+
+/// Who calls.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) caller: Caller,
+    pub(super) offer: Offer,
+    /// What tells it from others of the same token.
+    pub(super) name: Option<String>,
+}
+
+impl Handler {
+    fn client(&self, extensions: &Extensions) -> Result<Client, ErrorData> {
+        match self.surface {
+            Surface::Stdio(offer) => Ok(Client { caller: Caller::owner(), offer, name: None }),
+            Surface::Http => extensions
+                .get()
+                .and_then(http::client)
+                .ok_or_else(|| ErrorData::internal_error("who calls is not known", None)),
+        }
+    }
+
+    async fn answer(
+        &self,
+        tool: ToolName,
+        waiter: &Waiter<'_>,
+        params: CallToolRequestParams,
+    ) -> CallToolResult {
+        let arguments = params.arguments.unwrap_or_default();
+        let service = self.home.main();
+        let outcome = match tool {
+            ToolName::Runtime => runtime::answer(&self.home, waiter, arguments).await,
+            ToolName::SessionStart => sessions::start(service, waiter, &arguments).await,
+            ToolName::SessionExec => sessions::exec(service, waiter, &arguments).await,
+            ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
+            ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
+        };
+        outcome.unwrap_or_else(|refusal| Told::refused(&refusal)).into_result()
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let name = Implementation::new("sessile", env!("CARGO_PKG_VERSION")).with_title("Sessile");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(name)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let client = self.client(&context.extensions)?;
+        let tools = client.offer.tools().into_iter().map(ToolName::definition).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        Offer::All.find(name).map(ToolName::definition)
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let deadline = Instant::now() + self.wait;
+        let client = self.client(&context.extensions)?;
+        let tool = client.offer.find(&params.name).ok_or_else(|| {
+            let known: Vec<&str> = client.offer.tools().iter().map(|tool| tool.as_str()).collect();
+            let message =
+                format!("there is no tool {}; there is {}", params.name, known.join(", "));
+            ErrorData::invalid_params(message, None)
+        })?;
+        let name = client.call(context.id.clone());
+        let waiter = Waiter {
+            caller: &client.caller,
+            call: self.calls.open(name),
+            progress: Progress::wanted(&context),
+            deadline,
+        };
+        // The client has cancelled before the call could be found by its name.
+        if context.ct.is_cancelled() {
+            return Err(ErrorData::internal_error("cancelled", None));
+        }
+        Ok(self.answer(tool, &waiter, params).await.into())
+    }
+
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        if let (Some(request), Ok(client)) =
+            (cancelled.request_id, self.client(&context.extensions))
+        {
+            self.calls.cancel(&client.call(request));
+        }
+    }
+}
+
+impl Client {
+    pub(super) fn call(&self, request: rmcp::model::RequestId) -> CallName {
+        let (token, client) = (self.caller.token.clone(), self.name.clone());
+        CallName { token, client, request }
+    }
+}

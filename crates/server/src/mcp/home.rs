@@ -1,0 +1,71 @@
+//! Where the sessions of a call are kept.
+
+use crate::keepers::held;
+use crate::service::{Caller, Limits, Service, ServiceError};
+use sessile_client::Launcher;
+use sessile_gateway::tool::Target;
+use sessile_store::Sessions;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Workspaces may keep their own sessions, as for `sessile tool`, or all of
+/// them may be in one place.
+#[derive(Debug)]
+pub struct Home {
+    /// Of sessions that belong to no workspace, too.
+    main: Arc<Service>,
+    workspaces: Option<Workspaces>,
+}
+
+#[derive(Debug)]
+struct Workspaces {
+    launcher: Launcher,
+    open: Mutex<HashMap<PathBuf, Arc<Service>>>,
+}
+
+impl Home {
+    /// All sessions in the service's one place.
+    #[must_use]
+    pub fn one(service: Arc<Service>) -> Self {
+        Self { main: service, workspaces: None }
+    }
+
+    /// Each workspace's sessions in its own `.sessions`, those without one in
+    /// that of the first root.
+    ///
+    /// # Errors
+    /// When a root is not a directory.
+    pub fn with_workspaces(launcher: Launcher, roots: &[PathBuf]) -> Result<Self, ServiceError> {
+        let first = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
+        let sessions = Sessions::at(first.join(".sessions"));
+        let main = Service::new(sessions, launcher.clone(), roots, Limits::default())?;
+        let workspaces = Workspaces { launcher, open: Mutex::default() };
+        Ok(Self { main: Arc::new(main), workspaces: Some(workspaces) })
+    }
+
+    pub(super) fn main(&self) -> &Service {
+        &self.main
+    }
+
+    /// The service that has the workspace's session.
+    pub(super) fn service(
+        &self,
+        caller: &Caller,
+        target: &Target,
+    ) -> Result<Arc<Service>, ServiceError> {
+        let Some(workspaces) = &self.workspaces else { return Ok(self.main.clone()) };
+        let workspace = self.main.directory(caller, target)?;
+        let mut open = held(&workspaces.open);
+        if let Some(service) = open.get(&workspace) {
+            return Ok(service.clone());
+        }
+        let sessions = Sessions::at(workspace.join(".sessions"));
+        let launcher = workspaces.launcher.clone();
+        let service =
+            Service::new(sessions, launcher, self.main.roots(), self.main.limits().clone())?;
+        let service = Arc::new(service);
+        open.insert(workspace, service.clone());
+        Ok(service)
+    }
+}

@@ -1,0 +1,131 @@
+//! MCP over HTTP, behind the same checks as the API.
+//!
+//! Each request is on its own. Clients of the older versions get a session id
+//! in the handshake, because they send it back with everything: it tells whose
+//! request it is that a `notifications/cancelled` is about. We keep nothing
+//! under it, and take any, also one that we gave before we were restarted.
+
+use super::calls::Calls;
+use super::handler::{Client, Handler, Surface};
+use super::{Home, Offer, WAIT};
+use crate::http::App;
+use crate::service::{Caller, ErrorCode, ServiceError};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use rmcp::model::RequestId;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+#[derive(Clone)]
+struct Gateway {
+    service: StreamableHttpService<Handler, NeverSessionManager>,
+    calls: Arc<Calls>,
+    limit: usize,
+}
+
+/// As much of a message as tells what is to be done here.
+#[derive(Debug, Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    params: Option<Cancelled>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cancelled {
+    #[serde(rename = "requestId")]
+    request: Option<RequestId>,
+}
+
+pub(crate) fn router(app: &App) -> Router<App> {
+    let calls = Arc::new(Calls::default());
+    let handler = Handler {
+        home: Arc::new(Home::one(app.service.clone())),
+        calls: calls.clone(),
+        wait: WAIT,
+        surface: Surface::Http,
+    };
+    let limit = app.service.limits().body;
+    let config = StreamableHttpServerConfig::default()
+        // Hosts and origins are checked before a request gets here.
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(false)
+        .with_max_request_body_bytes(limit);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions, config);
+    let gateway = Gateway { service, calls, limit };
+    Router::new().route("/mcp", any(serve).with_state(gateway))
+}
+
+async fn serve(State(gateway): State<Gateway>, request: Request) -> Result<Response, ServiceError> {
+    let (parts, body) = request.into_parts();
+    offer(&parts)?;
+    let body = to_bytes(body, gateway.limit).await.map_err(|_| {
+        let message = format!("the message is larger than {} bytes", gateway.limit);
+        ServiceError::new(ErrorCode::TooLarge, message)
+    })?;
+    let message = serde_json::from_slice(&body).unwrap_or(Message { method: None, params: None });
+    let method = message.method.as_deref().unwrap_or_default();
+    if method == "notifications/cancelled" {
+        gateway.cancel(&parts, message.params);
+        return Ok(StatusCode::ACCEPTED.into_response());
+    }
+    let is_handshake = method == "initialize";
+    let request = Request::from_parts(parts, Body::from(body.clone()));
+    let mut response = gateway.service.handle(request).await.map(Body::new);
+    if is_handshake && response.status().is_success() {
+        response.headers_mut().insert(SESSION, new_name()?);
+    }
+    let seen = HeaderValue::from_static("Mcp-Session-Id");
+    response.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, seen);
+    Ok(response)
+}
+
+impl Gateway {
+    /// Without the client's name it could be anybody's request.
+    fn cancel(&self, parts: &Parts, cancelled: Option<Cancelled>) {
+        if let Some(request) = cancelled.and_then(|cancelled| cancelled.request)
+            && let Some(client) = client(parts).filter(|client| client.name.is_some())
+        {
+            self.calls.cancel(&client.call(request));
+        }
+    }
+}
+
+/// Who sent a request, as the checks before have found.
+pub(super) fn client(parts: &Parts) -> Option<Client> {
+    let caller = parts.extensions.get::<Caller>()?.clone();
+    let name = parts.headers.get(SESSION).and_then(|name| name.to_str().ok());
+    Some(Client { caller, offer: offer(parts).ok()?, name: name.map(str::to_owned) })
+}
+
+/// The tools that a client wants, by `?tools=`.
+fn offer(parts: &Parts) -> Result<Offer, ServiceError> {
+    let query = parts.uri.query().unwrap_or_default().split('&');
+    let Some(wanted) = query.filter_map(|pair| pair.strip_prefix("tools=")).next_back() else {
+        return Ok(Offer::Runtime);
+    };
+    Offer::named(wanted).ok_or_else(|| {
+        let message = format!("tools must be runtime, sessions or all, not {wanted}");
+        ServiceError::new(ErrorCode::BadRequest, message)
+    })
+}
+
+/// A name for a client that nobody guesses.
+fn new_name() -> Result<HeaderValue, ServiceError> {
+    let mut bytes = [0u8; 16];
+    let failed = |_| ServiceError::internal("no random numbers");
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
+    let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::from_str(&name).map_err(|_| ServiceError::internal("hex is a header"))
+}

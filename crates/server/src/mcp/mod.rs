@@ -1,0 +1,31 @@
+//! MCP: the same sessions as tools for a model, over stdio and over HTTP.
+//!
+//! Nothing is kept for a client: sessions are named in the arguments of a call
+//! and live in their keepers, so a client may vanish, and another one, or the
+//! same anew, goes on. What a client sees is made by `tools` (what there is),
+//! `runtime` and `sessions` (what a call does), `waiting` (how long for, and
+//! how it is cancelled) and `answer` (how it is told).
+
+mod answer;
+mod calls;
+mod handler;
+mod home;
+mod http;
+mod progress;
+mod runtime;
+mod sessions;
+mod stdio;
+mod tools;
+mod waiting;
+
+pub use home::Home;
+pub use stdio::serve;
+pub use tools::Offer;
+
+pub(crate) use http::router;
+
+use std::time::Duration;
+
+/// How long a call waits for a run when nobody says: many clients give up
+/// after a minute.
+pub const WAIT: Duration = Duration::from_secs(50);

@@ -1,0 +1,176 @@
+//! The `runtime` tool.
+
+use super::answer::{Refusal, Told};
+use super::home::Home;
+use super::waiting::{Outcome, Waiter};
+use crate::service::{Service, ServiceError, ToolAnswer};
+use serde_json::{Map, Value, json};
+use sessile_gateway::text;
+use sessile_gateway::tool::{self, Action, Again, Call, Order, Piece, Shape, Stream};
+use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
+
+/// How long a run may take to be answered without its number having been
+/// known: one round trip for most commands.
+const QUICK_MS: u64 = 100;
+
+/// Bytes of a piece of output: as much as a model is shown at once.
+const PIECE: u64 = text::LIMIT as u64;
+
+pub(super) async fn answer(
+    home: &Home,
+    waiter: &Waiter<'_>,
+    arguments: Map<String, Value>,
+) -> Result<Told, Refusal> {
+    match Call::from_arguments(&arguments)? {
+        Call::New(request) => {
+            let service = home.service(waiter.caller, &request.target)?;
+            let exact = begin(&service, waiter, &request).await?;
+            let again = Again::runtime(arguments);
+            let text = text::tell(&exact, &again, text::LIMIT);
+            Ok(Told::of(exact, text))
+        }
+        Call::Earlier { target, order } => {
+            let service = home.service(waiter.caller, &target)?;
+            let session = service.workspace_session(waiter.caller, &target).await?;
+            let again = Again::runtime(arguments);
+            come_back(&service, waiter, &session, order, &again).await
+        }
+    }
+}
+
+async fn begin(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    request: &tool::Request,
+) -> Result<Map<String, Value>, ServiceError> {
+    let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
+    let begun = service.tool_waiting(waiter.caller, request, Some(QUICK_MS.min(left))).await?;
+    match begun {
+        ToolAnswer::Done(answer) => Ok(answer),
+        ToolAnswer::Running { session, run, answer } => {
+            let shape = match request.action {
+                Action::Eval(_) => Shape::Eval,
+                Action::Exec(_) | Action::State | Action::Reset | Action::History { .. } => {
+                    Shape::Exec
+                }
+            };
+            let outcome = waiter.wait(service, session.clone(), run).await?;
+            let mut exact = render(&outcome, shape);
+            exact.insert("session_id".to_owned(), json!(session));
+            // What was found out about the session when the run began.
+            for name in ["new_session", "revived"] {
+                exact.extend(answer.get(name).map(|value| (name.to_owned(), value.clone())));
+            }
+            Ok(exact)
+        }
+    }
+}
+
+fn render(outcome: &Outcome, shape: Shape) -> Map<String, Value> {
+    match outcome {
+        Outcome::Finished(done) => tool::completed(done, shape),
+        Outcome::Running(watch) => {
+            let (stdout, stderr) = watch.views();
+            tool::so_far(watch.run, &stdout, &stderr)
+        }
+        Outcome::Cancelled(run) => cancelled(*run),
+    }
+}
+
+/// Nobody reads it; but a call has an answer.
+pub(super) fn cancelled(run: RunNo) -> Map<String, Value> {
+    let mut exact = tool::success("run", run.0);
+    exact.insert("success".to_owned(), false.into());
+    exact.insert("error".to_owned(), format!("cancelled; run {run} was interrupted").into());
+    exact
+}
+
+/// Does what is wanted of a run that was begun before.
+async fn come_back(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    order: Order,
+    again: &Again,
+) -> Result<Told, Refusal> {
+    match order {
+        Order::Wait(run, shape) => {
+            let outcome = waiter.wait(service, session.clone(), run).await?;
+            let mut exact = render(&outcome, shape);
+            exact.insert("session_id".to_owned(), json!(session));
+            let text = text::tell(&exact, again, text::LIMIT);
+            Ok(Told::of(exact, text))
+        }
+        Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
+        Order::Read(piece) => read(service, waiter, session, piece, again).await,
+    }
+}
+
+pub(super) async fn interrupt(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    run: Option<RunNo>,
+) -> Result<Told, Refusal> {
+    let interrupted = service.interrupt(waiter.caller, session, run).await?;
+    let (status, message) = match (interrupted, run) {
+        (Some(run), _) => ("interrupted", format!("run {run} is interrupted; the state is kept")),
+        (None, Some(run)) => ("idle", format!("run {run} is not running")),
+        (None, None) => ("idle", "nothing is running".to_owned()),
+    };
+    let mut exact = tool::success("status", status);
+    exact.insert("run".to_owned(), json!(interrupted));
+    exact.insert("message".to_owned(), message.as_str().into());
+    exact.insert("session_id".to_owned(), json!(session));
+    Ok(Told::of(exact, message))
+}
+
+pub(super) async fn read(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    piece: Piece,
+    again: &Again,
+) -> Result<Told, Refusal> {
+    let Piece { run, stream, from } = piece;
+    // The cursor of the other stream is beyond all bytes.
+    let (stdout_from, stderr_from) = match stream {
+        Stream::Stdout => (from, u64::MAX),
+        Stream::Stderr => (u64::MAX, from),
+    };
+    let read = ReadOutput {
+        stdout_from,
+        stderr_from,
+        max: PIECE,
+        wait: false,
+        ..ReadOutput::waiting(run)
+    };
+    let view = service.output(waiter.caller, session, read).await?;
+    let (bytes, next) = match stream {
+        Stream::Stdout => (view.stdout, view.stdout_next),
+        Stream::Stderr => (view.stderr, view.stderr_next),
+    };
+    let more = bytes.len() as u64 == PIECE;
+    let is_running = view.phase < RunPhase::Exited;
+    // The rest of a character may be in the next piece.
+    let whole = match sessile_gateway::whole_end(&bytes) {
+        0 => bytes.len(),
+        end if more || is_running => end,
+        _ => bytes.len(),
+    };
+    let (data, is_base64) = sessile_gateway::text(&bytes[..whole]);
+    let mut exact = tool::success("run", run.0);
+    let mut put = |name: &str, value: Value| exact.insert(name.to_owned(), value);
+    put("stream", stream.as_str().into());
+    put("from", from.into());
+    put("data", data.into());
+    put("next", (next - (bytes.len() - whole) as u64).into());
+    put("more", more.into());
+    put("running", is_running.into());
+    put("session_id", json!(session));
+    if is_base64 {
+        put("encoding", "base64".into());
+    }
+    let text = text::chunk(&exact, again);
+    Ok(Told::of(exact, text))
+}

@@ -1,0 +1,141 @@
+//! The tools that name sessions.
+
+use super::answer::{Refusal, Told};
+use super::runtime;
+use super::waiting::{Outcome, Waiter};
+use crate::service::{Filter, RunAnswer, RunOrder, Service, StartSession, Told as Reached};
+use serde_json::{Map, Value, json};
+use sessile_gateway::text;
+use sessile_gateway::tool::{
+    self, Again, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
+};
+use sessile_protocol::{Completed, Language, SessionId};
+
+/// As for `runtime`.
+const QUICK_MS: u64 = 100;
+
+pub(super) async fn start(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let wanted = SessionStart::from_arguments(arguments)?;
+    let new = StartSession {
+        shell: wanted.shell,
+        cwd: wanted.cwd,
+        env: wanted.env,
+        idle_timeout_ms: wanted.idle_timeout_ms,
+        command_timeout_ms: wanted.command_timeout_ms,
+        name: wanted.name,
+        ..StartSession::default()
+    };
+    let metadata = service.start(waiter.caller, new).await?;
+    let text = format!(
+        "started {} ({}) in {}; run commands in it with session_exec",
+        metadata.session_id,
+        metadata.command,
+        metadata.work_dir.display()
+    );
+    Ok(Told::of(sessile_gateway::started(&metadata), text))
+}
+
+pub(super) async fn end(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let session = session_of(arguments)?;
+    service.end(waiter.caller, &session).await?;
+    let exact = [("status", json!("terminated")), ("session_id", json!(session))];
+    let exact = exact.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Ok(Told::of(exact, format!("{session} has ended, with everything that it had started")))
+}
+
+pub(super) async fn list(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let wanted = SessionList::from_arguments(arguments)?;
+    let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
+    let filter = Filter { status: wanted.status, limit, ..Filter::default() };
+    let (page, next) = service.list(waiter.caller, &filter).await?;
+    let rows: Vec<Value> = page.iter().map(|metadata| json!(metadata)).collect();
+    let mut text = text::sessions(&rows);
+    if next.is_some() {
+        text.push_str("\nand older ones; ask for more with limit");
+    }
+    let mut exact = Map::new();
+    exact.insert("sessions".to_owned(), rows.into());
+    exact.insert("more".to_owned(), next.is_some().into());
+    Ok(Told::of(exact, text))
+}
+
+pub(super) async fn exec(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
+    let again = Again::session(session.as_str());
+    match wanted {
+        Wanted::New(run, language) => {
+            begin(service, waiter, &session, &run, language, &again).await
+        }
+        Wanted::Earlier(Order::Wait(run, _)) => {
+            let outcome = waiter.wait(service, session, run).await?;
+            Ok(tell(outcome, None, &again))
+        }
+        Wanted::Earlier(Order::Interrupt(run)) => {
+            runtime::interrupt(service, waiter, &session, run).await
+        }
+        Wanted::Earlier(Order::Read(piece)) => {
+            runtime::read(service, waiter, &session, piece, &again).await
+        }
+    }
+}
+
+async fn begin(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    run: &Run,
+    language: Option<Language>,
+    again: &Again,
+) -> Result<Told, Refusal> {
+    let mut exec = run.order();
+    exec.language = language;
+    let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
+    let order = RunOrder { exec, wait_ms: Some(QUICK_MS.min(left)) };
+    let Reached { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    let outcome = match answer {
+        RunAnswer::Finished(done) => Outcome::Finished(done),
+        RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
+    };
+    let revived = continuity.previous().map(sessile_gateway::revival);
+    Ok(tell(outcome, revived, again))
+}
+
+/// A run as `sessile exec` has it.
+fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
+    let told = |exact: Map<String, Value>| {
+        let text = text::tell(&exact, again, text::LIMIT);
+        Told::of(exact, text)
+    };
+    match outcome {
+        Outcome::Finished(mut done) => {
+            done.notes.splice(0..0, revived);
+            let success = is_success(&done);
+            Told { success, ..told(sessile_gateway::completed(&done)) }
+        }
+        Outcome::Running(watch) => {
+            let (stdout, stderr) = watch.views();
+            told(sessile_gateway::so_far(watch.run, &stdout, &stderr))
+        }
+        Outcome::Cancelled(run) => told(runtime::cancelled(run)),
+    }
+}
+
+fn is_success(done: &Completed) -> bool {
+    tool::error_of(done).is_none()
+}

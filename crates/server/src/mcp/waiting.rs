@@ -1,0 +1,67 @@
+//! Waiting for a run on a client's behalf.
+
+use super::calls::OpenCall;
+use super::progress::{INTERVAL, Progress};
+use crate::service::{Caller, Service, ServiceError, Watch};
+use sessile_gateway::tool::MAX_OUTPUT;
+use sessile_protocol::{Completed, RunNo, SessionId};
+use std::time::{Duration, Instant};
+
+/// A call while it is being answered.
+#[derive(Debug)]
+pub(super) struct Waiter<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) call: OpenCall<'a>,
+    pub(super) progress: Option<Progress>,
+    /// When the client gets an answer, whatever the run does.
+    pub(super) deadline: Instant,
+}
+
+/// What the wait for a run has come to.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Finished(Box<Completed>),
+    /// It goes on; what it has written.
+    Running(Box<Watch>),
+    /// The client does not want it any more.
+    Cancelled(RunNo),
+}
+
+impl Waiter<'_> {
+    pub(super) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    pub(super) async fn wait(
+        &self,
+        service: &Service,
+        session: SessionId,
+        run: RunNo,
+    ) -> Result<Outcome, ServiceError> {
+        let mut watch = Watch::new(session, run);
+        loop {
+            let patience = self.left().min(INTERVAL);
+            let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+            // The wait can be given up at any time: with it goes a connection
+            // to the keeper, and nothing else.
+            let finished = tokio::select! {
+                biased;
+                () = self.call.cancelled() => {
+                    service.interrupt(self.caller, &watch.session, Some(run)).await?;
+                    return Ok(Outcome::Cancelled(run));
+                }
+                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT) => finished?,
+            };
+            if let Some(done) = finished {
+                return Ok(Outcome::Finished(done));
+            }
+            service.catch_up(self.caller, &mut watch).await?;
+            if self.left().is_zero() {
+                return Ok(Outcome::Running(Box::new(watch)));
+            }
+            if let Some(progress) = &self.progress {
+                progress.tell(watch.end()).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A run that somebody waits for, with the head and the tail of what it writes
+//! meanwhile.
+
+use super::{Caller, Service, ServiceError};
+use sessile_gateway::whole_end;
+use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
+
+/// Bytes of the head, and of the tail, that are kept of each stream: together
+/// as much as an answer shows.
+const KEPT: usize = 512 << 10;
+
+/// Bytes of each stream that the keeper is asked for at once.
+const CHUNK: u64 = 256 << 10;
+
+/// Chunks in one go: a run that writes faster than we read must not keep us
+/// here.
+const CHUNKS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) session: SessionId,
+    pub(crate) run: RunNo,
+    stdout: Written,
+    stderr: Written,
+    /// The stream that was written to last.
+    latest: Latest,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Latest {
+    Stdout,
+    Stderr,
+}
+
+/// What is kept of a stream.
+#[derive(Debug, Default)]
+struct Written {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// The cursor: all that was read, kept or not.
+    total: u64,
+}
+
+impl Written {
+    fn add(&mut self, bytes: &[u8], next: u64) {
+        self.total = next;
+        let room = (KEPT - self.head.len()).min(bytes.len());
+        // What follows a gap is not the head any more.
+        let room = if self.tail.is_empty() { room } else { 0 };
+        self.head.extend(&bytes[..room]);
+        self.tail.extend(&bytes[room..]);
+        self.tail.drain(..self.tail.len().saturating_sub(KEPT));
+    }
+
+    /// Up to its last whole character: the rest of that may be on its way.
+    fn view(&self) -> StreamView {
+        let (mut head, mut tail) = (self.head.clone(), self.tail.clone());
+        let end = if tail.is_empty() { &mut head } else { &mut tail };
+        let half = end.split_off(whole_end(end));
+        let total = self.total - half.len() as u64;
+        StreamView { head, tail, total, stored: total }
+    }
+
+    fn end(&self) -> &[u8] {
+        if self.tail.is_empty() { &self.head } else { &self.tail }
+    }
+}
+
+impl Watch {
+    pub(crate) fn new(session: SessionId, run: RunNo) -> Self {
+        let (stdout, stderr) = (Written::default(), Written::default());
+        Self { session, run, stdout, stderr, latest: Latest::Stdout }
+    }
+
+    /// What it has written to stdout and stderr.
+    pub(crate) fn views(&self) -> (StreamView, StreamView) {
+        (self.stdout.view(), self.stderr.view())
+    }
+
+    /// The end of the stream that was written to last.
+    pub(crate) fn end(&self) -> &[u8] {
+        let end = match self.latest {
+            Latest::Stdout => self.stdout.end(),
+            Latest::Stderr => self.stderr.end(),
+        };
+        &end[end.len().saturating_sub(4096)..]
+    }
+}
+
+impl Service {
+    /// Reads what the run has written since.
+    pub(crate) async fn catch_up(
+        &self,
+        caller: &Caller,
+        watch: &mut Watch,
+    ) -> Result<(), ServiceError> {
+        for _ in 0..CHUNKS {
+            let read = ReadOutput {
+                stdout_from: watch.stdout.total,
+                stderr_from: watch.stderr.total,
+                max: CHUNK,
+                wait: false,
+                ..ReadOutput::waiting(watch.run)
+            };
+            let view = self.output(caller, &watch.session, read).await?;
+            if !view.stdout.is_empty() {
+                watch.latest = Latest::Stdout;
+                watch.stdout.add(&view.stdout, view.stdout_next);
+            }
+            if !view.stderr.is_empty() {
+                watch.latest = Latest::Stderr;
+                watch.stderr.add(&view.stderr, view.stderr_next);
+            }
+            if view.stdout.is_empty() && view.stderr.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_head_and_the_tail_are_kept(sizes in prop::collection::vec(1usize..300_000, 1..12)) {
+            let all: Vec<u8> = (0..sizes.iter().sum()).map(|n: usize| (n % 101) as u8).collect();
+            let (mut written, mut at) = (Written::default(), 0);
+            for size in sizes {
+                at += size;
+                written.add(&all[at - size..at], at as u64);
+            }
+            let view = written.view();
+            prop_assert!(all.starts_with(&view.head) && all.ends_with(&view.tail));
+            prop_assert_eq!(view.total, all.len() as u64);
+            let kept = view.head.len() + view.tail.len();
+            prop_assert_eq!(kept, all.len().min(2 * KEPT));
+        }
+    }
+}
