@@ -9,6 +9,11 @@ mod config;
 mod interrupts;
 mod log;
 mod open_files;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(not(feature = "otlp"))]
+#[path = "no_otlp.rs"]
+mod otlp;
 mod output;
 mod presence;
 mod settings;

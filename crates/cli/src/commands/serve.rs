@@ -1,4 +1,5 @@
 use crate::config::{Auth, Config, Flags, Listing};
+use crate::otlp::Traces;
 use crate::presence::{Announcement, Presence};
 use crate::settings::Settings;
 use crate::{log, open_files, output};
@@ -34,15 +35,18 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let config = Listing::of(settings, &self.flags)?.config()?;
-        log::init(config.log, &config.log_level, None)?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;
+        log::init(config.log, &config.log_level, traces.layer())?;
         let launcher = match open_files::raise() {
             Some(argument) => settings.launcher.clone().with_argument(argument),
             None => settings.launcher.clone(),
         };
-        let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(serve(config, launcher))?;
+        let outcome = runtime.block_on(serve(config, launcher));
+        traces.flush();
         // Calls that block are not waited for: runs go on in their keepers.
         runtime.shutdown_background();
+        outcome?;
         tracing::info!("the server has stopped; sessions go on");
         Ok(ExitCode::SUCCESS)
     }
