@@ -4,13 +4,16 @@
 //! `cargo xtask bench` builds what is needed and runs this.
 
 mod floor;
+mod http;
 mod memory;
 mod output;
+mod relay;
 mod session;
 mod stats;
 
 use anyhow::Context;
 use floor::Floor;
+use relay::Relay;
 use sessile_protocol::Language;
 use session::Session;
 use stats::Table;
@@ -19,11 +22,17 @@ use std::time::{Duration, Instant};
 
 fn main() -> anyhow::Result<()> {
     let sessile = sessile()?;
-    if let Some(language) = std::env::args().nth(1) {
-        return keep_busy(&sessile, &language);
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some(http::ECHO) => return http::echo_server(),
+        Some(relay::RELAY) => return relay::relay(),
+        Some("http") => return http::measure(&sessile),
+        Some(language) => return keep_busy(&sessile, language),
     }
     println!("warm round trips (median of interleaved rounds)");
     warm(&sessile)?;
+    println!("\nover HTTP");
+    http::measure(&sessile)?;
     println!("\ncold starts, to the first answer");
     cold(&sessile)?;
     println!("\n100 MB of output through one run");
@@ -67,6 +76,7 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
     const CALLS: usize = 40;
     let mut bash = Session::start(sessile, Language::Bash)?;
     let mut bash_floor = Floor::bash()?;
+    let mut bash_relay = Relay::start()?;
     let mut python = Session::start(sessile, Language::Python)?;
     let mut python_floor = Floor::python()?;
     let mut node = Session::start(sessile, Language::Node)?;
@@ -80,6 +90,7 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
             anyhow::Ok(())
         };
         repeat("bash floor: read/eval loop, `:`", &mut || bash_floor.call(":"))?;
+        repeat("the same through a bare relay", &mut || bash_relay.call(":"))?;
         repeat("bash session, `:`", &mut || bash.run(":"))?;
         repeat("bash session, `echo hi`", &mut || bash.run("echo hi"))?;
         // What a session does in idle time would be measured with the next.
@@ -99,6 +110,7 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
     }
     table.print(&[
         ("bash session, `:`", "bash floor: read/eval loop, `:`", Some(3.0)),
+        ("bash session, `:`", "the same through a bare relay", None),
         ("bash session, `echo hi`", "bash floor: read/eval loop, `:`", None),
         ("bash session, `/bin/true`", "bash floor, `/bin/true`", None),
         ("bash session, `:`", "fresh `bash -c :`", Some(1.0)),

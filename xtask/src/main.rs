@@ -11,6 +11,8 @@ usage: cargo xtask COMMAND
 
   test     install or prepare what the tests need, and run all of them
   check    format, lints, dependency rules, generated files
+  explore  property tests with new random cases, and many of them
+  stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
   bench    build for speed and print the numbers
   generate write the generated files anew
 ";
@@ -20,6 +22,8 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "test" => test(),
         "check" => check(),
+        "explore" => explore(),
+        "stress" => stress(),
         "bench" => bench(),
         "generate" => drift::generate(),
         "help" | "--help" => {
@@ -44,7 +48,11 @@ fn test() -> anyhow::Result<()> {
     tools::prepare();
     // One process per test binary and a bounded number of tests at once: they
     // start real interpreters, and two cores are enough for all of them.
-    run::cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"])?;
+    // The same random cases each time: a change is judged by what it changes.
+    // `explore` looks for new ones.
+    let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "7377".to_owned());
+    let seed = [("PROPTEST_RNG_SEED", seed.as_str())];
+    run::cargo_with_env(&["test", "--workspace", "--all-targets", "--no-fail-fast"], &seed)?;
     run::cargo(&["test", "--workspace", "--doc"])?;
     run::program(
         "python3",
@@ -66,11 +74,32 @@ fn test() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Property tests with other random cases than `test` has, and many more.
+fn explore() -> anyhow::Result<()> {
+    let pure = ["protocol", "session", "store", "gateway", "server"];
+    let packages: Vec<String> = pure.iter().map(|name| format!("sessile-{name}")).collect();
+    let mut args = vec!["test", "--release"];
+    for package in &packages {
+        args.extend(["--package", package]);
+    }
+    run::cargo_with_env(&args, &[("PROPTEST_CASES", "10000")])
+}
+
 fn check() -> anyhow::Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
     run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     tools::deny()?;
     drift::check()
+}
+
+/// The long form of the test of the same name: a thousand sessions, 64 clients
+/// and a hundred thousand runs, while the server is killed again and again.
+fn stress() -> anyhow::Result<()> {
+    let args =
+        ["test", "--release", "--package", "sessile", "--test", "stress", "--", "--nocapture"];
+    let scale =
+        std::env::var("SESSILE_STRESS").unwrap_or_else(|_| "1000,64,100000,3000".to_owned());
+    run::cargo_with_env(&args, &[("SESSILE_STRESS", &scale)])
 }
 
 fn bench() -> anyhow::Result<()> {

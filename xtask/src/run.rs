@@ -10,7 +10,11 @@ pub(crate) fn root() -> PathBuf {
 }
 
 pub(crate) fn cargo(args: &[&str]) -> anyhow::Result<()> {
-    program(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+    cargo_with_env(args, &[])
+}
+
+pub(crate) fn cargo_with_env(args: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
+    with_env(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args, env)
 }
 
 pub(crate) fn program(name: &str, args: &[&str]) -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ const WANTED: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("node", "nodejs"),
     ("git", "git"),
+    ("curl", "curl"),
     ("jq", "jq"),
 ];
 

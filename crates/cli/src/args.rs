@@ -1,5 +1,7 @@
 //! What is typed. No effects here: see `settings` and `commands`.
 
+use crate::config::{SESSIONS_DIR, Source};
+use clap::parser::ValueSource;
 use clap::{Parser, Subcommand};
 use sessile_protocol::{Language, SessionId, parse_duration, parse_size};
 use std::path::PathBuf;
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     /// Where sessions are kept [default: .sessions in the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "SESSILE_SESSIONS_DIR")]
     pub(crate) sessions_dir: Option<PathBuf>,
+    /// Who said so.
+    #[arg(skip)]
+    pub(crate) sessions_dir_from: Source,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -39,6 +44,8 @@ pub(crate) enum Command {
     Tool(crate::commands::tool::Tool),
     Serve(crate::commands::serve::Serve),
     Mcp(crate::commands::mcp::Mcp),
+    Token(crate::commands::token::Token),
+    Config(crate::commands::config::Config),
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {
@@ -48,7 +55,13 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
         name.as_ref().and_then(|path| path.file_name()?.to_str()).unwrap_or("sessile").to_owned();
     let command = <Args as clap::CommandFactory>::command().bin_name(name);
     let matches = command.try_get_matches_from(std::env::args_os())?;
-    <Args as clap::FromArgMatches>::from_arg_matches(&matches)
+    let mut args = <Args as clap::FromArgMatches>::from_arg_matches(&matches)?;
+    args.sessions_dir_from = match matches.value_source("sessions_dir") {
+        Some(ValueSource::CommandLine) => Source::Flag(SESSIONS_DIR.name),
+        Some(ValueSource::EnvVariable) => Source::Environment(SESSIONS_DIR.variable()),
+        Some(_) | None => Source::Default,
+    };
+    Ok(args)
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

@@ -1,5 +1,6 @@
 //! Printing. A reader that closes the pipe ends the output, not in a panic.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// One JSON document, on one line.
@@ -14,4 +15,26 @@ pub(crate) fn all(to: &mut impl Write, bytes: &[u8]) -> anyhow::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Columns as wide as they need to be.
+pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |i: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(heads[i].len())
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let mut text = String::new();
+    let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut row = String::new();
+        for (cell, width) in cells.zip(&widths) {
+            let _ = write!(row, "{cell:width$}  ");
+        }
+        let _ = writeln!(text, "{}", row.trim_end());
+    };
+    line(&mut heads.iter().copied());
+    for row in rows {
+        line(&mut row.iter().map(String::as_str));
+    }
+    text
 }

@@ -1,5 +1,6 @@
 //! What the arguments and the environment come to, resolved once.
 
+use crate::config::Source;
 use sessile_client::Launcher;
 use sessile_store::Sessions;
 use std::path::PathBuf;
@@ -13,13 +14,18 @@ pub(crate) struct Settings {
     pub(crate) launcher: Launcher,
     /// Where sessions are kept, if that was said.
     pub(crate) sessions_dir: Option<PathBuf>,
+    /// Who said that.
+    pub(crate) sessions_dir_from: Source,
 }
 
 impl Settings {
-    pub(crate) fn resolve(sessions_dir: Option<PathBuf>) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(
+        sessions_dir: Option<PathBuf>,
+        sessions_dir_from: Source,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?;
         let launcher = Launcher::new(program, vec![KEEPER.to_owned()]);
         let place = sessions_dir.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
-        Ok(Self { sessions: Sessions::at(place), launcher, sessions_dir })
+        Ok(Self { sessions: Sessions::at(place), launcher, sessions_dir, sessions_dir_from })
     }
 }

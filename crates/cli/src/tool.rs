@@ -4,7 +4,7 @@ use crate::commands::exec;
 use crate::settings::Settings;
 use anyhow::Context;
 use serde_json::{Map, Value};
-use sessile_client::{ClientError, NewSession, Opened};
+use sessile_client::{Client, ClientError, NewSession};
 use sessile_gateway::tool::{self, Action, Request, Run, Shape};
 use sessile_protocol::Answer;
 use sessile_store::{Directory, Sessions};
@@ -33,7 +33,7 @@ struct Place {
 /// A workspace's session.
 struct Found {
     directory: Directory,
-    opened: Opened,
+    client: Client,
     is_new: bool,
 }
 
@@ -51,6 +51,7 @@ impl Place {
             sessions: Sessions::at(root.clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: Some(root),
+            sessions_dir_from: settings.sessions_dir_from.clone(),
         };
         let key = request.target.key(&workspace);
         Ok(Self { settings, workspace, key })
@@ -63,7 +64,7 @@ impl Place {
             && let Ok(directory) = self.settings.sessions.find(&id)
         {
             match self.settings.launcher.open(&directory) {
-                Ok(opened) => return Ok(Found { directory, opened, is_new: false }),
+                Ok(client) => return Ok(Found { directory, client, is_new: false }),
                 Err(ClientError::Ended(_) | ClientError::Store(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -71,8 +72,8 @@ impl Place {
         let spec = NewSession::of_workspace(&self.workspace);
         let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
         claim.record(&metadata.session_id)?;
-        let opened = self.settings.launcher.open(&directory)?;
-        Ok(Found { directory, opened, is_new: true })
+        let client = self.settings.launcher.open(&directory)?;
+        Ok(Found { directory, client, is_new: true })
     }
 
     fn run(&self, run: &Run, shape: Shape) -> anyhow::Result<Value> {
@@ -80,14 +81,13 @@ impl Place {
         // Before there is a session for it.
         order.check()?;
         let mut found = self.find()?;
-        let done = exec::run(&mut found.opened.client, order)?;
+        let done = exec::run(&mut found.client, order)?;
         found.describe(tool::completed(&done, shape))
     }
 
     fn state(&self) -> anyhow::Result<Value> {
         let mut found = self.find()?;
-        let Answer::State(view) = found.opened.client.call(sessile_protocol::Request::State)?
-        else {
+        let Answer::State(view) = found.client.call(sessile_protocol::Request::State)? else {
             anyhow::bail!(ClientError::Unexpected);
         };
         let mut state = sessile_gateway::state::live(&view);
@@ -98,7 +98,7 @@ impl Place {
 
     fn reset(&self) -> anyhow::Result<Value> {
         let mut found = self.find()?;
-        found.opened.client.call(sessile_protocol::Request::Reset)?;
+        found.client.call(sessile_protocol::Request::Reset)?;
         found.describe(tool::success("message", tool::RESET))
     }
 
@@ -112,7 +112,7 @@ impl Place {
 impl Found {
     fn describe(&self, mut answer: Map<String, Value>) -> anyhow::Result<Value> {
         let metadata = self.directory.metadata().context("the session's directory is gone")?;
-        tool::describe(&mut answer, &metadata, self.is_new, self.opened.revived.as_deref());
+        tool::describe(&mut answer, &metadata, self.is_new, self.client.revived());
         Ok(answer.into())
     }
 

@@ -47,6 +47,7 @@ pages! {
     python: "docs/python.md",
     node: "docs/node.md",
     examples: "docs/examples.md",
+    http_api: "docs/http-api.md",
 }
 
 #[test]
@@ -398,7 +399,8 @@ fn line_matches(expected: &str, printed: &str) -> bool {
 
 /// A text without what differs from one time to the next.
 fn plain(text: &str) -> String {
-    const NUMBERS: [&str; 4] = ["execution_time_ms", "duration_ms", "duration", "keeper_pid"];
+    const NUMBERS: [&str; 5] =
+        ["execution_time_ms", "duration_ms", "duration_us", "duration", "keeper_pid"];
     let mut out = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

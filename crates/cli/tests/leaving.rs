@@ -105,6 +105,41 @@ fn the_death_of_a_keeper_leaves_no_process() {
     }
 }
 
+/// A process that was killed still has its sockets for a moment: whoever looks,
+/// or asks, is not to be deceived by that.
+#[test]
+fn a_keeper_that_was_killed_this_very_moment_is_gone() {
+    let h = harness!();
+    for round in 0..10 {
+        let s = h.session();
+        s.run("x=1");
+        s.wait_captured(1);
+        s.keeper().kill();
+        if round % 2 == 0 {
+            assert_eq!(h.list()[0]["status"], "lost");
+        }
+        let answer = s.run("x=$((x+1)); echo $x").prints("2\n").is_restored_as_of(1);
+        assert!(answer.notes().contains("keeper had died"), "{answer:?}");
+        s.keeper().kill();
+        s.sessile("end").exits(0);
+        assert_eq!(h.list()[0]["status"], "terminated");
+    }
+}
+
+#[test]
+fn many_sessions_are_listed_with_the_truth_about_each() {
+    let h = harness!();
+    let sessions: Vec<_> = (0..12).map(|_| h.session()).collect();
+    for s in sessions.iter().step_by(3) {
+        s.keeper().kill();
+    }
+    let mut listed = h.list();
+    listed.reverse();
+    let statuses = listed.iter().map(|row| row["status"].as_str().unwrap());
+    let lost = statuses.filter(|status| *status == "lost").count();
+    assert_eq!((listed.len(), lost), (12, 4));
+}
+
 #[test]
 fn a_session_whose_keeper_died_is_lost_and_goes_on_from_its_last_state() {
     let h = harness!();

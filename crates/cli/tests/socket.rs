@@ -181,3 +181,19 @@ fn who_waits_for_late_output_learns_of_the_sessions_reset_and_end() {
     let Ok(Answer::Output(view)) = link.reply(waiting) else { panic!("no output") };
     assert_eq!(view.phase, RunPhase::Closed);
 }
+
+#[test]
+fn a_client_that_does_not_read_for_a_while_misses_nothing() {
+    let h = harness!();
+    let s = h.session();
+    let mut link = s.link();
+    let run = link.complete(order("head -c 3000000 /dev/zero")).run;
+    let read = ReadOutput { wait: false, max: 3_000_000, ..ReadOutput::waiting(run) };
+    let calls: Vec<u64> = (0..8).map(|_| link.send(Request::Output(read))).collect();
+    // The keeper has others to serve meanwhile.
+    s.run("echo other").prints("other\n");
+    for call in calls {
+        let Ok(Answer::Output(view)) = link.reply(call) else { panic!("no output") };
+        assert_eq!(view.stdout.len(), 3_000_000);
+    }
+}

@@ -1,15 +1,17 @@
 //! One connection to a keeper.
 
+use crate::Launcher;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use sessile_protocol::{
     Answer, Call, Failure, FrameError, Reply, Request, RunNo, Splitter, decode, encode,
 };
-use sessile_store::StoreError;
+use sessile_store::{Directory, Metadata, StoreError};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -58,12 +60,56 @@ pub struct Client {
     splitter: Splitter,
     last: u64,
     buffer: Vec<u8>,
+    /// The first request, until it is answered.
+    first: Vec<u8>,
+    home: Option<Home>,
+    revived: Option<Box<Metadata>>,
 }
+
+/// Where another keeper is to be had.
+#[derive(Debug)]
+struct Home {
+    launcher: Launcher,
+    directory: Directory,
+    until: Instant,
+}
+
+/// How long it is tried to have a first request taken. A killed keeper is gone
+/// within milliseconds.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 impl Client {
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, splitter: Splitter::default(), last: 0, buffer: vec![0; 64 << 10] }
+        Self {
+            socket,
+            splitter: Splitter::default(),
+            last: 0,
+            buffer: vec![0; 64 << 10],
+            first: Vec::new(),
+            home: None,
+            revived: None,
+        }
+    }
+
+    /// One that asks the session's next keeper if this one goes before it has
+    /// taken a request.
+    pub(crate) fn at_home(mut self, launcher: &Launcher, directory: &Directory) -> Self {
+        let until = Instant::now() + PATIENCE;
+        let (launcher, directory) = (launcher.clone(), directory.clone());
+        self.home = Some(Home { launcher, directory, until });
+        self
+    }
+
+    pub(crate) fn after(mut self, revived: Metadata) -> Self {
+        self.revived = Some(Box::new(revived));
+        self
+    }
+
+    /// What the session was before, if its keeper had to be started anew.
+    #[must_use]
+    pub fn revived(&self) -> Option<&Metadata> {
+        self.revived.as_deref()
     }
 
     /// Asks and waits for the answer.
@@ -141,8 +187,14 @@ impl Client {
 
     fn receive(&mut self) -> Result<(), ClientError> {
         match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) => Err(ClientError::Gone),
+            // It was taken: what became of it is not known.
+            Ok((_, 0)) => Err(ClientError::Gone),
+            // The keeper left something unread. If all that it was sent is one
+            // request, then this is it, or a part of it: it did not take place.
+            Err(Errno::CONNRESET) => self.ask_again(),
             Ok((_, n)) => {
+                self.first = Vec::new();
+                self.home = None;
                 self.splitter.push(&self.buffer[..n]);
                 Ok(())
             }
@@ -151,18 +203,53 @@ impl Client {
         }
     }
 
+    /// Asks the session's next keeper what this one did not take.
+    fn ask_again(&mut self) -> Result<(), ClientError> {
+        loop {
+            let home =
+                self.home.take().filter(|home| self.last == 1 && Instant::now() < home.until);
+            let Some(home) = home else {
+                return Err(ClientError::Gone);
+            };
+            // It is on its way out: no use in asking it a hundred times more.
+            std::thread::sleep(Duration::from_millis(1));
+            let next = home.launcher.open(&home.directory)?;
+            self.socket = next.socket;
+            self.revived = next.revived.or(self.revived.take());
+            self.home = Some(home);
+            match write(&self.socket, &self.first) {
+                Err(ClientError::Gone) => {}
+                outcome @ (Ok(()) | Err(_)) => return outcome,
+            }
+        }
+    }
+
     fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
-        let mut rest = &frame[..];
-        while !rest.is_empty() {
-            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
-                Ok(n) => rest = &rest[n..],
-                Err(Errno::INTR) => {}
-                Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Gone),
-                Err(error) => return Err(io::Error::from(error).into()),
-            }
+        let sent = write(&self.socket, &frame);
+        if self.last == 1 && self.home.is_some() {
+            self.first = frame;
+        }
+        match sent {
+            // What was not sent in full was not taken.
+            Err(ClientError::Gone) => self.ask_again()?,
+            outcome @ (Ok(()) | Err(_)) => outcome?,
         }
         Ok(self.last)
     }
+}
+
+/// Sends a whole frame.
+fn write(socket: &OwnedFd, frame: &[u8]) -> Result<(), ClientError> {
+    let mut rest = frame;
+    while !rest.is_empty() {
+        match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
+            Ok(n) => rest = &rest[n..],
+            Err(Errno::INTR) => {}
+            Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Gone),
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+    }
+    Ok(())
 }

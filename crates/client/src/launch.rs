@@ -19,14 +19,6 @@ pub struct Launcher {
     arguments: Vec<String>,
 }
 
-/// A session that can be used.
-#[derive(Debug)]
-pub struct Opened {
-    pub client: Client,
-    /// What the session was before, if its keeper had to be started anew.
-    pub revived: Option<Box<Metadata>>,
-}
-
 impl Launcher {
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
@@ -64,15 +56,16 @@ impl Launcher {
     }
 
     /// Connects to a session's keeper; a session whose keeper was lost gets a
-    /// new one, which goes on from the last captured state.
+    /// new one, which goes on from the last captured state. So does one whose
+    /// keeper turns out to be dying when it is asked.
     ///
     /// # Errors
     /// When the session has ended, or its keeper cannot be started.
-    pub fn open(&self, directory: &Directory) -> Result<Opened, ClientError> {
+    pub fn open(&self, directory: &Directory) -> Result<Client, ClientError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Liveness::Live(socket) = directory.connect() {
-                return Ok(Opened { client: Client::new(socket), revived: None });
+                return Ok(Client::new(socket).at_home(self, directory));
             }
             let metadata = directory.observed_metadata()?;
             match metadata.status {
@@ -80,8 +73,8 @@ impl Launcher {
                     return Err(ClientError::Ended(metadata.session_id.to_string()));
                 }
                 SessionStatus::Lost | SessionStatus::Unknown => {
-                    if let Some(opened) = self.revive(directory, metadata)? {
-                        return Ok(opened);
+                    if let Some(client) = self.revive(directory, metadata)? {
+                        return Ok(client);
                     }
                 }
                 // Another client is just starting it, or it was killed then.
@@ -99,16 +92,14 @@ impl Launcher {
         &self,
         directory: &Directory,
         metadata: Metadata,
-    ) -> Result<Option<Opened>, ClientError> {
+    ) -> Result<Option<Client>, ClientError> {
         match self.launch(&boot(directory, &metadata, true)) {
             Ok(_) => {}
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
             Err(error) => return Err(error),
         }
         match directory.connect() {
-            Liveness::Live(socket) => {
-                Ok(Some(Opened { client: Client::new(socket), revived: Some(Box::new(metadata)) }))
-            }
+            Liveness::Live(socket) => Ok(Some(Client::new(socket).after(metadata))),
             Liveness::Gone => Ok(None),
         }
     }

@@ -9,4 +9,4 @@ mod launch;
 
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, end};
-pub use launch::{Launcher, Opened};
+pub use launch::Launcher;

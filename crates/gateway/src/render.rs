@@ -26,6 +26,9 @@ pub fn completed(done: &Completed) -> Map<String, Value> {
     if done.interrupted {
         put("interrupted", true.into());
     }
+    if done.repeated {
+        put("repeated", true.into());
+    }
     if let Some(result) = &done.result {
         put("result", result.text.clone().into());
         let data = result.data_json.as_ref().and_then(|text| serde_json::from_str(text).ok());

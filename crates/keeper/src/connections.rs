@@ -162,8 +162,12 @@ impl Connections {
         } else {
             connection.unsent.drain(..sent);
         }
-        let wanted =
-            if connection.unsent.is_empty() { Interest::Read } else { Interest::ReadWrite };
+        let wanted = match connection.unsent.len() {
+            0 => Interest::Read,
+            1..=BACKLOG => Interest::ReadWrite,
+            // What it sends stays unread, and must not wake us for nothing.
+            _ => Interest::Write,
+        };
         if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {
             connection.interest = wanted;
             reactor.change(&connection.socket, token, wanted);

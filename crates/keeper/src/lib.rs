@@ -22,6 +22,7 @@ mod processes;
 mod reactor;
 mod runs;
 mod scratch;
+mod stdin;
 mod streams;
 
 use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};

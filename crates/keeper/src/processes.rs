@@ -5,6 +5,8 @@
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 /// All descendants of a process, parents before children.
 pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
@@ -55,7 +57,7 @@ pub(crate) struct PipeId {
 /// age in hundredths of a second; within the same hundredth, a process that
 /// still writes to an earlier run's pipe is an earlier one.
 fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    use std::os::unix::fs::FileTypeExt;
     let Some(started) = started(pid) else {
         return true;
     };
@@ -93,6 +95,22 @@ fn is_asynchronous(pid: Pid) -> bool {
     ignores_interrupt() == Some(true) && reads_nothing() == Some(true)
 }
 
+/// Whether a process waits in a read of this very pipe. False also where the
+/// system does not tell.
+pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
+    let pid = pid.as_raw_nonzero();
+    let read_by = || {
+        let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+        let mut words = call.split_ascii_whitespace();
+        let is_read = words.next()?.parse() == Ok(libc::SYS_read);
+        let fd = u32::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        let target = fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok().filter(|_| is_read)?;
+        Some((target.dev(), target.ino()))
+    };
+    let wanted = rustix::fs::fstat(pipe).map(|stat| (stat.st_dev, stat.st_ino));
+    wanted.is_ok_and(|wanted| read_by() == Some(wanted))
+}
+
 /// When a process was started, in clock ticks (1/100 s) after boot.
 fn started(pid: Pid) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
@@ -116,10 +134,10 @@ pub(crate) fn signal(pids: &[Pid], signal: Signal) {
     }
 }
 
-/// For signals that have no name.
-pub(crate) fn signal_by_number(pid: Pid, number: i32) {
+/// For signals that have no name. Whether there was somebody to get it.
+pub(crate) fn signal_by_number(pid: Pid, number: i32) -> bool {
     // SAFETY: kill touches no memory.
-    unsafe { libc::kill(pid.as_raw_nonzero().get(), number) };
+    unsafe { libc::kill(pid.as_raw_nonzero().get(), number) == 0 }
 }
 
 /// Reaps one child that has ended, if there is one.

@@ -22,6 +22,8 @@ pub(crate) enum Interest {
     /// Told as long as there is something to read.
     Read,
     ReadWrite,
+    /// Told as long as there is room to write.
+    Write,
     /// Told once for each change: for FIFOs, which would otherwise report
     /// "no writer" without end between two runs.
     Edge,
@@ -31,6 +33,7 @@ impl Interest {
     fn flags(self) -> EventFlags {
         match self {
             Self::Read => EventFlags::IN,
+            Self::Write => EventFlags::OUT,
             Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
             Self::Edge => EventFlags::IN | EventFlags::ET,
         }

@@ -1,12 +1,13 @@
 //! Runs: what was asked, what came out of it, and who waits for it.
 
 use crate::reactor::Token;
+use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
     RunValue,
 };
 use sessile_session::{Outcome, Tick};
-use sessile_store::{Entry, Spool, StreamName, timestamp};
+use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ pub(crate) struct Run {
     pub(crate) order: Exec,
     pub(crate) stdout: Spool,
     pub(crate) stderr: Spool,
+    /// Of an interactive run that has not finished.
+    pub(crate) stdin: Option<Box<Stdin>>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
     /// Streams that something may still write to.
@@ -53,17 +56,33 @@ pub(crate) struct Waiter {
 
 #[derive(Debug)]
 pub(crate) enum Want {
-    Result { max_output: u64, recorded: bool },
+    Result {
+        max_output: u64,
+        recorded: bool,
+        /// For an order that was given before.
+        repeated: bool,
+    },
     Output(ReadOutput),
 }
 
 impl Run {
-    pub(crate) fn new(run: RunNo, language: Language, order: Exec, runs: &Path, cap: u64) -> Self {
+    pub(crate) fn new(
+        run: RunNo,
+        language: Language,
+        mut order: Exec,
+        runs: &Path,
+        cap: u64,
+    ) -> Self {
+        let stdin = order.interactive.then(|| {
+            let first = order.stdin.take().unwrap_or_default();
+            Box::new(Stdin::new(first.into_vec()))
+        });
         Self {
             language,
             order,
             stdout: Spool::new(runs, run, StreamName::Stdout, cap),
             stderr: Spool::new(runs, run, StreamName::Stderr, cap),
+            stdin,
             waiters: Vec::new(),
             progress: Progress::Queued,
             open_streams: 0,
@@ -90,7 +109,17 @@ impl Run {
             Progress::Running { since, timestamp } => (timestamp, since.elapsed()),
             Progress::Queued | Progress::Finished(_) => (timestamp(), Duration::ZERO),
         };
+        self.stdin = None;
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
+    }
+
+    /// Has what the run wrote on disk.
+    pub(crate) fn settle(&mut self) {
+        for spool in [&mut self.stdout, &mut self.stderr] {
+            if spool.settle().is_err() {
+                self.notes.push("the disk refused the run's output".to_owned());
+            }
+        }
     }
 
     pub(crate) fn finished(&self) -> Option<&Finished> {
@@ -128,15 +157,24 @@ impl Run {
         })
     }
 
+    /// What the run had to say besides its output.
+    pub(crate) fn remarks(&self) -> Remarks {
+        let (result, error) = (self.value.clone(), self.error.clone());
+        Remarks { result, error, notes: self.notes.clone() }
+    }
+
+    /// The run's line in the history.
     pub(crate) fn entry(&self, run: RunNo) -> Option<Entry> {
         let finished = self.finished()?;
+        let duration = finished.duration;
         let mut entry = Entry {
             run,
             timestamp: finished.timestamp.clone(),
             command: String::new(),
             language: self.language,
             exit_code: finished.outcome.exit_code,
-            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
             kernel: finished.outcome.fate.as_str().to_owned(),
             as_of_run: match finished.outcome.fate {
                 KernelFate::Restored { as_of_run } => Some(as_of_run),
@@ -145,6 +183,10 @@ impl Run {
             timed_out: finished.outcome.timed_out,
             interrupted: finished.outcome.interrupted,
             command_bytes: None,
+            stdout_bytes: self.stdout.total(),
+            stderr_bytes: self.stderr.total(),
+            remarks: self.remarks(),
+            has_value_file: false,
         };
         entry.set_command(&self.order.text);
         Some(entry)
@@ -152,7 +194,19 @@ impl Run {
 
     /// What a reader at these cursors gets; `None` when it is to wait.
     pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
-        output_of(&self.stdout, &self.stderr, read, self.phase())
+        let phase = self.phase();
+        let is_news = match read.known {
+            Some(known) => phase > known || phase == RunPhase::Closed,
+            None => phase >= RunPhase::Exited,
+        };
+        let is_more =
+            self.stdout.total() > read.stdout_from || self.stderr.total() > read.stderr_from;
+        if read.wait && !is_news && !is_more {
+            return None;
+        }
+        let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
+        let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
     }
 
     /// Whether somebody waits for what the run writes, or for how far it is.
@@ -177,50 +231,6 @@ impl Run {
             });
         self.waiters = later;
         now
-    }
-}
-
-pub(crate) fn output_of(
-    stdout: &Spool,
-    stderr: &Spool,
-    read: &ReadOutput,
-    phase: RunPhase,
-) -> Option<OutputView> {
-    let is_news = match read.known {
-        Some(known) => phase > known || phase == RunPhase::Closed,
-        None => phase >= RunPhase::Exited,
-    };
-    let is_new = stdout.total() > read.stdout_from || stderr.total() > read.stderr_from;
-    if read.wait && !is_news && !is_new {
-        return None;
-    }
-    let (out, stdout_next) = stdout.read(read.stdout_from, read.max);
-    let (err, stderr_next) = stderr.read(read.stderr_from, read.max);
-    Some(OutputView { stdout: out, stdout_next, stderr: err, stderr_next, phase })
-}
-
-/// A run that is over, from its files.
-pub(crate) fn recall(entry: &Entry, runs: &Path, cap: u64, max_output: u64) -> Completed {
-    let reopen = |stream| Spool::reopen(runs, entry.run, stream, cap).view(max_output);
-    Completed {
-        run: entry.run,
-        language: entry.language,
-        exit_code: entry.exit_code,
-        duration_us: entry.duration_ms.saturating_mul(1000),
-        stdout: reopen(StreamName::Stdout),
-        stderr: reopen(StreamName::Stderr),
-        kernel: match (entry.kernel.as_str(), entry.as_of_run) {
-            ("restarted", _) => KernelFate::Restarted,
-            ("restored", Some(as_of_run)) => KernelFate::Restored { as_of_run },
-            ("fresh", _) => KernelFate::Fresh,
-            _ => KernelFate::Kept,
-        },
-        timed_out: entry.timed_out,
-        interrupted: entry.interrupted,
-        result: None,
-        error: None,
-        notes: Vec::new(),
-        repeated: false,
     }
 }
 

@@ -86,6 +86,9 @@ pub struct Exec {
 /// be a container's 64 MiB of shared memory.
 const COMMAND_LIMIT: usize = 16 << 20;
 
+/// As long as a header field or a file name may reasonably be.
+const KEY_LIMIT: usize = 255;
+
 /// The environment of a run goes to a shell in one line, which must stay well
 /// below the 64 KiB that a pipe takes at once.
 const ENV_LIMIT: usize = 32 << 10;
@@ -109,6 +112,13 @@ impl Exec {
             );
             return Err(Failure::new(Code::CommandTooLarge, message));
         }
+        if let Some(key) = &self.key
+            && !is_key(key)
+        {
+            let message =
+                format!("a key has 1 to {KEY_LIMIT} printable ASCII characters; {key:?} does not");
+            return Err(Failure::new(Code::BadRequest, message));
+        }
         for (name, value) in &self.env {
             if !is_variable_name(name) || value.contains('\0') {
                 let message = format!("{name:?} cannot be an environment variable of a run");
@@ -126,6 +136,10 @@ impl Exec {
     }
 }
 
+fn is_key(key: &str) -> bool {
+    (1..=KEY_LIMIT).contains(&key.len()) && key.bytes().all(|b| matches!(b, b' '..=b'~'))
+}
+
 fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
@@ -136,7 +150,8 @@ fn is_variable_name(name: &str) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// When the run has finished. Its files follow within the millisecond.
+    /// When the run has finished and is in the history. Its other files follow
+    /// in idle time.
     #[default]
     Finished,
     /// When the run has finished and metadata.json says so: what the command

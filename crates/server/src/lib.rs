@@ -13,7 +13,7 @@ mod serve;
 mod service;
 mod tokens;
 
-pub use serve::serve;
+pub use serve::{Door, Tls, TlsError, serve};
 pub use tokens::{Grant, Tokens};
 
-pub use service::{ErrorCode, Limits, Service, ServiceError};
+pub use service::{ErrorCode, Limits, Service, ServiceError, SessionDefaults};

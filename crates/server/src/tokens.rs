@@ -6,14 +6,14 @@
 
 use crate::service::{Caller, ErrorCode, ServiceError};
 use jiff::Timestamp;
+use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 use subtle::ConstantTimeEq;
 
 /// A further token, as it is kept.
@@ -40,7 +40,27 @@ pub struct Tokens {
 struct Known {
     owner: Option<[u8; 32]>,
     grants: Vec<Grant>,
-    as_of: [Option<SystemTime>; 2],
+    as_of: [Option<Version>; 2],
+}
+
+/// Tells one version of a file from the next. Files are replaced, so the inode
+/// differs even when the clock has not moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    changed: (i64, i64),
+    inode: u64,
+    size: u64,
+}
+
+impl Version {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(Self {
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+            size: metadata.size(),
+        })
+    }
 }
 
 impl Tokens {
@@ -63,43 +83,56 @@ impl Tokens {
     /// The owner's token, made if there is none.
     ///
     /// # Errors
-    /// When the file cannot be read or made.
+    /// When the file cannot be read or made, or others could know it.
     pub fn owner(&self) -> io::Result<String> {
-        if let Ok(text) = fs::read_to_string(self.owner_file())
-            && !text.trim().is_empty()
-        {
-            return Ok(text.trim().to_owned());
+        let _lock = self.lock()?;
+        let path = self.owner_file();
+        match fs::read_to_string(&path) {
+            Ok(text) if !text.trim().is_empty() => {
+                check_private(&path)?;
+                Ok(text.trim().to_owned())
+            }
+            Ok(_) => self.make_owner(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_owner(),
+            Err(error) => Err(said(&path, &error)),
         }
+    }
+
+    fn make_owner(&self) -> io::Result<String> {
         let token = new_token()?;
-        write_private(&self.owner_file(), token.as_bytes())?;
+        let path = self.owner_file();
+        write_private(&path, token.as_bytes()).map_err(|error| said(&path, &error))?;
         Ok(token)
     }
 
     /// Makes a token; it is shown once, here.
     ///
     /// # Errors
-    /// When there is one of that name, or the file cannot be written.
+    /// When the name cannot be one or is taken, or the file cannot be written.
     pub fn create(
         &self,
         name: &str,
         workspaces: Option<Vec<PathBuf>>,
         expires_at: Option<Timestamp>,
-    ) -> io::Result<String> {
-        let mut grants = self.list();
+    ) -> io::Result<(String, Grant)> {
+        check_name(name)?;
+        let _lock = self.lock()?;
+        let mut grants = self.list()?;
         if grants.iter().any(|grant| grant.name == name) {
             let message = format!("there is a token {name:?} already; revoke it first");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         let token = new_token()?;
-        grants.push(Grant {
+        let grant = Grant {
             name: name.to_owned(),
             digest: hex(&digest(&token)),
             workspaces,
             created_at: sessile_store::timestamp(),
             expires_at,
-        });
+        };
+        grants.push(grant.clone());
         self.write(&grants)?;
-        Ok(token)
+        Ok((token, grant))
     }
 
     /// Whether there was one of that name.
@@ -107,21 +140,46 @@ impl Tokens {
     /// # Errors
     /// When the file cannot be written.
     pub fn revoke(&self, name: &str) -> io::Result<bool> {
-        let mut grants = self.list();
+        let _lock = self.lock()?;
+        let mut grants = self.list()?;
         let before = grants.len();
         grants.retain(|grant| grant.name != name);
+        if grants.len() == before {
+            return Ok(false);
+        }
         self.write(&grants)?;
-        Ok(grants.len() < before)
+        Ok(true)
     }
 
-    #[must_use]
-    pub fn list(&self) -> Vec<Grant> {
-        let text = fs::read(self.grants_file()).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+    /// # Errors
+    /// When the file cannot be read, or is not what we wrote: then nothing may
+    /// be put in its place.
+    pub fn list(&self) -> io::Result<Vec<Grant>> {
+        let path = self.grants_file();
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| said(&path, &error.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(said(&path, &error)),
+        }
     }
 
     fn write(&self, grants: &[Grant]) -> io::Result<()> {
-        write_private(&self.grants_file(), &serde_json::to_vec_pretty(grants)?)
+        let path = self.grants_file();
+        let text = serde_json::to_vec_pretty(grants)?;
+        write_private(&path, &text).map_err(|error| said(&path, &error))
+    }
+
+    /// Held while a file is read and replaced: servers and commands do so at
+    /// the same time.
+    fn lock(&self) -> io::Result<fs::File> {
+        let path = self.root.join("tokens.lock");
+        let open = || -> io::Result<fs::File> {
+            let mut options = fs::OpenOptions::new();
+            let file = options.create(true).append(true).mode(0o600).open(&path)?;
+            rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+            Ok(file)
+        };
+        open().map_err(|error| said(&path, &error))
     }
 
     /// Who has this token. Every token is compared, in constant time, so that
@@ -153,16 +211,49 @@ impl Tokens {
 
     /// Reads the files again when they have changed.
     fn refresh(&self, known: &mut Known) {
-        let changed = |path: PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok();
-        let as_of = [changed(self.owner_file()), changed(self.grants_file())];
+        let as_of = [Version::of(&self.owner_file()), Version::of(&self.grants_file())];
         if as_of == known.as_of && known.owner.is_some() {
             return;
         }
         let owner = fs::read_to_string(self.owner_file()).ok();
         known.owner = owner.map(|text| digest(text.trim()));
-        known.grants = self.list();
+        known.grants = self.list().unwrap_or_else(|error| {
+            tracing::error!(%error, "only the owner's token is known");
+            Vec::new()
+        });
         known.as_of = as_of;
     }
+}
+
+/// An error with the file that it is about.
+fn said(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot use {}: {error}", path.display()))
+}
+
+/// A name that is plain wherever it is shown, and is not the owner's.
+fn check_name(name: &str) -> io::Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if (1..=64).contains(&name.len()) && name.chars().all(is_plain) && name != "owner" {
+        return Ok(());
+    }
+    let message = format!(
+        "{name:?} cannot be a token's name; use 1 to 64 letters, digits and -_. (owner is taken)"
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
+/// A token that came with a directory from somewhere else is not a secret.
+fn check_private(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    if metadata.is_file() && is_ours && metadata.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "others can know the token in {}; remove it, and a new one is made",
+        path.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
 fn new_token() -> io::Result<String> {
@@ -230,7 +321,8 @@ mod tests {
         tokens.owner().unwrap();
         let places = Some(vec![PathBuf::from("/srv/a")]);
         let end = Timestamp::from_second(2_000_000).unwrap();
-        let token = tokens.create("ci", places.clone(), Some(end)).unwrap();
+        let (token, grant) = tokens.create("ci", places.clone(), Some(end)).unwrap();
+        assert_eq!(tokens.list().unwrap(), [grant]);
         assert!(tokens.create("ci", None, None).is_err());
         let stored = fs::read_to_string(tokens.grants_file()).unwrap();
         assert!(!stored.contains(&token), "only a digest is kept");
@@ -241,5 +333,45 @@ mod tests {
         assert!(tokens.revoke("ci").unwrap());
         assert!(!tokens.revoke("ci").unwrap());
         assert!(Tokens::at(root.path()).caller(&token, now()).is_err());
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let tokens = Tokens::at(root.path());
+        fs::write(tokens.owner_file(), "sessile_known").unwrap();
+        fs::set_permissions(tokens.owner_file(), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(tokens.owner().unwrap_err().to_string().contains("others can know"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let tokens = Tokens::at(root.path());
+        fs::write(tokens.grants_file(), "[{").unwrap();
+        assert!(tokens.create("ci", None, None).is_err());
+        assert!(tokens.revoke("ci").is_err());
+        assert_eq!(fs::read_to_string(tokens.grants_file()).unwrap(), "[{");
+    }
+
+    #[test]
+    fn revoked_at_once_means_unknown_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let (server, other) = (Tokens::at(root.path()), Tokens::at(root.path()));
+        server.owner().unwrap();
+        for name in ["a", "b", "c"] {
+            let (token, _) = other.create(name, None, None).unwrap();
+            assert!(server.caller(&token, now()).is_ok());
+            assert!(other.revoke(name).unwrap());
+            assert!(server.caller(&token, now()).is_err());
+        }
+    }
+
+    #[test]
+    fn names_are_plain() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["", "owner", "a b", "a\n", "ü", &"x".repeat(65)] {
+            assert!(Tokens::at(root.path()).create(name, None, None).is_err(), "{name:?}");
+        }
     }
 }

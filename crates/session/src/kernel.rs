@@ -354,22 +354,33 @@ impl Kernel {
         }
         match self.process {
             Process::Absent => {}
-            Process::Starting { .. } => {
-                out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
-                self.process = match self.process {
-                    // Its death is an event of its own; wait for that one.
-                    Process::Starting { source, .. } => {
-                        Process::Starting { source, due: Tick::MAX }
-                    }
-                    Process::Absent | Process::Idle | Process::Busy { .. } => Process::Absent,
-                };
-            }
+            Process::Starting { source, .. } => self.abandon(source, out),
             Process::Idle => self.capture_now(out),
             Process::Busy { work: Work::Running { .. }, .. } => {
                 self.interrupt(None, Cause::Timeout, now, out);
             }
             Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
         }
+    }
+
+    /// It will never say what is waited for: its process goes, and its death is
+    /// an event of its own.
+    pub(crate) fn stuck(&mut self, out: &mut Vec<Effect>) {
+        match self.process {
+            Process::Absent | Process::Idle => {}
+            Process::Starting { source, .. } => self.abandon(source, out),
+            Process::Busy { .. } => out.push(Effect::Press {
+                language: self.language,
+                epoch: self.epoch,
+                pressure: Pressure::KillKernel,
+            }),
+        }
+    }
+
+    fn abandon(&mut self, source: Source, out: &mut Vec<Effect>) {
+        out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
+        // Its death is an event of its own; wait for that one.
+        self.process = Process::Starting { source, due: Tick::MAX };
     }
 
     fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {

@@ -47,6 +47,11 @@ pub enum Input {
         exit_code: i32,
         left_state: bool,
     },
+    /// A kernel owes a report that it will never make.
+    Stuck {
+        language: Language,
+        epoch: Epoch,
+    },
     /// A kernel's state has been written down.
     Captured {
         language: Language,
@@ -136,6 +141,24 @@ impl Session {
         out
     }
 
+    /// The number that a run of this language would get now.
+    ///
+    /// # Errors
+    /// When the session is ending or too many runs wait already.
+    pub fn admits(&self, language: Language) -> Result<RunNo, Refusal> {
+        match self.phase {
+            Phase::Open => {}
+            // A reset is over in a moment, but what it forgets must not
+            // include a run that was accepted in between.
+            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
+        }
+        let queued = self.kernels.get(&language).map_or(0, Kernel::queued);
+        if queued >= self.limits.queue {
+            return Err(Refusal::QueueFull { limit: self.limits.queue });
+        }
+        Ok(self.last_run.next())
+    }
+
     /// Admits a run and gives it its number.
     ///
     /// # Errors
@@ -145,22 +168,13 @@ impl Session {
         submission: Submission,
         now: Tick,
     ) -> Result<(RunNo, Vec<Effect>), Refusal> {
-        match self.phase {
-            Phase::Open => {}
-            // A reset is over in a moment, but what it forgets must not
-            // include a run that was accepted in between.
-            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
-        }
+        let run = self.admits(submission.language)?;
+        self.last_run = run;
+        self.last_activity = now;
         let kernel = self
             .kernels
             .entry(submission.language)
             .or_insert_with(|| Kernel::new(submission.language));
-        if kernel.queued() >= self.limits.queue {
-            return Err(Refusal::QueueFull { limit: self.limits.queue });
-        }
-        self.last_run = self.last_run.next();
-        self.last_activity = now;
-        let run = self.last_run;
         let mut out = Vec::new();
         let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
         kernel.enqueue(queued, now, &mut out);
@@ -184,6 +198,11 @@ impl Session {
             (Phase::Open, Input::Died { language, epoch, exit_code, left_state }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.died(exit_code, left_state, now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Stuck { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.stuck(&mut out);
                 }
             }
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
@@ -222,6 +241,7 @@ impl Session {
                 Input::Ready { .. }
                 | Input::Reported { .. }
                 | Input::Died { .. }
+                | Input::Stuck { .. }
                 | Input::Captured { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect

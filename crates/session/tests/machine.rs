@@ -16,6 +16,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => submit.prop_map(|(language, timeout, risky)| Act::Submit { language, timeout, risky }),
         8 => any::<prop::sample::Index>().prop_map(Act::Happen),
         4 => any::<prop::sample::Index>().prop_map(Act::Die),
+        2 => any::<prop::sample::Index>().prop_map(Act::Stick),
         3 => any::<prop::sample::Index>().prop_map(Act::Stale),
         2 => prop::option::of(0..40_u64).prop_map(Act::Interrupt),
         2 => Just(Act::Inspect),
@@ -35,8 +36,14 @@ fn limits() -> impl Strategy<Value = Limits> {
         .prop_map(|(idle_timeout, queue)| Limits { idle_timeout, queue })
 }
 
+/// How many random cases there are: the usual number, or what was asked for.
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES");
+    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(1000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_order_of_events_keeps_the_promises(limits in limits(), acts in acts()) {

@@ -3,12 +3,15 @@
 use crate::atomic::{self, PRIVATE_DIR, PRIVATE_FILE};
 use crate::history::History;
 use crate::metadata::{Metadata, SavedState, SessionStatus, timestamp};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, OFlags};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use sessile_protocol::SessionId;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use sessile_protocol::{Call, Request, SessionId, encode};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -101,14 +104,71 @@ impl Sessions {
         let mut sessions: Vec<(Directory, Metadata)> = ids
             .filter_map(|id: SessionId| {
                 let directory = self.find(&id).ok()?;
-                let metadata = directory.observed_metadata().ok()?;
+                let metadata = directory.metadata().ok()?;
                 Some((directory, metadata))
             })
             .collect();
+        for some in sessions.chunks_mut(ASKED_AT_ONCE) {
+            observe(some);
+        }
         sessions.sort_by(|(_, a), (_, b)| {
             (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
         });
         Ok(sessions)
+    }
+}
+
+/// Keepers that are asked before the first one's answer is waited for. Each has
+/// a descriptor, of which a process may have 1024.
+const ASKED_AT_ONCE: usize = 128;
+
+/// Asks the keepers of these sessions, all at the same time, and tells the
+/// truth about those that are gone.
+fn observe(sessions: &mut [(Directory, Metadata)]) {
+    let active = |metadata: &Metadata| metadata.status == SessionStatus::Active;
+    let asked: Vec<Option<Asked>> =
+        sessions.iter().map(|(d, m)| active(m).then(|| d.ask())).collect();
+    let deadline = Instant::now() + ANSWER_PATIENCE;
+    for ((directory, metadata), asked) in sessions.iter_mut().zip(asked) {
+        if asked.is_some_and(|asked| !asked.is_alive(deadline))
+            && let Ok(truth) = directory.mark_lost()
+        {
+            *metadata = truth;
+        }
+    }
+}
+
+/// How long a keeper may take to answer. One that is there but does not get to
+/// it counts as there; one that is not closes its connections as it goes.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A keeper that was asked whether it is there.
+#[derive(Debug)]
+enum Asked {
+    Waiting(OwnedFd),
+    Gone,
+}
+
+impl Asked {
+    /// A connection alone tells little: a process that was killed a moment ago
+    /// still accepts them. Only an answer shows that it lives.
+    fn is_alive(&self, deadline: Instant) -> bool {
+        let Self::Waiting(socket) = self else {
+            return false;
+        };
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = rustix::time::Timespec::try_from(left).ok();
+            let mut fds = [PollFd::new(socket, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, left.as_ref()) {
+                Ok(0) => return true,
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => break,
+            }
+        }
+        let mut first = [0; 1];
+        let received = rustix::net::recv(socket, &mut first[..], RecvFlags::empty());
+        received.is_ok_and(|(_, n)| n > 0)
     }
 }
 
@@ -199,12 +259,16 @@ impl Directory {
         self.write_json("state.json", state)
     }
 
-    /// Forgets state, history and output of runs.
+    /// Forgets state, history and output of runs, and what their keys stand
+    /// for. Their numbers go on.
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
         self.history().clear();
+        self.keys().clear();
         for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
-            let _ = std::fs::remove_file(entry.path());
+            if entry.path() != self.accepted_path() {
+                let _ = std::fs::remove_file(entry.path());
+            }
         }
     }
 
@@ -224,9 +288,14 @@ impl Directory {
         if metadata.status != SessionStatus::Active {
             return Ok(metadata);
         }
-        if matches!(self.connect(), Liveness::Live(_)) {
+        if self.is_alive() {
             return Ok(metadata);
         }
+        self.mark_lost()
+    }
+
+    /// The metadata of a session whose keeper does not answer.
+    fn mark_lost(&self) -> Result<Metadata> {
         // Under the keeper's lock, so that neither a keeper that is just
         // ending nor one that is just coming up is contradicted. A killed
         // keeper's guardian holds it until everything is cleared away.
@@ -256,19 +325,36 @@ impl Directory {
     /// # Errors
     /// When the lock file cannot be opened.
     pub fn await_lock(&self) -> Result<Option<Lock>> {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(3);
+        let deadline = Instant::now() + Duration::from_secs(3);
         loop {
             if let Some(lock) = self.lock()? {
                 return Ok(Some(lock));
             }
-            if matches!(self.connect(), Liveness::Live(_)) || std::time::Instant::now() > deadline {
+            if self.is_alive() || Instant::now() > deadline {
                 return Ok(None);
             }
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// Connects to the keeper, if there is one.
+    fn is_alive(&self) -> bool {
+        self.ask().is_alive(Instant::now() + ANSWER_PATIENCE)
+    }
+
+    /// Asks the keeper something, if there is one.
+    fn ask(&self) -> Asked {
+        let Liveness::Live(socket) = self.connect() else {
+            return Asked::Gone;
+        };
+        let question = encode(&Call::new(1, Request::Status));
+        match rustix::net::send(&socket, &question, SendFlags::NOSIGNAL) {
+            Ok(_) => Asked::Waiting(socket),
+            Err(_) => Asked::Gone,
+        }
+    }
+
+    /// Connects to the keeper, if there is one. It may be about to go: whoever
+    /// asks it something finds out.
     #[must_use]
     pub fn connect(&self) -> Liveness {
         let attempt = || -> rustix::io::Result<OwnedFd> {
@@ -400,28 +486,5 @@ mod tests {
         let error = directory.metadata().unwrap_err().to_string();
         assert!(error.contains("metadata.json"), "{error}");
         assert!(directory.state().is_none());
-    }
-}
-
-#[doc(hidden)]
-impl Directory {
-    #[must_use]
-    pub fn lost_runs(&self) -> Vec<sessile_protocol::RunNo> {
-        Vec::new()
-    }
-    #[must_use]
-    pub fn recorded_run(
-        &self,
-        _: sessile_protocol::RunNo,
-        _: u64,
-    ) -> Option<sessile_protocol::Completed> {
-        None
-    }
-    #[must_use]
-    pub fn recorded_output(
-        &self,
-        _: &sessile_protocol::ReadOutput,
-    ) -> Option<sessile_protocol::OutputView> {
-        None
     }
 }

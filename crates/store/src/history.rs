@@ -1,6 +1,7 @@
 //! history.log: one JSON object a line, oldest first, bounded.
 
 use crate::atomic;
+use crate::recorded::Remarks;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Language, RunNo};
@@ -15,6 +16,10 @@ const COMMAND_LIMIT: usize = 64 << 10;
 /// The unit in which Linux makes appended bytes visible to readers.
 const PAGE: u64 = 4096;
 
+/// Most lines are not much longer; one that does not fit into what is left of
+/// a page costs a rewrite of the file.
+const SHORT_LINE: u64 = 256;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub run: RunNo,
@@ -23,6 +28,8 @@ pub struct Entry {
     pub language: Language,
     pub exit_code: i32,
     pub duration_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<u64>,
     pub kernel: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_run: Option<RunNo>,
@@ -33,6 +40,21 @@ pub struct Entry {
     /// Bytes of the command, where it was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_bytes: Option<u64>,
+    /// What it had written when it ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stdout_bytes: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stderr_bytes: u64,
+    #[serde(flatten)]
+    pub remarks: Remarks,
+    /// The remarks are in a file of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_value_file: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Entry {
@@ -46,67 +68,113 @@ impl Entry {
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
-    file: Option<(File, u64)>,
-    /// Entries in the file, once known.
-    count: Option<u64>,
+    file: Option<Appending>,
+}
+
+/// The file, as far as we have written it.
+#[derive(Debug)]
+struct Appending {
+    file: File,
+    length: u64,
+    /// Entries in it.
+    count: u64,
 }
 
 impl History {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path, file: None, count: None }
+        Self { path, file: None }
     }
 
-    /// Adds entries; the newest `max` are kept, and some older ones until the
-    /// next rewrite. Returns the oldest run in the file when older ones were
-    /// dropped from it.
+    /// Adds an entry. A reader sees it whole or not at all, even if we are
+    /// killed in the middle of it.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn append(&mut self, entries: &[Entry], max: u64) -> io::Result<Option<RunNo>> {
-        let mut lines = Vec::new();
-        for entry in entries {
-            serde_json::to_writer(&mut lines, entry)?;
-            lines.push(b'\n');
+    pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
+        let appending = self.open()?;
+        let room = PAGE - appending.length % PAGE;
+        if line.len() as u64 >= room {
+            line.push(b'\n');
+            return self.rewrite(&line, usize::MAX);
         }
-        if lines.is_empty() {
-            return Ok(None);
+        // The next line would hardly fit into this page: it begins the next.
+        let rest = room - 1 - line.len() as u64;
+        if rest < SHORT_LINE {
+            line.resize(line.len() + usize::try_from(rest).unwrap_or(0), b' ');
         }
-        if self.file.is_none() {
-            let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
-            let file = File::from(rustix::fs::open(&self.path, flags, atomic::PRIVATE_FILE)?);
-            let length = file.metadata()?.len();
-            self.file = Some((file, length));
-        }
-        let count = self.count.unwrap_or(u64::MAX).saturating_add(entries.len() as u64);
-        if let Some((file, length)) = &mut self.file {
-            let end = *length + lines.len() as u64;
-            // Within a page a reader sees them whole or not at all, even if we
-            // are killed in the middle of it.
-            let is_atomic = *length / PAGE == (end - 1) / PAGE;
-            if is_atomic && count <= max.saturating_add(slack(max)) {
-                file.write_all(&lines)?;
-                *length = end;
-                self.count = Some(count);
-                return Ok(None);
-            }
-        }
-        self.rewrite(&lines, max)
+        line.push(b'\n');
+        appending.file.write_all(&line)?;
+        appending.length += line.len() as u64;
+        appending.count += 1;
+        Ok(())
     }
 
-    /// Replaces the file by its newest entries, these lines among them.
-    fn rewrite(&mut self, new: &[u8], max: u64) -> io::Result<Option<RunNo>> {
-        let mut all = std::fs::read(&self.path).unwrap_or_default();
-        // A line that was cut off belongs to nobody.
-        all.truncate(all.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1));
-        all.extend_from_slice(new);
+    fn open(&mut self) -> io::Result<&mut Appending> {
+        let appending = match self.file.take() {
+            Some(appending) => appending,
+            None => {
+                let bytes = std::fs::read(&self.path).unwrap_or_default();
+                if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+                    self.replace(whole_lines(&bytes))?;
+                }
+                let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+                let file = File::from(rustix::fs::open(&self.path, flags, atomic::PRIVATE_FILE)?);
+                let length = file.metadata()?.len();
+                let count = bytes.iter().filter(|b| **b == b'\n').count() as u64;
+                Appending { file, length, count }
+            }
+        };
+        Ok(self.file.insert(appending))
+    }
+
+    /// The runs beyond the newest `max`, once there are enough of them to be
+    /// worth dropping.
+    #[must_use]
+    pub fn surplus(&mut self, max: u64) -> Vec<RunNo> {
+        let count = self.open().map_or(0, |appending| appending.count);
+        if count <= max.saturating_add(slack(max)) {
+            return Vec::new();
+        }
+        let mut runs = self.runs();
+        runs.truncate(runs.len().saturating_sub(usize::try_from(max).unwrap_or(usize::MAX)));
+        runs
+    }
+
+    /// Drops all but the newest `max` entries.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn trim(&mut self, max: u64) -> io::Result<()> {
+        self.rewrite(b"", usize::try_from(max).unwrap_or(usize::MAX))
+    }
+
+    /// Replaces the file by its newest lines, these among them.
+    fn rewrite(&mut self, new: &[u8], keep: usize) -> io::Result<()> {
+        let bytes = std::fs::read(&self.path).unwrap_or_default();
+        let all = [whole_lines(&bytes), new].concat();
         let lines: Vec<&[u8]> = all.split_inclusive(|b| *b == b'\n').collect();
-        let keep = usize::try_from(max).unwrap_or(usize::MAX);
-        let first = lines.len().saturating_sub(keep);
-        atomic::replace(&self.path, &lines[first..].concat())?;
+        self.replace(&lines[lines.len().saturating_sub(keep)..].concat())
+    }
+
+    fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file = None;
-        self.count = Some((lines.len() - first) as u64);
-        let oldest = lines.get(first).and_then(|line| serde_json::from_slice::<Entry>(line).ok());
-        Ok(oldest.map(|entry| entry.run).filter(|_| first > 0))
+        atomic::replace(&self.path, bytes)
+    }
+
+    /// All runs of which there is an entry, in the order of their ends.
+    #[must_use]
+    pub fn runs(&self) -> Vec<RunNo> {
+        let text = std::fs::read(&self.path).unwrap_or_default();
+        whole_lines(&text).split(|b| *b == b'\n').filter_map(run_of).collect()
+    }
+
+    /// The entry of a run.
+    #[must_use]
+    pub fn find(&self, run: RunNo) -> Option<Entry> {
+        let text = std::fs::read(&self.path).unwrap_or_default();
+        let mut lines = text.rsplit(|b| *b == b'\n').filter(|line| run_of(line) == Some(run));
+        lines.find_map(|line| serde_json::from_slice(line).ok())
     }
 
     /// The newest `limit` entries, oldest first. Lines that are not ours are
@@ -126,8 +194,20 @@ impl History {
     pub fn clear(&mut self) {
         let _ = std::fs::remove_file(&self.path);
         self.file = None;
-        self.count = None;
     }
+}
+
+/// The run that a line is about: each of ours begins with it, and reading the
+/// rest of a thousand lines would take a millisecond.
+fn run_of(line: &[u8]) -> Option<RunNo> {
+    let rest = line.strip_prefix(b"{\"run\":")?;
+    let digits = rest.split(|b| *b == b',').next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok().map(RunNo)
+}
+
+/// Without a line that was cut off, which belongs to nobody.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1)]
 }
 
 /// Entries beyond the limit that may pile up, or each further run would have
@@ -149,11 +229,16 @@ mod tests {
             language: Language::Bash,
             exit_code: 0,
             duration_ms: 1,
+            duration_us: Some(1234),
             kernel: "kept".into(),
             as_of_run: None,
             timed_out: false,
             interrupted: false,
             command_bytes: None,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            remarks: Remarks::default(),
+            has_value_file: false,
         };
         entry.set_command(command.as_bytes());
         entry
@@ -167,25 +252,55 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_passed_over() {
+    fn a_torn_last_line_is_passed_over_and_not_written_on() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("history.log");
-        let mut history = History::at(path.clone());
-        history.append(&[entry(1, "a")], 10).unwrap();
+        History::at(path.clone()).append(&entry(1, "a")).unwrap();
         let mut text = std::fs::read(&path).unwrap();
         text.extend_from_slice(b"{\"run\": 2, \"time");
         std::fs::write(&path, text).unwrap();
+        let mut history = History::at(path);
         assert_eq!(history.newest(10).len(), 1);
+        history.append(&entry(3, "c")).unwrap();
+        assert_eq!(history.runs(), [RunNo(1), RunNo(3)]);
+    }
+
+    #[test]
+    fn a_short_line_is_appended_in_place_and_never_crosses_a_page() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("history.log");
+        let mut history = History::at(path.clone());
+        history.append(&entry(1, "a")).unwrap();
+        let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path).unwrap());
+        let first = inode();
+        for run in 2..300 {
+            history.append(&entry(run, "echo $((x+1))")).unwrap();
+        }
+        assert_eq!(inode(), first);
+        let text = std::fs::read(&path).unwrap();
+        for page in text.chunks(4096) {
+            assert!(page.starts_with(b"{") && page.ends_with(b"\n"));
+        }
+        assert_eq!(history.runs().len(), 299);
+        assert_eq!(history.find(RunNo(17)).unwrap(), entry(17, "echo $((x+1))"));
+        assert_eq!(history.find(RunNo(300)), None);
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig::with_cases(crate::cases(40)))]
         #[test]
         fn the_newest_entries_are_always_there(sizes in prop::collection::vec(0usize..3000, 1..60), max in 1u64..12) {
             let root = tempfile::tempdir().unwrap();
             let mut history = History::at(root.path().join("history.log"));
             for (i, size) in sizes.iter().enumerate() {
-                history.append(&[entry(i as u64 + 1, &"y".repeat(*size))], max).unwrap();
+                history.append(&entry(i as u64 + 1, &"y".repeat(*size))).unwrap();
+                let before = history.runs();
+                let surplus = history.surplus(max);
+                if !surplus.is_empty() {
+                    history.trim(max).unwrap();
+                    prop_assert_eq!(&before[..surplus.len()], &surplus[..]);
+                    prop_assert_eq!(&before[surplus.len()..], &history.runs()[..]);
+                }
                 let seen = history.newest(1000);
                 prop_assert!(seen.len() as u64 <= max + slack(max));
                 let last = seen.last().unwrap();

@@ -5,8 +5,13 @@
 //!   metadata.json          what the session is          (replaced atomically)
 //!   state.json             last captured kernel states  (replaced atomically)
 //!   history.log            one JSON object a line
+//!   keys.log               which run an order's key stands for
 //!   runs/7.stdout          what run 7 wrote, up to the cap
 //!   runs/7.stdout.tail     the last bytes of it, when it wrote more
+//!   runs/7.value           its value, when that is too large for the history
+//!   runs/7.cancelled       why it has no result
+//!   runs/7.open            it was going when younger ones were dropped
+//!   runs/accepted          how far the numbers have got
 //!   keeper.sock            where the keeper listens
 //!   keeper.lock            held by the keeper as long as it lives
 //! .sessions/workspaces/    which session is a workspace's own
@@ -17,15 +22,30 @@
 //! starts a process, and what is read from these files is never trusted to be
 //! well formed.
 
+mod accepted;
 mod atomic;
 mod directory;
+mod fingerprint;
 mod history;
+mod keys;
 mod metadata;
 mod output;
+mod recorded;
 mod workspaces;
 
+pub use accepted::Accepted;
 pub use directory::{Directory, Liveness, Lock, Sessions, StoreError};
+pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
+pub use keys::{Keyed, Keys};
 pub use metadata::{Metadata, SavedKernel, SavedState, SessionStatus, timestamp};
 pub use output::{Spool, StreamName};
+pub use recorded::{Absence, Remarks};
 pub use workspaces::Claim;
+
+/// How many random cases a test has: its own number, or what was asked for.
+#[cfg(test)]
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES");
+    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}

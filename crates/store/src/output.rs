@@ -65,8 +65,8 @@ impl Spool {
 
     /// A stream of a run that is over, from its files.
     #[must_use]
-    pub fn reopen(runs: &Path, run: RunNo, stream: StreamName, cap: u64) -> Self {
-        let mut spool = Self::new(runs, run, stream, cap);
+    pub fn reopen(runs: &Path, run: RunNo, stream: StreamName) -> Self {
+        let mut spool = Self { is_full: true, ..Self::new(runs, run, stream, 0) };
         if let Ok(file) = File::open(&spool.path) {
             spool.stored = file.metadata().map_or(0, |m| m.len());
             spool.total = spool.stored;
@@ -241,15 +241,6 @@ impl Spool {
         }
         bytes
     }
-
-    /// Removes the files of a run.
-    pub fn discard(runs: &Path, run: RunNo) {
-        for stream in [StreamName::Stdout, StreamName::Stderr] {
-            let spool = Self::new(runs, run, stream, 0);
-            let _ = std::fs::remove_file(&spool.path);
-            let _ = std::fs::remove_file(spool.tail_path());
-        }
-    }
 }
 
 fn path_of(runs: &Path, run: RunNo, stream: StreamName) -> PathBuf {
@@ -272,7 +263,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(60))]
+        #![proptest_config(ProptestConfig::with_cases(crate::cases(60)))]
         #[test]
         fn every_kept_byte_is_read_back(chunks in prop::collection::vec((any::<u8>(), 0usize..40_000), 0..12),
                                         cap in 0u64..200_000, step in 1u64..50_000) {
@@ -286,7 +277,7 @@ mod tests {
             }
             spool.settle().unwrap();
             let kept = (all.len() as u64).min(cap);
-            for spool in [&spool, &Spool::reopen(root.path(), RunNo(1), StreamName::Stdout, cap)] {
+            for spool in [&spool, &Spool::reopen(root.path(), RunNo(1), StreamName::Stdout)] {
                 prop_assert_eq!(spool.total(), all.len() as u64);
                 prop_assert_eq!(spool.view(0).stored, kept);
                 let mut at = 0;

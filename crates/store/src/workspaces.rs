@@ -5,6 +5,7 @@
 
 use crate::atomic;
 use crate::directory::{Lock, Sessions, StoreError};
+use crate::fingerprint::Fingerprint;
 use sessile_protocol::SessionId;
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ impl Sessions {
     /// When the index cannot be made or locked.
     pub fn claim(&self, key: &str) -> Result<Claim, StoreError> {
         let index = self.subdirectory("workspaces")?;
-        let path = index.join(format!("{:016x}", fingerprint(key)));
+        let path = index.join(Fingerprint::default().with(key.as_bytes()).text());
         let lock = Lock::wait(&path.with_extension("lock"))?;
         Ok(Claim { path, key: key.to_owned(), _lock: lock })
     }
@@ -45,13 +46,6 @@ impl Claim {
         let text = format!("{session}\n{}", self.key);
         atomic::replace(&self.path, text.as_bytes()).map_err(StoreError::io("write", &self.path))
     }
-}
-
-/// FNV-1a: the same in every version of this program.
-fn fingerprint(key: &str) -> u64 {
-    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

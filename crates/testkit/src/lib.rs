@@ -20,8 +20,10 @@ mod client;
 mod harness;
 mod link;
 mod process;
+mod server;
 mod session;
 mod terminal;
+pub mod v1;
 mod wait;
 
 pub use answer::Answer;
@@ -29,6 +31,7 @@ pub use client::{Client, Output};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
+pub use server::{Call, Event, Events, Reply, Server, Socket, curl};
 pub use session::Session;
 pub use wait::{PATIENCE, until};
 

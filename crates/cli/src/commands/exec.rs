@@ -55,8 +55,7 @@ impl Exec {
         let directory = settings.sessions.find(&id)?;
         let text = self.text()?;
         let stdin = self.stdin()?;
-        let opened = settings.launcher.open(&directory)?;
-        let mut client = opened.client;
+        let mut client = settings.launcher.open(&directory)?;
         interrupts::watch()?;
         let order = Order {
             text,
@@ -72,8 +71,8 @@ impl Exec {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
         let mut done = run(&mut client, order)?;
-        if let Some(previous) = opened.revived {
-            done.notes.insert(0, sessile_gateway::revival(&previous));
+        if let Some(previous) = client.revived() {
+            done.notes.insert(0, sessile_gateway::revival(previous));
         }
         output::json(&sessile_gateway::completed(&done).into())?;
         Ok(ExitCode::SUCCESS)

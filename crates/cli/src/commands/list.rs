@@ -3,7 +3,6 @@ use crate::settings::Settings;
 use clap::Args;
 use serde_json::Value;
 use sessile_store::Metadata;
-use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -36,10 +35,10 @@ fn table(sessions: &[Metadata]) -> String {
     if sessions.is_empty() {
         return "No sessions. Start one with: sessile start\n".to_owned();
     }
-    let rows: Vec<[String; 6]> = sessions
+    let rows: Vec<Vec<String>> = sessions
         .iter()
         .map(|m| {
-            [
+            vec![
                 m.session_id.to_string(),
                 m.status.as_str().to_owned(),
                 m.command.clone(),
@@ -49,23 +48,5 @@ fn table(sessions: &[Metadata]) -> String {
             ]
         })
         .collect();
-    let heads = ["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"];
-    let widths: Vec<usize> = (0..heads.len())
-        .map(|i| {
-            rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0).max(heads[i].len())
-        })
-        .collect();
-    let mut text = String::new();
-    let mut line = |cells: [&str; 6]| {
-        let mut row = String::new();
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(row, "{cell:width$}  ");
-        }
-        let _ = writeln!(text, "{}", row.trim_end());
-    };
-    line(heads);
-    for row in &rows {
-        line(row.each_ref().map(String::as_str));
-    }
-    text
+    output::table(&["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"], &rows)
 }

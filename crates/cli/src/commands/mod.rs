@@ -2,6 +2,7 @@
 //! what it does.
 
 pub(crate) mod cleanup;
+pub(crate) mod config;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod history;
@@ -13,6 +14,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod state;
+pub(crate) mod token;
 pub(crate) mod tool;
 
 use crate::args::{Args, Command};
@@ -20,7 +22,7 @@ use crate::settings::Settings;
 use std::process::ExitCode;
 
 pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
-    let settings = Settings::resolve(args.sessions_dir)?;
+    let settings = Settings::resolve(args.sessions_dir, args.sessions_dir_from)?;
     match args.command {
         Command::Start(command) => command.execute(&settings),
         Command::Exec(command) => command.execute(&settings),
@@ -35,5 +37,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
         Command::Mcp(command) => command.execute(&settings),
+        Command::Token(command) => command.execute(&settings),
+        Command::Config(command) => command.execute(&settings),
     }
 }

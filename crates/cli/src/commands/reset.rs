@@ -20,7 +20,7 @@ impl Reset {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = args::session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
-        settings.launcher.open(&directory)?.client.call(Request::Reset)?;
+        settings.launcher.open(&directory)?.call(Request::Reset)?;
         output::json(&json!({"status": "reset", "session_id": id}))?;
         Ok(ExitCode::SUCCESS)
     }

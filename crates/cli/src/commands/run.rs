@@ -1,5 +1,6 @@
 use super::exec;
 use super::start::milliseconds;
+use crate::config::Source;
 use crate::settings::Settings;
 use crate::{args, interrupts};
 use anyhow::Context;
@@ -34,6 +35,7 @@ impl Run {
             sessions: Sessions::at(place.clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: None,
+            sessions_dir_from: Source::Default,
         };
         let new = NewSession {
             program: self.shell,
@@ -56,7 +58,7 @@ impl Run {
                 .launcher
                 .open(&directory)
                 .map_err(anyhow::Error::from)
-                .and_then(|mut opened| exec::stream(&mut opened.client, order));
+                .and_then(|mut client| exec::stream(&mut client, order));
             match status {
                 Ok(status) => code = status,
                 Err(error) => {

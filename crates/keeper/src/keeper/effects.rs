@@ -3,7 +3,7 @@
 use super::events::letter;
 use super::requests::Closing;
 use super::{Keeper, Live};
-use crate::kernels::{Heritage, Order, Plan};
+use crate::kernels::{Heritage, Order, Plan, Stdin};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::runs::Run;
@@ -45,6 +45,7 @@ impl Keeper {
             Ok(live) => {
                 self.launch_failures.remove(&language);
                 self.kernels.insert(language, live);
+                self.expect_words();
             }
             Err(message) => {
                 if language == self.boot.kernel.language && !self.boot.revive {
@@ -98,6 +99,8 @@ impl Keeper {
             begun: 0,
             current: None,
             is_pressed: false,
+            has_come_up: false,
+            was_prompted: false,
         })
     }
 
@@ -119,6 +122,7 @@ impl Keeper {
 
     fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        let opened = self.open_stdin(number);
         let (Some(live), Some(run)) = (self.kernels.get_mut(&language), self.runs.get_mut(&number))
         else {
             return;
@@ -126,16 +130,21 @@ impl Keeper {
         live.begun = processes::start_clock();
         live.current = Some(number);
         live.is_pressed = false;
+        live.was_prompted = false;
         run.notes.extend(self.news.remove(&language).unwrap_or_default());
         run.begin();
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
             run: number,
             text: &run.order.text,
-            stdin: run.order.stdin.as_ref().map(|bytes| bytes.as_slice()),
+            stdin: match &run.order.stdin {
+                Some(bytes) => Stdin::Bytes(bytes),
+                None if run.stdin.is_some() => Stdin::Open,
+                None => Stdin::Empty,
+            },
             env: &run.order.env,
         };
-        if let Err(error) = live.kernel.begin(&order) {
+        if let Err(error) = opened.and_then(|()| live.kernel.begin(&order)) {
             // Nothing was sent: the kernel is as it was.
             run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.close_streams(language);
@@ -176,6 +185,11 @@ impl Keeper {
         processes::signal(&work, Signal::CONT);
         if let Some(run) = live.current {
             let _ = live.kernel.pressed(run);
+            // An interpreter that is deep in a read notices the interrupt when
+            // the read comes back; but the interrupt has to be there first.
+            if pressure > Pressure::Interrupt {
+                self.cut_input(run);
+            }
         }
     }
 
@@ -185,9 +199,9 @@ impl Keeper {
         };
         self.last_status.insert(run.language, outcome.exit_code);
         run.finish(outcome);
-        // Who only wants the result has it before anything goes to disk.
-        self.answer_waiters(number, false);
         self.record(number);
+        // Who only wants the result has it before anything else goes to disk.
+        self.answer_waiters(number, false);
         self.unsettle(number);
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
@@ -205,6 +219,9 @@ impl Keeper {
             && let Some(reason) = self.launch_failures.get(&run.language)
         {
             failure.message.clone_from(reason);
+        }
+        if why != Why::Reset {
+            let _ = self.directory.write_cancelled(number, &failure);
         }
         self.refuse_waiters(run, &failure);
         for live in self.kernels.values_mut() {
@@ -257,10 +274,13 @@ impl Keeper {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }
         self.unsettled.clear();
-        self.unrecorded.clear();
         self.last_status.clear();
         self.directory.forget_runs();
         self.history.clear();
+        self.keys = None;
+        if let Some(accepted) = &mut self.accepted {
+            let _ = accepted.forget_through(accepted.last());
+        }
         let _ = self.write_metadata();
         for (connection, call, closing) in std::mem::take(&mut self.closing) {
             let answer = match closing {

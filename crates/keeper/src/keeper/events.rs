@@ -35,7 +35,7 @@ impl Keeper {
             live.stdout.token() == Some(token) || live.stderr.token() == Some(token)
         }) {
             self.take_output(language, token);
-        } else {
+        } else if !self.feed(token) {
             self.take_late_output(token);
         }
     }
@@ -80,7 +80,7 @@ impl Keeper {
     }
 
     /// Reads a kernel's reports. False when there were none.
-    fn hear(&mut self, language: Language) -> bool {
+    pub(super) fn hear(&mut self, language: Language) -> bool {
         let Some(live) = self.kernels.get_mut(&language) else {
             return false;
         };
@@ -91,6 +91,9 @@ impl Keeper {
         for report in live.kernel.hear(&self.buffer[..n]) {
             match report {
                 Report::Ready => {
+                    if let Some(live) = self.kernels.get_mut(&language) {
+                        live.has_come_up = true;
+                    }
                     self.report_start(Ok(()));
                     self.step(Input::Ready { language, epoch });
                 }
@@ -181,6 +184,7 @@ impl Keeper {
             }
         }
         self.again.extend(tokens);
+        self.expect_words();
     }
 
     fn take_output(&mut self, language: Language, token: Token) {
@@ -305,7 +309,7 @@ impl Keeper {
     }
 
     /// A note for the run that it happened in, or for the next one.
-    fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
+    pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
         match run.and_then(|number| self.runs.get_mut(&number)) {
             Some(run) => run.notes.push(note),
             None => self.news.entry(language).or_default().push(note),

@@ -3,8 +3,11 @@
 
 mod effects;
 mod events;
+mod interaction;
+mod orders;
 mod records;
 mod requests;
+mod silence;
 mod waiting;
 
 use crate::connections::Connections;
@@ -17,7 +20,7 @@ use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
 use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
-use sessile_store::{Directory, Entry, History, Lock, Metadata, SessionStatus};
+use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -46,12 +49,20 @@ struct Live {
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
+    has_come_up: bool,
+    /// It was asked again for what it owes.
+    was_prompted: bool,
 }
 
 impl Live {
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
         processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+
+    /// Whether a report of it is to come: that it is up, or that its run ended.
+    fn owes_words(&self) -> bool {
+        self.current.is_some() || !self.has_come_up
     }
 }
 
@@ -62,6 +73,10 @@ pub(crate) struct Keeper {
     directory: Directory,
     metadata: Metadata,
     history: History,
+    /// How far the numbers have got; none where the disk has no place for it.
+    accepted: Option<Accepted>,
+    /// Read when the first order with a key comes.
+    keys: Option<Keys>,
     scratch: Scratch,
     reactor: Reactor,
     signals: OwnedFd,
@@ -80,14 +95,15 @@ pub(crate) struct Keeper {
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
     unsettled_since: Option<Tick>,
-    /// Finished runs that are not in the history on disk yet.
-    unrecorded: Vec<Entry>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
     /// When the streams of running runs are read along.
     watch_due: Option<Tick>,
+    /// When the ended stdin of a run is looked after.
+    stdin_due: Option<Tick>,
     /// When a waiting client is answered, whatever there is.
     patience_due: Option<Tick>,
+    silence: Option<silence::Watch>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -141,9 +157,13 @@ impl Keeper {
         let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: QUEUE };
         let language = boot.kernel.language;
         let mut news = BTreeMap::new();
+        let keys = boot.revive.then(|| directory.keys());
+        let recorded = history.runs().into_iter().max();
+        let keyed = keys.as_ref().map(Keys::last_run);
+        let last = recorded.max(keyed).max(Some(RunNo(metadata.execution_count)));
+        let accepted = directory.accepted(last.unwrap_or_default()).ok();
+        let last = accepted.as_ref().map(Accepted::last).max(last).unwrap_or_default();
         let session = if boot.revive {
-            let last = history.newest(1).last().map_or(RunNo(0), |entry| entry.run);
-            let last = last.max(RunNo(metadata.execution_count));
             let kernels = directory.state().unwrap_or_default().kernels;
             for (language, saved) in kernels.iter().filter(|(_, saved)| saved.restore.is_none()) {
                 news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
@@ -162,6 +182,8 @@ impl Keeper {
             directory,
             metadata,
             history,
+            accepted,
+            keys,
             scratch,
             reactor,
             signals,
@@ -176,10 +198,11 @@ impl Keeper {
             runs: Runs::new(),
             unsettled: Vec::new(),
             unsettled_since: None,
-            unrecorded: Vec::new(),
             settle_due: None,
             watch_due: None,
+            stdin_due: None,
             patience_due: None,
+            silence: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -217,8 +240,14 @@ impl Keeper {
             if self.watch_due.is_some_and(|due| due <= now) {
                 self.watch_streams();
             }
+            if self.stdin_due.is_some_and(|due| due <= now) {
+                self.tend_stdins();
+            }
             if self.patience_due.is_some_and(|due| due <= now) {
                 self.answer_impatient();
+            }
+            if self.silence.is_some_and(|watch| watch.due <= now) {
+                self.look_for_silence();
             }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
@@ -253,7 +282,14 @@ impl Keeper {
 
     /// How long to wait for events at the most.
     fn patience(&self) -> Option<Tick> {
-        let own = [self.settle_due, self.watch_due, self.patience_due, self.inspection_due()];
+        let own = [
+            self.settle_due,
+            self.watch_due,
+            self.stdin_due,
+            self.patience_due,
+            self.silence.map(|watch| watch.due),
+            self.inspection_due(),
+        ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
     }

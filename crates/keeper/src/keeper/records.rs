@@ -1,14 +1,20 @@
 //! What goes to the session directory, and when.
 //!
-//! A run's line in the history, what it wrote, the metadata and the captured
-//! state are written in the next idle moment (and every tenth of a second in a
-//! tight loop of runs), or before the answer where the client wants to look at
-//! the files: replacing a file costs more than a small run.
+//! A run's line in the history is appended before its client is answered, so
+//! that no run vanishes of which somebody has been told. What it wrote, the
+//! metadata and the captured state follow in the next idle moment (and every
+//! tenth of a second in a tight loop of runs), or before the answer where the
+//! client wants to look at the files or the order has a key: replacing a file
+//! costs more than a small run.
 
 use super::Keeper;
 use crate::runs::Run;
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_store::{SavedKernel, Spool, timestamp};
+use sessile_store::{SavedKernel, timestamp};
+
+/// Larger values and notes have a file of their own, and the history stays
+/// quick to read.
+const REMARKS_LIMIT: usize = 2 << 10;
 
 /// Idle time before what is only in memory goes to disk.
 const SETTLE_AFTER: u64 = 5;
@@ -27,28 +33,46 @@ impl Keeper {
 
     /// Writes a finished run's line in the history.
     pub(super) fn record(&mut self, number: RunNo) {
-        let Some(entry) = self.runs.get(&number).and_then(|run| run.entry(number)) else {
+        let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
+        let Some(mut entry) = run.entry(number) else {
+            return;
+        };
+        if entry.remarks.size() > REMARKS_LIMIT {
+            let remarks = std::mem::take(&mut entry.remarks);
+            entry.has_value_file = self.directory.write_remarks(number, &remarks).is_ok();
+        }
+        if let Err(error) = self.history.append(&entry) {
+            run.notes.push(format!("the run is not in the session's history: {error}"));
+        }
         self.metadata.execution_count += 1;
-        self.metadata.last_executed_at = Some(entry.timestamp.clone());
-        self.unrecorded.push(entry);
+        self.metadata.last_executed_at = Some(entry.timestamp);
         // Nobody needs them any more, and there may be many such runs.
-        if let Some(run) = self.runs.get_mut(&number) {
-            run.order.text = Vec::new();
-            run.order.stdin = None;
+        run.order.text = Vec::new();
+        run.order.stdin = None;
+        if run.order.key.is_some() {
+            // Its order may be repeated, and the answer has to be the same,
+            // whatever dies in between.
+            run.settle();
         }
     }
 
-    /// Output is kept as long as its run is in the history.
-    fn drop_output_before(&mut self, oldest: RunNo) {
-        let runs = self.directory.runs();
-        for entry in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|n| n.split('.').next()?.parse().ok()).map(RunNo);
-            if let Some(number) = number.filter(|number| *number < oldest) {
-                Spool::discard(&runs, number);
-            }
+    /// Drops the oldest runs from the history, and their output with them.
+    fn drop_oldest(&mut self) {
+        let max = self.boot.max_history.max(1);
+        let Some(newest) = self.history.surplus(max).into_iter().max() else {
+            return;
+        };
+        // First what tells a dropped run from a lost one.
+        for (number, _) in self.runs.range(..=newest).filter(|(_, run)| run.finished().is_none()) {
+            let _ = self.directory.mark_open(*number);
+        }
+        if let Some(accepted) = &mut self.accepted {
+            let _ = accepted.forget_through(newest);
+        }
+        if self.history.trim(max).is_ok() {
+            self.directory.sweep_runs(newest, |number| self.runs.contains_key(&number));
         }
     }
 
@@ -69,20 +93,13 @@ impl Keeper {
     pub(super) fn settle(&mut self) {
         self.settle_due = None;
         self.unsettled_since = None;
-        let entries = std::mem::take(&mut self.unrecorded);
-        if let Ok(Some(oldest)) = self.history.append(&entries, self.boot.max_history.max(1)) {
-            self.drop_output_before(oldest);
-        }
+        self.drop_oldest();
         let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
         for number in finished {
             let Some(run) = self.runs.get_mut(&number) else {
                 continue;
             };
-            for spool in [&mut run.stdout, &mut run.stderr] {
-                if spool.settle().is_err() {
-                    run.notes.push("the disk refused the run's output".to_owned());
-                }
-            }
+            run.settle();
             self.release(number);
         }
         let _ = self.write_metadata();

@@ -1,15 +1,14 @@
 //! What clients ask for.
 
 use super::Keeper;
-use crate::kernels;
 use crate::reactor::Token;
-use crate::runs::{Run, Waiter, Want, output_of, recall};
+use crate::runs::{Waiter, Want};
 use sessile_protocol::{
-    Answer, Code, Exec, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
-    ReadOutput, Reply, Request, RunNo, RunPhase, StateView, Status, Until,
+    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
+    ReadOutput, Reply, Request, RunNo, StateView, Status,
 };
-use sessile_session::{Close, Input, Refusal, Submission, Tick};
-use sessile_store::{Entry, SavedKernel, Spool, StreamName};
+use sessile_session::{Close, Input, Refusal, Tick};
+use sessile_store::SavedKernel;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
@@ -37,25 +36,21 @@ impl Keeper {
         let answer = match request {
             Request::Exec(order) => self.exec(connection, call, order),
             Request::Result { run, max_output, patience_ms } => {
-                let want = Want::Result { max_output, recorded: false };
+                let want = Want::Result { max_output, recorded: false, repeated: false };
                 let due = self.due_after(patience_ms);
-                self.result(run, max_output, Waiter { connection, call, want, due })
+                self.result(run, Waiter { connection, call, want, due })
             }
             Request::Output(read) => self.output(connection, call, read),
             Request::State => self.inspect(connection, call),
-            Request::History { limit } => {
-                self.settle();
-                Ok(Some(Answer::History(self.history_view(limit))))
-            }
+            Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
             Request::Interrupt { run, call: None } => Ok(Some(self.interrupt(run))),
             Request::Interrupt { run: _, call: Some(waiting) } => {
                 let run = self.run_of(connection, waiting);
                 let nothing = Answer::Interrupted { run: None };
                 Ok(Some(run.map_or(nothing, |run| self.interrupt(Some(run)))))
             }
-            Request::Input { .. } | Request::Signal { .. } => {
-                Err(Failure::new(Code::BadRequest, "this keeper takes no input for runs"))
-            }
+            Request::Input { run, bytes, eof } => self.input(run, bytes, eof).map(Some),
+            Request::Signal { run, signal } => self.signal(run, signal).map(Some),
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
@@ -80,61 +75,30 @@ impl Keeper {
         self.runs.iter().find(|(_, run)| run.waiters.iter().any(waits)).map(|(number, _)| *number)
     }
 
-    fn exec(
-        &mut self,
-        connection: Token,
-        call: u64,
-        order: Exec,
-    ) -> Result<Option<Answer>, Failure> {
-        order.check()?;
-        let language = order.language.unwrap_or(self.boot.kernel.language);
-        let timeout = order.timeout_ms.unwrap_or(self.boot.command_timeout_ms);
-        let submission = Submission {
-            language,
-            timeout: (timeout > 0).then_some(timeout),
-            risky: language.is_shell() && kernels::is_risky(&order.text),
-        };
-        let (number, effects) =
-            self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
-        let (until, max_output) = (order.until, order.max_output);
-        let due = self.due_after(order.patience_ms);
-        let mut run =
-            Run::new(number, language, order, &self.directory.runs(), self.boot.output_cap);
-        let recorded = match until {
-            Until::Accepted => None,
-            Until::Finished => Some(false),
-            Until::Recorded => Some(true),
-        };
-        if let Some(recorded) = recorded {
-            let want = Want::Result { max_output, recorded };
-            run.waiters.push(Waiter { connection, call, want, due });
-            self.note_due(due);
-        }
-        self.runs.insert(number, run);
-        self.perform(effects);
-        Ok(recorded.is_none().then_some(Answer::Accepted { run: number }))
-    }
-
-    fn result(
+    /// A result, now or when it is there.
+    pub(super) fn result(
         &mut self,
         number: RunNo,
-        max_output: u64,
         waiter: Waiter,
     ) -> Result<Option<Answer>, Failure> {
-        if let Some(run) = self.runs.get_mut(&number) {
-            if let Some(done) = run.completed(number, max_output) {
-                // Who asks for a result may look at the files next.
-                self.settle();
-                return Ok(Some(Answer::Completed(Box::new(done))));
-            }
-            let due = waiter.due;
-            run.waiters.push(waiter);
-            self.note_due(due);
+        let Want::Result { max_output, repeated, .. } = waiter.want else {
             return Ok(None);
+        };
+        let Some(run) = self.runs.get_mut(&number) else {
+            let recorded = self.directory.recorded_run(number, max_output);
+            let done = recorded.ok_or_else(|| self.missing(number))?;
+            return Ok(Some(Answer::Completed(Box::new(done))));
+        };
+        if let Some(mut done) = run.completed(number, max_output) {
+            done.repeated = repeated;
+            // Who asks for a result may look at the files next.
+            self.settle();
+            return Ok(Some(Answer::Completed(Box::new(done))));
         }
-        let entry = self.recorded(number)?;
-        let done = recall(&entry, &self.directory.runs(), self.boot.output_cap, max_output);
-        Ok(Some(Answer::Completed(Box::new(done))))
+        let due = waiter.due;
+        run.waiters.push(waiter);
+        self.note_due(due);
+        Ok(None)
     }
 
     fn output(
@@ -144,31 +108,16 @@ impl Keeper {
         read: ReadOutput,
     ) -> Result<Option<Answer>, Failure> {
         let due = self.due_after(read.patience_ms);
-        if let Some(run) = self.runs.get_mut(&read.run) {
-            if let Some(view) = run.output(&read) {
-                return Ok(Some(Answer::Output(view)));
-            }
-            run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
-            self.note_due(due);
-            return Ok(None);
+        let Some(run) = self.runs.get_mut(&read.run) else {
+            let recorded = self.directory.recorded_output(&read);
+            return Ok(Some(Answer::Output(recorded.ok_or_else(|| self.missing(read.run))?)));
+        };
+        if let Some(view) = run.output(&read) {
+            return Ok(Some(Answer::Output(view)));
         }
-        self.recorded(read.run)?;
-        let reopen =
-            |name| Spool::reopen(&self.directory.runs(), read.run, name, self.boot.output_cap);
-        let (stdout, stderr) = (reopen(StreamName::Stdout), reopen(StreamName::Stderr));
-        Ok(output_of(&stdout, &stderr, &read, RunPhase::Closed).map(Answer::Output))
-    }
-
-    /// A run of which only the files are left.
-    fn recorded(&mut self, number: RunNo) -> Result<Entry, Failure> {
-        self.settle();
-        let entries = self.history.newest(u64::MAX);
-        entries.into_iter().find(|entry| entry.run == number).ok_or_else(|| {
-            let message = format!(
-                "run {number} is not in the session's history (older runs are dropped from it)"
-            );
-            Failure::new(Code::RunNotFound, message)
-        })
+        run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
+        self.note_due(due);
+        Ok(None)
     }
 
     fn history_view(&self, limit: u64) -> HistoryView {
@@ -303,7 +252,7 @@ impl Keeper {
     }
 }
 
-fn refuse(refusal: &Refusal) -> Failure {
+pub(super) fn refuse(refusal: &Refusal) -> Failure {
     match refusal {
         Refusal::QueueFull { limit } => Failure::new(
             Code::QueueFull,

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::runs::{Run, Waiter, Want};
-use sessile_protocol::{Answer, ReadOutput, Reply, RunNo};
+use sessile_protocol::{Answer, Completed, ReadOutput, Reply, RunNo};
 use sessile_session::Tick;
 
 impl Keeper {
@@ -34,8 +34,11 @@ impl Keeper {
         }
         for waiter in run.satisfied(recorded) {
             let answer = match &waiter.want {
-                Want::Result { max_output, .. } => {
-                    run.completed(number, *max_output).map(|done| Answer::Completed(Box::new(done)))
+                Want::Result { max_output, repeated, .. } => {
+                    let done = run.completed(number, *max_output);
+                    done.map(|done| {
+                        Answer::Completed(Box::new(Completed { repeated: *repeated, ..done }))
+                    })
                 }
                 Want::Output(read) => run.output(read).map(Answer::Output),
             };

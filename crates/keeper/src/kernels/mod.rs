@@ -11,6 +11,7 @@ mod shell;
 
 pub(crate) use launch::{Plan, complaints};
 
+use rustix::process::Pid;
 use sessile_protocol::{RunError, RunNo, RunValue};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
@@ -23,8 +24,17 @@ use std::io;
 pub(crate) struct Order<'a> {
     pub(crate) run: RunNo,
     pub(crate) text: &'a [u8],
-    pub(crate) stdin: Option<&'a [u8]>,
+    pub(crate) stdin: Stdin<'a>,
     pub(crate) env: &'a BTreeMap<String, String>,
+}
+
+/// Where a run reads from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stdin<'a> {
+    Empty,
+    Bytes(&'a [u8]),
+    /// A FIFO, which is there already: `i` in the kernel's directory.
+    Open,
 }
 
 /// What a new kernel process takes over from the one before.
@@ -87,6 +97,17 @@ pub(crate) trait Kernel: Debug {
 
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
+
+    /// Whether its process has done all that it was told and waits for more:
+    /// then what it has not reported never comes by itself.
+    fn awaits_orders(&self, _: Pid) -> bool {
+        false
+    }
+
+    /// Asks once more, in other words, for a report that did not come.
+    fn prompt(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether a text may well end its kernel without leaving its state behind.

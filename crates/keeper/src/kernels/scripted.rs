@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Report};
+use super::{Ended, Kernel, Lines, Order, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,6 +16,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("driver.py", include_str!("python/driver.py")),
     ("aio.py", include_str!("python/aio.py")),
     ("background.py", include_str!("python/background.py")),
+    ("boot.py", include_str!("python/boot.py")),
     ("channel.py", include_str!("python/channel.py")),
     ("display.py", include_str!("python/display.py")),
     ("errors.py", include_str!("python/errors.py")),
@@ -23,6 +24,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("imports.py", include_str!("python/imports.py")),
     ("kernel.py", include_str!("python/kernel.py")),
     ("magics.py", include_str!("python/magics.py")),
+    ("run.py", include_str!("python/run.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
     ("streams.py", include_str!("python/streams.py")),
@@ -44,16 +46,17 @@ const NODE: &[(&str, &str)] = &[
     ("watcher.js", include_str!("node/watcher.js")),
 ];
 
-/// Of a text that goes along with its order.
+/// Of a text that goes along with its order; a longer one goes into a file, for
+/// a pipe takes only 64 KiB at once.
 const INLINE: usize = 16 << 10;
+/// What JSON makes of a control character: `\u0007`.
+const ESCAPED: usize = 6;
 
 #[derive(Debug)]
 pub(super) struct Scripted {
     directory: PathBuf,
     orders: OwnedFd,
     lines: Lines,
-    /// The driver takes a text with the order.
-    takes_text: bool,
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
 }
@@ -113,7 +116,6 @@ impl Scripted {
             directory: directory.to_owned(),
             orders,
             lines: Lines::default(),
-            takes_text: language == Language::Python,
             capturing: std::collections::VecDeque::new(),
         };
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
@@ -150,27 +152,26 @@ impl Scripted {
 
 impl Kernel for Scripted {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
-        // A short text goes along with the order; a long one into a file, for
-        // a pipe takes only 64 KiB at once.
-        let inline = std::str::from_utf8(order.text).ok().filter(|text| text.len() <= INLINE);
         let code = self.directory.join("c");
-        if inline.is_none() || !self.takes_text {
+        let inline = inline(order.text);
+        if inline.is_none() {
             write_file(&code, order.text)?;
         }
         let stdin = match order.stdin {
-            Some(bytes) => {
+            Stdin::Open => self.directory.join("i"),
+            Stdin::Bytes(bytes) => {
                 let path = self.directory.join("i");
                 // Something in the background may still read the last one.
                 let _ = std::fs::remove_file(&path);
                 write_file(&path, bytes)?;
                 path
             }
-            None => PathBuf::from("/dev/null"),
+            Stdin::Empty => PathBuf::from("/dev/null"),
         };
         self.order(&json!({
             "op": "run",
             "run": order.run,
-            "text": inline.filter(|_| self.takes_text),
+            "text": inline,
             "code": code,
             "stdin": stdin,
             "stdout": self.directory.join("o"),
@@ -210,6 +211,13 @@ impl Kernel for Scripted {
     fn is_capturing(&self) -> bool {
         !self.capturing.is_empty()
     }
+}
+
+/// The text, if it fits into an order.
+fn inline(text: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= INLINE)?;
+    let control = text.bytes().filter(u8::is_ascii_control).count();
+    (text.len() + control * (ESCAPED - 1) <= INLINE).then_some(text)
 }
 
 /// Variables by name, as in a shell's state.

@@ -24,8 +24,10 @@
 
 use super::launch::{Invocation, install};
 use super::records;
-use super::{Ended, Heritage, Kernel, Lines, Order, Report, mentions};
+use super::{Ended, Heritage, Kernel, Lines, Order, Report, Stdin, mentions};
+use crate::processes;
 use crate::scratch::{Slate, make_fifo, write_file};
+use rustix::process::Pid;
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
@@ -37,7 +39,10 @@ use std::path::{Path, PathBuf};
 
 mod dialect;
 mod functions;
-use dialect::Dialect;
+mod guard;
+mod voice;
+use dialect::{Dialect, Guard};
+use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
 const SOURCES: &str = "function_sources";
@@ -48,6 +53,9 @@ const MARK: &str = "__sessile_exit";
 #[derive(Debug)]
 pub(super) struct Shell {
     dialect: Dialect,
+    voice: Voice,
+    /// Which voice works, when that is being asked.
+    probe: Option<Probe>,
     /// Its private directory, as text that needs no quoting.
     dir: String,
     orders: OwnedFd,
@@ -103,12 +111,15 @@ enum Form {
 /// While the user has none, it is ours and writes down the state. While the
 /// user has one, it is the user's text followed by ours. Before a text that
 /// lists traps, the user's own is put back, so that it shows what a plain
-/// shell shows. What a text that mentions traps leaves is looked at right after
-/// it, and ours goes behind it again.
+/// shell shows. A text that may set one and then exit runs under a [`guard`].
+/// What a text that mentions traps leaves is looked at right after it, and ours
+/// goes behind it again.
 #[derive(Debug, PartialEq, Eq)]
 enum ExitTrap {
     /// Ours is in place, behind the user's text if there is one.
     Armed { users: Option<String> },
+    /// Ours stays behind whatever the current run sets. `users`: as it began.
+    Guarded { users: Option<String> },
     /// Not known, and not ours.
     Open,
 }
@@ -131,6 +142,8 @@ impl Shell {
         }
         let mut shell = Self {
             dialect,
+            voice: Voice::among(dialect, &[]),
+            probe: None,
             dir: directory.display().to_string(),
             orders,
             text: Slate::create(&directory.join("c"))?,
@@ -144,7 +157,6 @@ impl Shell {
             captures: Captures::default(),
             functions: BTreeMap::new(),
         };
-        shell.keep_status(heritage.status);
         let mut boot = dialect.boot(&shell.dir);
         if let Some(saved) = heritage.state
             && let Some(text) = &saved.restore
@@ -152,6 +164,7 @@ impl Shell {
             let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
             shell.inherited_exit_trap = trap("EXIT");
             shell.debug_trap = trap("DEBUG");
+            shell.voice = Voice::among(dialect, &names(saved.view.get("functions")));
             if let Some(Value::Object(sources)) = saved.view.get(SOURCES) {
                 let sources = sources
                     .iter()
@@ -162,7 +175,9 @@ impl Shell {
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
-        let _ = writeln!(boot, "{} echo \"ready - $-\" >{}/s", dialect.builtin(), shell.dir);
+        shell.keep_status(heritage.status);
+        // `!`, because of `set -e`: see `prompt` for what follows a failure.
+        let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
         shell.send(&boot)?;
         let args = dialect.arguments().iter().map(Into::into).collect();
         Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
@@ -176,32 +191,45 @@ impl Shell {
         Path::new(&self.dir).join(name)
     }
 
-    fn report_line(&self, run: RunNo) -> String {
-        format!("{} echo \"r {run} $? $-\" >{}/s", self.dialect.builtin(), self.dir)
+    fn ready_line(&self, voice: Voice) -> String {
+        format!("{} \"ready - $-\" >{}/s", voice.echo, self.dir)
+    }
+
+    fn report_line(&self, run: RunNo, voice: Voice) -> String {
+        format!("{} \"r {run} $? $-\" >{}/s", voice.echo, self.dir)
+    }
+
+    fn done_line(&self, run: RunNo, voice: Voice) -> String {
+        format!("{} \"d {run}\" >{}/s", voice.echo, self.dir)
     }
 
     /// The lines that make the shell run what lies in `c`.
-    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> String {
-        let (dir, builtin, exec) = (&self.dir, self.dialect.builtin(), self.dialect.exec());
+    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
+        let (dir, prefix) = (&self.dir, self.voice.prefix);
         let stdin = match order.stdin {
-            Some(_) => format!("<{dir}/i"),
+            Stdin::Bytes(_) | Stdin::Open => format!("<{dir}/i"),
             // Read and write, which tells a run's own empty stdin from that of
             // a background job (see processes::is_asynchronous).
-            None => "<>/dev/null".to_owned(),
+            Stdin::Empty => "<>/dev/null".to_owned(),
         };
-        let env = self.dialect.environment(order.env);
+        let env = self.dialect.environment(order.env, self.voice);
         // A failed last run is still failed: `q` returns its status. On the
         // left of `||` it sets off neither `set -e` nor an ERR trap.
         let status = match self.status {
             0 => String::new(),
             _ if self.flags.contains('e') => String::new(),
-            _ => format!("{builtin} . {dir}/q || "),
+            _ => format!("{} {dir}/q || ", self.voice.source),
         };
-        let source = format!("{}{status}{}. {dir}/c {stdin}", env.before, env.prefix);
-        let report = self.report_line(order.run) + &env.after;
+        let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
+        let (voice, questions) = match self.probe {
+            Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
+            None => (self.voice, String::new()),
+        };
+        let report = self.report_line(order.run, voice) + &env.after;
+        let done = self.done_line(order.run, voice);
         let streams = format!(">{dir}/o 2>{dir}/e");
-        let reopen = format!("{exec} <{dir}/t >/dev/null 2>&1");
-        match form {
+        let (exec, reopen) = (self.exec(), self.reopen());
+        Ok(match form {
             // A text that moves descriptors about may have closed the copies
             // that the shell keeps of its own streams during a redirection.
             Form::Redirected => {
@@ -209,8 +237,9 @@ impl Shell {
                 if mentions(order.text, "exec") {
                     let _ = write!(after, ";{reopen}");
                 }
-                if self.looks_at_traps(order.text) {
-                    let done = format!("{builtin} echo \"d {}\" >{dir}/s", order.run);
+                if self.probe.is_some() {
+                    let _ = write!(after, "\n{questions}{}{done}", self.list_traps(order.text));
+                } else if self.looks_at_traps(order.text) {
                     let _ = write!(after, ";{}{done}", self.list_traps(order.text));
                 }
                 format!("{prelude}{source} {streams}\n{report}{after}\n")
@@ -218,12 +247,25 @@ impl Shell {
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
             Form::Replaced => format!(
-                "{prelude}{exec} {streams};{source};{{ {report};{builtin} set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1\n{report};{reopen};{}{builtin} echo \"d {}\" >{dir}/s\n",
+                "{prelude}{exec} {streams};{source};{{ {report};{prefix}set +x; }} 2>/dev/null;\
+                 {exec} >/dev/null 2>&1\n{report};{reopen}\n{questions}{}{}{done}\n",
+                self.unguard(),
                 self.list_traps(order.text),
-                order.run
             ),
+        })
+    }
+
+    /// `exec` for redirections, which `builtin exec` would undo.
+    fn exec(&self) -> String {
+        match self.dialect {
+            Dialect::Bash | Dialect::Zsh => "\\exec".to_owned(),
+            Dialect::Posix => format!("{}exec", self.voice.prefix),
         }
+    }
+
+    /// Gives the shell its own streams back.
+    fn reopen(&self) -> String {
+        format!("{} <{}/t >/dev/null 2>&1", self.exec(), self.dir)
     }
 
     /// Takes note of the functions in a text, for a shell that cannot list its
@@ -268,10 +310,17 @@ impl Shell {
         self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
     }
 
+    fn unguard(&self) -> &'static str {
+        match self.exit_trap {
+            ExitTrap::Guarded { .. } => self.dialect.unguard(),
+            ExitTrap::Armed { .. } | ExitTrap::Open => "",
+        }
+    }
+
     /// Has the traps listed to `l`.
     fn list_traps(&self, text: &[u8]) -> String {
         if self.looks_at_traps(text) {
-            format!("{} trap >|{}/l;", self.dialect.builtin(), self.dir)
+            format!("{}trap >|{}/l;", self.voice.prefix, self.dir)
         } else {
             String::new()
         }
@@ -280,7 +329,7 @@ impl Shell {
     fn form(&self, text: &[u8]) -> Form {
         let users_trap = match &self.exit_trap {
             ExitTrap::Armed { users } => users.is_some(),
-            ExitTrap::Open => true,
+            ExitTrap::Guarded { .. } | ExitTrap::Open => true,
         };
         // A DEBUG trap would see, and show, the lines around the text.
         let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
@@ -291,39 +340,62 @@ impl Shell {
         }
     }
 
-    /// Puts the user's own EXIT trap back before a text that may look at it.
-    fn disarm(&mut self, text: &[u8]) -> String {
-        if !lists_traps(text) {
-            return String::new();
+    /// What has to be done about the EXIT trap before a text.
+    fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
+        if lists_traps(text) {
+            return Ok(self.disarm());
         }
-        let builtin = self.dialect.builtin();
-        let stop = self.dialect.stop_signal().map(|signal| format!("{builtin} trap - {signal};"));
+        let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
+        if !is_plain || !guard::is_wanted(self.dialect, &self.flags, text) {
+            return Ok(String::new());
+        }
+        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
+            ExitTrap::Armed { users } => {
+                let script = guard::script(self.dialect, &self.dir, users.as_deref());
+                write_file(&self.path("h"), script.as_bytes())?;
+                self.exit_trap = ExitTrap::Guarded { users };
+                Ok(self.dialect.guard(&self.dir))
+            }
+            other @ (ExitTrap::Guarded { .. } | ExitTrap::Open) => {
+                self.exit_trap = other;
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// Puts the user's own EXIT trap back before a text that may look at it.
+    fn disarm(&mut self) -> String {
+        let prefix = self.voice.prefix;
+        let stop = self.dialect.stop_signal().map(|signal| format!("{prefix}trap - {signal};"));
         let stop = stop.unwrap_or_default();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
             ExitTrap::Armed { users: Some(users) } => {
-                format!("{stop}{builtin} trap -- {} EXIT;", quote(&users))
+                format!("{stop}{prefix}trap -- {} EXIT;", quote(&users))
             }
-            ExitTrap::Armed { users: None } => format!("{stop}{builtin} trap - EXIT;"),
-            ExitTrap::Open => String::new(),
+            ExitTrap::Armed { users: None } => format!("{stop}{prefix}trap - EXIT;"),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
         }
     }
 
     /// The line that puts our EXIT trap in place, behind the user's.
     fn arm(&mut self, users: Option<String>) -> String {
         let ours = self.dialect.exit_trap(&self.dir);
-        let text = match &users {
-            Some(users) => format!("{users}\n{ours}"),
-            None => ours,
+        let text = match (&users, self.dialect) {
+            (None, _) => ours,
+            (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
+            (Some(users), Dialect::Bash | Dialect::Posix) => {
+                guard::behind(self.dialect, &self.dir, Some((users, "")), Guard::Off)
+            }
         };
         self.exit_trap = ExitTrap::Armed { users };
-        let builtin = self.dialect.builtin();
+        let prefix = self.voice.prefix;
         let stop = match self.dialect.stop_signal() {
             Some(signal) => {
-                format!("{builtin} trap -- '\\builtin kill -s INT $$ # {MARK}' {signal};")
+                format!("{prefix}trap -- '{prefix}kill -s INT $$ # {MARK}' {signal};")
             }
             None => String::new(),
         };
-        format!("{stop}{builtin} trap -- {} EXIT\n", quote(&text))
+        format!("{stop}{prefix}trap -- {} EXIT\n", quote(&text))
     }
 
     fn understand(&mut self, line: &str) -> Option<Report> {
@@ -333,6 +405,7 @@ impl Shell {
         match kind {
             "ready" => {
                 words.next_back().unwrap_or_default().clone_into(&mut self.flags);
+                self.learn_voice();
                 let users = self.inherited_exit_trap.take();
                 let line = self.arm(users);
                 self.send(&line).ok()?;
@@ -344,7 +417,11 @@ impl Shell {
             }
             "d" => self.done(number()?),
             "c" => self.captured(number()?),
-            _ => None,
+            kind => {
+                let probe = self.probe.as_mut()?;
+                probe.hear(kind, usize::try_from(number()?.0).ok()?);
+                None
+            }
         }
     }
 
@@ -358,13 +435,14 @@ impl Shell {
     }
 
     fn done(&mut self, run: RunNo) -> Option<Report> {
-        let current = self.current.take_if(|c| c.run == run)?;
+        let current = self.current.take_if(|c| c.run == run && c.reported.is_some())?;
         let mut status = current.reported?;
+        self.learn_voice();
         if current.pressed && status == 0 && self.dialect.forgets_interrupts() {
             status = 128 + libc::SIGINT;
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
-            let _ = self.send(&format!("{} set -x\n", self.dialect.builtin()));
+            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
         }
         self.keep_status(status);
         if current.awaits_done {
@@ -379,6 +457,13 @@ impl Shell {
         }))
     }
 
+    /// Takes up what works, if that was asked.
+    fn learn_voice(&mut self) {
+        if let Some(voice) = self.probe.take().and_then(|probe| probe.outcome(self.dialect)) {
+            self.voice = voice;
+        }
+    }
+
     /// Looks at the traps that a run has left, and puts our EXIT trap back
     /// behind the user's if it is not there.
     fn learn_traps(&mut self) {
@@ -388,10 +473,15 @@ impl Shell {
         let listing = String::from_utf8_lossy(&listing);
         self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
         let found = records::trap(&listing, &["EXIT", "0"]);
-        if found.as_ref().is_none_or(|text| !text.contains(MARK)) {
-            let line = self.arm(found);
-            let _ = self.send(&line);
-        }
+        let users = match (&mut self.exit_trap, found) {
+            (ExitTrap::Guarded { users }, Some(text)) if text.contains(MARK) => {
+                guard::users_part(&text).unwrap_or_else(|| users.take())
+            }
+            (ExitTrap::Armed { .. } | ExitTrap::Open, Some(text)) if text.contains(MARK) => return,
+            (ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } | ExitTrap::Open, found) => found,
+        };
+        let line = self.arm(users);
+        let _ = self.send(&line);
     }
 
     /// bash hides a DEBUG trap from what it sources, and brings it back even if
@@ -399,7 +489,7 @@ impl Shell {
     /// begins by setting it.
     fn keep_debug_trap(&mut self, trap: Option<String>) {
         if trap.is_some() {
-            let _ = self.send(&format!("{} trap - DEBUG\n", self.dialect.builtin()));
+            let _ = self.send(&format!("{}trap - DEBUG\n", self.voice.prefix));
         }
         self.debug_trap = trap;
     }
@@ -408,7 +498,8 @@ impl Shell {
     fn keep_status(&mut self, status: i32) {
         self.status = status;
         if status != 0 {
-            let _ = write_file(&self.path("q"), self.dialect.returning(status).as_bytes());
+            let _ =
+                write_file(&self.path("q"), self.dialect.returning(status, self.voice).as_bytes());
         }
     }
 
@@ -467,7 +558,7 @@ impl Shell {
         let line = match (&self.exit_trap, found) {
             (ExitTrap::Armed { .. }, None) => return,
             (ExitTrap::Armed { .. }, Some(users)) => self.arm(Some(users)),
-            (ExitTrap::Open, users) => self.arm(users),
+            (ExitTrap::Guarded { .. } | ExitTrap::Open, users) => self.arm(users),
         };
         let _ = self.send(&line);
     }
@@ -477,18 +568,20 @@ impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         self.learn_functions(order.text)?;
         let form = self.form(order.text);
-        let prelude = self.disarm(order.text);
-        let trigger = self.trigger(order, form, &prelude);
+        let prelude = self.prelude(order.text)?;
+        self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
+        let trigger = self.trigger(order, form, &prelude)?;
         match &self.debug_trap {
             // Sourcing hides a DEBUG trap from the sourced text.
             Some(trap) if self.dialect == Dialect::Bash => {
-                let mut bytes = format!("\\builtin trap -- {} DEBUG;", quote(trap)).into_bytes();
+                let prefix = self.voice.prefix;
+                let mut bytes = format!("{prefix}trap -- {} DEBUG;", quote(trap)).into_bytes();
                 bytes.extend_from_slice(order.text);
                 self.text.write(&bytes)?;
             }
             Some(_) | None => self.text.write(order.text)?,
         }
-        if let Some(stdin) = order.stdin {
+        if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
             // Something in the background may still read the last one.
             let _ = std::fs::remove_file(&path);
@@ -498,7 +591,9 @@ impl Kernel for Shell {
         self.current = Some(Current {
             run: order.run,
             form,
-            awaits_done: form == Form::Replaced || self.looks_at_traps(order.text),
+            awaits_done: form == Form::Replaced
+                || self.probe.is_some()
+                || self.looks_at_traps(order.text),
             pressed: false,
             reported: None,
         });
@@ -512,12 +607,9 @@ impl Kernel for Shell {
         // The report line may be gone: dash throws away what it has read ahead,
         // and a second SIGINT may have hit bash in the middle of it. Reported
         // twice does no harm.
-        let line = self.report_line(run);
-        let (dir, builtin, exec) = (&self.dir, self.dialect.builtin(), self.dialect.exec());
-        let done =
-            format!(";{exec} <{dir}/t >/dev/null 2>&1;{builtin} echo \"d {run}\" >{dir}/s\n");
-        self.send(&(line + &done))?;
-        Ok(())
+        let report = self.report_line(run, self.voice);
+        let done = self.done_line(run, self.voice);
+        self.send(&format!("{report};{};{done}\n", self.reopen()))
     }
 
     fn capture(&mut self, as_of: RunNo) -> io::Result<()> {
@@ -528,23 +620,28 @@ impl Kernel for Shell {
             self.captures.wanted = Some(as_of);
             return Ok(());
         }
-        self.send(&self.dialect.capture(&self.dir, as_of))?;
+        let mut line = self.dialect.capture(&self.dir, as_of);
+        // Its failure, without `exit` say, must not be the shell's end.
+        if self.flags.contains('e') {
+            line.insert_str(line.len() - 1, " || \\:");
+        }
+        self.send(&line)?;
         self.captures.under_way.push(as_of);
         Ok(())
     }
 
     fn exit(&mut self) -> io::Result<()> {
-        let builtin = self.dialect.builtin();
+        let prefix = self.voice.prefix;
         // Our trap would only delay it. Twice, because an interactive shell
         // with stopped jobs refuses the first time.
         let disarm = match &self.exit_trap {
             ExitTrap::Armed { users: Some(users) } => {
-                format!("{builtin} trap -- {} EXIT;", quote(users))
+                format!("{prefix}trap -- {} EXIT;", quote(users))
             }
-            ExitTrap::Armed { users: None } => format!("{builtin} trap - EXIT;"),
-            ExitTrap::Open => String::new(),
+            ExitTrap::Armed { users: None } => format!("{prefix}trap - EXIT;"),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
         };
-        self.send(&format!("{disarm}{builtin} exit\n{builtin} exit\n"))
+        self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
@@ -554,12 +651,23 @@ impl Kernel for Shell {
 
     fn last_words(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
-        self.take_capture("final", as_of)
+        // Only zsh has a trap of ours there under a guard, if the user's is the
+        // same as before.
+        if self.dialect == Dialect::Zsh
+            && let ExitTrap::Guarded { users } = &mut self.exit_trap
+        {
+            let users = users.take().filter(|_| !self.path(guard::AFTER).exists());
+            self.exit_trap = ExitTrap::Armed { users };
+        }
+        let last = self.take_capture("final", as_of);
+        last.or_else(|| self.take_capture(guard::AFTER, as_of))
     }
 
     fn stop_signal(&self) -> Option<i32> {
         match self.exit_trap {
-            ExitTrap::Armed { .. } => self.dialect.stop_signal().map(|_| libc::SIGRTMAX()),
+            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => {
+                self.dialect.stop_signal().map(|_| libc::SIGRTMAX())
+            }
             ExitTrap::Open => None,
         }
     }
@@ -567,22 +675,55 @@ impl Kernel for Shell {
     fn is_capturing(&self) -> bool {
         !self.captures.under_way.is_empty()
     }
+
+    fn awaits_orders(&self, pid: Pid) -> bool {
+        // What was sent is read, and the next read waits.
+        let unread = rustix::io::ioctl_fionread(&self.orders);
+        unread == Ok(0) && processes::is_reading(pid, &self.orders)
+    }
+
+    fn prompt(&mut self) -> io::Result<()> {
+        let voice = self.voice.certain();
+        let questions = voice::questions(self.dialect, &self.dir)?;
+        self.probe = Some(Probe::default());
+        let Some(current) = &mut self.current else {
+            return self.send(&format!("{questions}{}\n", self.ready_line(voice)));
+        };
+        current.awaits_done = true;
+        // The line that was to report expanded its words, whatever it did with
+        // them, and `$_` is the last one: the very report.
+        let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);
+        let run = current.run;
+        let done = self.done_line(run, voice);
+        self.send(&format!("{report}\n{questions}{done}\n"))
+    }
+}
+
+/// The names in a list of a saved state.
+fn names(list: Option<&Value>) -> Vec<&str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Whether a text may change traps that matter here.
 fn changes_traps(text: &[u8]) -> bool {
-    mentions(text, "trap")
-        && (mentions(text, "EXIT") || mentions(text, "DEBUG") || lists_traps(text))
+    let names = || {
+        let exit = mentions(text, "EXIT") || guard::has_word(text, "0");
+        exit || mentions(text, "DEBUG")
+    };
+    mentions(text, "trap") && (names() || lists_traps(text))
 }
 
 /// Whether a text may list traps: `trap` alone, or `trap -p`.
 fn lists_traps(text: &[u8]) -> bool {
-    let word = b"trap";
-    text.windows(word.len()).enumerate().filter(|(_, window)| window == word).any(|(at, _)| {
-        let rest = text[at + word.len()..].trim_ascii_start();
-        let begins_option = rest.starts_with(b"-p") || rest.starts_with(b"-l");
-        let newline = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
-        begins_option || newline.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
+    ["trap -p", "trap -l"].iter().any(|words| mentions(text, words)) || stands_alone(text, "trap")
+}
+
+/// Whether a command may stand in a text without any argument.
+fn stands_alone(text: &[u8], command: &str) -> bool {
+    let word = command.as_bytes();
+    text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {
+        let next = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
+        next.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
     })
 }
 

@@ -1,35 +1,75 @@
 //! Reading requests, with refusals in our own words.
 
+use super::App;
 use crate::service::{ErrorCode, ServiceError};
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use futures_util::StreamExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sessile_protocol::{RunNo, SessionId};
+use std::time::Duration;
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = ServiceError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ServiceError> {
-        match axum::Json::<T>::from_request(request, state).await {
-            Ok(axum::Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(refuse_body(&rejection)),
+    async fn from_request(request: Request, app: &App) -> Result<Self, ServiceError> {
+        if !is_json(request.headers()) {
+            let message = "this takes JSON";
+            return Err(ServiceError::new(ErrorCode::UnsupportedMediaType, message));
+        }
+        let bytes = read(request.into_body(), app.service.limits().body).await?;
+        match serde_json::from_slice(&bytes) {
+            Ok(value) => Ok(Self(value)),
+            Err(error) => {
+                let message = format!("the body is not what this takes: {error}");
+                Err(ServiceError::new(ErrorCode::BadRequest, message))
+            }
         }
     }
 }
 
-fn refuse_body(rejection: &JsonRejection) -> ServiceError {
-    let code = match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::TooLarge,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
-        _ => ErrorCode::BadRequest,
-    };
-    ServiceError::new(code, rejection.body_text())
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+        || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// How much of a body that is too large is still taken, and how long: a client
+/// that is cut off in the middle of sending does not get to read why.
+const PATIENCE_BYTES: usize = 256 << 20;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+async fn read(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ServiceError> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let Ok(chunk) = chunk else {
+            return Err(ServiceError::new(ErrorCode::BadRequest, "the body was cut off"));
+        };
+        if bytes.len() + chunk.len() > limit {
+            drop(bytes);
+            let rest = async {
+                let mut discarded = 0;
+                while let Some(Ok(chunk)) = chunks.next().await
+                    && discarded < PATIENCE_BYTES
+                {
+                    discarded += chunk.len();
+                }
+            };
+            let _ = tokio::time::timeout(PATIENCE, rest).await;
+            let message = format!("the body is over the limit of {limit} bytes");
+            return Err(ServiceError::new(ErrorCode::TooLarge, message));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
 }
 
 /// A query.

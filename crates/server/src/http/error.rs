@@ -31,6 +31,7 @@ fn status(code: ErrorCode) -> StatusCode {
         }
         ErrorCode::KernelUnavailable
         | ErrorCode::KeeperUnavailable
+        | ErrorCode::TooManyConnections
         | ErrorCode::ShuttingDown
         | ErrorCode::Storage => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,

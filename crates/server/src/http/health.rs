@@ -31,7 +31,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, Servic
 /// Counters in the text format of Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "server",
-    responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, content_type = "application/openmetrics-text", body = String), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, ServiceError> {
     app.service.measure_sessions().await?;

@@ -21,6 +21,8 @@ use axum::http::Uri;
 use axum::middleware;
 use docs::Security;
 use std::sync::Arc;
+use std::time::Duration;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -81,16 +83,20 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 }
 
 /// Everything that is served over HTTP.
-pub fn router(app: App) -> Router {
+///
+/// A client that stops in the middle of a request's body is waited for only so
+/// long.
+pub fn router(app: App, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
-    let limit = app.service.limits().body;
     router
         .merge(docs::router(description))
         .merge(crate::mcp::router(&app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
-        .layer(DefaultBodyLimit::max(limit))
+        // Bodies are limited where they are read.
+        .layer(DefaultBodyLimit::disable())
+        .layer(RequestBodyTimeoutLayer::new(patience))
         .with_state(app)
 }
 

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Exec, Language, ReadOutput, RunPhase};
 use utoipa::IntoParams;
@@ -31,7 +31,7 @@ impl wire::ExecRequest {
             language: self.language,
             timeout_ms: self.timeout.map(|span| span.0),
             stdin: self.stdin.map(|text| text.into_bytes().into()),
-            env: self.env,
+            env: self.env.0,
             max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
             key: key(headers)?,
             interactive: self.interactive,
@@ -169,7 +169,7 @@ pub(super) async fn once(
         language: body.language,
         timeout_ms: body.timeout.map(|span| span.0),
         stdin: body.stdin.map(|text| text.into_bytes().into()),
-        env: body.env,
+        env: body.env.0,
         max_output: body.max_output.unwrap_or(MAX_OUTPUT).min(limit),
         ..Exec::default()
     };
@@ -215,12 +215,17 @@ pub(super) struct OutputQuery {
     /// The cursor: `next` of the answer before
     from: Option<u64>,
     /// Bytes to answer with at the most
+    #[serde(default, deserialize_with = "some_bytes")]
     #[param(minimum = 1)]
     max: Option<u64>,
     /// How long to wait when there is nothing yet, such as `30s`
     #[serde(default, deserialize_with = "wire::span_text")]
     #[param(value_type = Option<wire::Span>)]
     wait: Option<wire::Span>,
+}
+
+fn some_bytes<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    wire::within_text(d, 1, u64::MAX)
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]

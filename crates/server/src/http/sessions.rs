@@ -7,7 +7,7 @@ use crate::service::{Caller, Filter, ServiceError, StartSession};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use sessile_protocol::{RunNo, SessionId};
 use utoipa::IntoParams;
@@ -20,7 +20,7 @@ impl From<wire::StartSession> for StartSession {
             shell: body.shell,
             workspace: body.workspace,
             cwd: body.cwd,
-            env: body.env,
+            env: body.env.0,
             idle_timeout_ms: body.idle_timeout.map(|span| span.0),
             command_timeout_ms: body.command_timeout.map(|span| span.0),
             max_history: body.max_history,
@@ -60,11 +60,20 @@ pub(super) struct ListQuery {
     #[param(inline)]
     status: Option<Status>,
     /// Sessions on a page
+    #[serde(default, deserialize_with = "page")]
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
     /// `next` of the page before
     #[param(value_type = Option<String>, pattern = "^sess_[0-9a-f]{4,64}$")]
     after: Option<SessionId>,
+}
+
+fn page<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    wire::within_text(d, 1, 1000)
+}
+
+fn entries<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    wire::within_text(d, 0, 100_000)
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, utoipa::ToSchema)]
@@ -101,7 +110,7 @@ pub(super) async fn list(
         workspace: query.workspace,
         status: query.status.map(|status| status.as_str().to_owned()),
         after: query.after,
-        limit: usize::try_from(query.limit.unwrap_or(100).clamp(1, 1000)).unwrap_or(1000),
+        limit: usize::try_from(query.limit.unwrap_or(100)).unwrap_or(1000),
     };
     let (sessions, next) = app.service.list(&caller, &filter).await?;
     Ok(Json(json!({"sessions": sessions, "next": next})))
@@ -168,6 +177,7 @@ pub(super) async fn state(
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
     /// The newest so many
+    #[serde(default, deserialize_with = "entries")]
     #[param(minimum = 0, maximum = 100_000)]
     limit: Option<u64>,
 }

@@ -55,7 +55,7 @@ impl PartialSchema for Span {
             .schema_type(Type::Number)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
             .minimum(Some(0))
-            .maximum(Some(31_000_000));
+            .maximum(Some(YEAR_MS / 1000));
         let either = OneOfBuilder::new()
             .item(text)
             .item(seconds)
@@ -98,6 +98,71 @@ fn size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
     }
 }
 
+fn max_history<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    within(Option::<u64>::deserialize(d)?, 1, 100_000)
+}
+
+/// A number that has its limits.
+pub(super) fn within<E: serde::de::Error>(
+    number: Option<u64>,
+    least: u64,
+    most: u64,
+) -> Result<Option<u64>, E> {
+    match number {
+        Some(n) if !(least..=most).contains(&n) => {
+            Err(E::custom(format!("{n} is not from {least} to {most}")))
+        }
+        Some(_) | None => Ok(number),
+    }
+}
+
+/// The same in a query, where everything is text.
+pub(super) fn within_text<'de, D: Deserializer<'de>>(
+    d: D,
+    least: u64,
+    most: u64,
+) -> Result<Option<u64>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
+    let number = text.parse().map_err(|_| serde::de::Error::custom("not a whole number"))?;
+    within(Some(number), least, most)
+}
+
+/// Environment variables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Environment(pub(super) BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Environment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let variables = BTreeMap::<String, String>::deserialize(deserializer)?;
+        for (name, value) in &variables {
+            let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+            if !is_name || value.contains('\0') {
+                let message = format!("{name:?} cannot be an environment variable");
+                return Err(serde::de::Error::custom(message));
+            }
+        }
+        Ok(Self(variables))
+    }
+}
+
+impl PartialSchema for Environment {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[A-Za-z_][A-Za-z0-9_]*$"));
+        let value = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[^\\u0000]*$"));
+        let variables = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(Some(name))
+            .additional_properties(Some(Schema::Object(value.build())))
+            .description(Some("Environment variables"));
+        Schema::Object(variables.build()).into()
+    }
+}
+
+impl ToSchema for Environment {}
+
 /// A session to start. What is absent is as `sessile start` has it.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -113,7 +178,7 @@ pub(super) struct StartSession {
     pub(super) cwd: Option<String>,
     /// Environment variables
     #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
+    pub(super) env: Environment,
     /// End the session after this long without a run; 0: never
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) idle_timeout: Option<Span>,
@@ -121,6 +186,7 @@ pub(super) struct StartSession {
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) command_timeout: Option<Span>,
     /// Runs to keep in the history
+    #[serde(default, deserialize_with = "max_history")]
     #[schema(nullable, minimum = 1, maximum = 100_000)]
     pub(super) max_history: Option<u64>,
     /// Limits of the session
@@ -165,7 +231,7 @@ pub(super) struct ExecRequest {
     pub(super) stdin: Option<String>,
     /// Environment variables for this run alone
     #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
+    pub(super) env: Environment,
     /// Bytes of each stream that the answer may carry
     #[serde(default, deserialize_with = "size")]
     #[schema(nullable, value_type = Option<u64>)]
@@ -191,7 +257,7 @@ pub(super) struct OnceRequest {
     pub(super) stdin: Option<String>,
     /// Environment variables
     #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
+    pub(super) env: Environment,
     /// The directory to run in
     #[serde(default)]
     #[schema(nullable)]

@@ -159,9 +159,9 @@ impl Keepers {
         let continuity = blocking(move || {
             // Before there is a keeper again, which goes on numbering.
             let before = continuity::Before::of(&directory);
-            let opened = launcher.open(&directory)?;
-            Ok(match opened.revived {
-                Some(previous) => before.into_continuity(previous),
+            let client = launcher.open(&directory)?;
+            Ok(match client.revived() {
+                Some(previous) => before.into_continuity(Box::new(previous.clone())),
                 None => Continuity::Live,
             })
         })

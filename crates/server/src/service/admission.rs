@@ -2,7 +2,9 @@
 
 use super::{ErrorCode, ServiceError};
 use crate::keepers::Place;
+use sessile_client::NewSession;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Each is refused with a clear word when it is reached.
 #[derive(Clone, Debug)]
@@ -27,6 +29,35 @@ impl Default for Limits {
             body: 24 << 20,
             streams: 256,
             output: 16 << 20,
+        }
+    }
+}
+
+/// What holds for new sessions that do not say otherwise. Zero: never.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionDefaults {
+    pub idle_timeout: Duration,
+    pub command_timeout: Duration,
+}
+
+impl Default for SessionDefaults {
+    fn default() -> Self {
+        let usual = NewSession::default();
+        Self {
+            idle_timeout: Duration::from_millis(usual.idle_timeout_ms),
+            command_timeout: Duration::from_millis(usual.command_timeout_ms),
+        }
+    }
+}
+
+impl SessionDefaults {
+    /// A session with these times.
+    pub(super) fn session(&self, new: NewSession) -> NewSession {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        NewSession {
+            idle_timeout_ms: ms(self.idle_timeout),
+            command_timeout_ms: ms(self.command_timeout),
+            ..new
         }
     }
 }

@@ -30,6 +30,7 @@ pub enum ErrorCode {
     QueueFull,
     TooManySessions,
     TooManyStreams,
+    TooManyConnections,
     KernelUnavailable,
     KeeperUnavailable,
     ShuttingDown,
@@ -38,7 +39,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -61,6 +62,7 @@ impl ErrorCode {
         Self::QueueFull,
         Self::TooManySessions,
         Self::TooManyStreams,
+        Self::TooManyConnections,
         Self::KernelUnavailable,
         Self::KeeperUnavailable,
         Self::ShuttingDown,
@@ -93,6 +95,7 @@ impl ErrorCode {
             Self::QueueFull => "queue_full",
             Self::TooManySessions => "too_many_sessions",
             Self::TooManyStreams => "too_many_streams",
+            Self::TooManyConnections => "too_many_connections",
             Self::KernelUnavailable => "kernel_unavailable",
             Self::KeeperUnavailable => "keeper_unavailable",
             Self::ShuttingDown => "shutting_down",
@@ -127,6 +130,7 @@ impl ErrorCode {
             Self::UnsupportedMediaType => "send JSON with `Content-Type: application/json`",
             Self::QueueFull => "wait for runs of this session to finish",
             Self::TooManySessions => "end sessions that are not needed any more",
+            Self::TooManyConnections => "try again in a moment, over one connection",
             Self::TooManyStreams => "close some streams, or read by cursor",
             Self::KernelUnavailable => "install the interpreter, or name another program",
             Self::KeeperUnavailable => "try again; with an Idempotency-Key nothing runs twice",

@@ -14,7 +14,7 @@ mod watch;
 pub use error::{ErrorCode, ServiceError};
 
 pub(crate) use admission::Caller;
-pub use admission::Limits;
+pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use runs::{RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
@@ -36,6 +36,7 @@ use tokio::sync::Semaphore;
 pub struct Service {
     keepers: Keepers,
     limits: Limits,
+    defaults: SessionDefaults,
     /// Directories that sessions from the network may be in, canonical.
     roots: Vec<PathBuf>,
     pub(crate) metrics: Arc<Metrics>,
@@ -64,8 +65,15 @@ impl Service {
             live: AtomicU64::new(0),
             streams: Arc::new(Semaphore::new(limits.streams)),
             limits,
+            defaults: SessionDefaults::default(),
             workspaces: Mutex::default(),
         })
+    }
+
+    /// The same with other times for sessions that do not say theirs.
+    #[must_use]
+    pub fn with_defaults(self, defaults: SessionDefaults) -> Self {
+        Self { defaults, ..self }
     }
 
     /// Takes over the sessions that are there. Their number.

@@ -55,6 +55,9 @@ impl Service {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
+        if reached.version() < PATIENT {
+            understood(&exec)?;
+        }
         let run = match reached.call(Request::Exec(exec)).await? {
             Answer::Accepted { run } => run,
             Answer::Completed(done) => done.run,
@@ -93,10 +96,7 @@ impl Service {
         mut exec: Exec,
         wait_ms: Option<u64>,
     ) -> Result<RunAnswer, ServiceError> {
-        if exec.key.is_some() || exec.interactive {
-            let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; reset does not change that, a new session does";
-            return Err(ServiceError::new(ErrorCode::BadRequest, message));
-        }
+        understood(&exec)?;
         let max_output = exec.max_output;
         exec.until = Until::Accepted;
         exec.patience_ms = None;
@@ -286,7 +286,7 @@ impl Service {
             idle_timeout_ms: 5000,
             name: Some("one-shot".to_owned()),
             owner: caller.token.clone(),
-            ..NewSession::default()
+            ..self.defaults.session(NewSession::default())
         };
         let metadata = self.create(caller, new).await?;
         let place = self.keepers.find(&metadata.session_id).await?;
@@ -322,6 +322,15 @@ impl Service {
         };
         metrics.kernel_restarts.get_or_create(&RunLabels { language, outcome }).inc();
     }
+}
+
+/// A keeper of version 1 would pass over what it does not know.
+fn understood(exec: &Exec) -> Result<(), ServiceError> {
+    if exec.key.is_none() && !exec.interactive {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; start a new session for that";
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 /// Ends a session whatever becomes of the caller, who may just have gone away.

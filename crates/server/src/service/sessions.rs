@@ -40,7 +40,7 @@ pub(crate) struct Filter {
 
 impl StartSession {
     fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
-        let defaults = NewSession::default();
+        let defaults = service.defaults.session(NewSession::default());
         if let Some(name) = self.name.as_deref().filter(|name| !is_plain(name)) {
             let message = format!(
                 "{name:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/"

@@ -127,7 +127,7 @@ impl Service {
     async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
         let workspace = self.directory(caller, target)?;
         let key = target.key(&workspace);
-        let mut new = NewSession::of_workspace(&workspace);
+        let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
         new.owner.clone_from(&caller.token);
         if let Some(reached) = self.known_workspace(&key) {
             return Ok(Workspace { reached, is_new: false });

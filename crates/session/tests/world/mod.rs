@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Happen(Index),
     /// One of the living processes dies, from within or by a signal.
     Die(Index),
+    /// One of the living processes owes a report and will not make it.
+    Stick(Index),
     /// Something is heard of a process that is gone.
     Stale(Index),
     Interrupt(Option<u64>),
@@ -124,6 +126,14 @@ impl World {
                     self.step(possible[index.index(possible.len())])?;
                 }
             }
+            Act::Stick(index) => {
+                let living = self.deaths();
+                if !living.is_empty()
+                    && let Input::Died { language, epoch, .. } = living[index.index(living.len())]
+                {
+                    self.step(Input::Stuck { language, epoch })?;
+                }
+            }
             Act::Stale(index) => self.hear_from_the_dead(index)?,
             Act::Interrupt(run) => self.step(Input::Interrupt { run: run.map(RunNo) })?,
             Act::Inspect => self.step(Input::Inspect)?,
@@ -163,7 +173,10 @@ impl World {
                 matches!(busy, Some(Phase::Busy(run)) if world.open.contains_key(&run)),
             )
         };
-        match self.session.submit(submission, self.now) {
+        let promised = self.session.admits(language);
+        let answer = self.session.submit(submission, self.now);
+        prop_assert_eq!(promised, answer.as_ref().map(|(run, _)| *run).map_err(|r| *r));
+        match answer {
             Ok((run, effects)) => {
                 prop_assert!(!self.closing && !self.finished, "admitted while closing");
                 prop_assert_eq!(run, self.last_run.next(), "numbers go on one by one");
@@ -240,6 +253,7 @@ impl World {
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
+                Input::Stuck { language, epoch },
             ];
             let word = words[index.index(words.len())];
             if process.phase == Phase::Gone {
@@ -324,7 +338,11 @@ impl World {
                     process.pressed = None;
                 }
             }
-            Input::Interrupt { .. } | Input::Inspect | Input::Close(_) | Input::Tick => {}
+            Input::Stuck { .. }
+            | Input::Interrupt { .. }
+            | Input::Inspect
+            | Input::Close(_)
+            | Input::Tick => {}
         }
     }
 

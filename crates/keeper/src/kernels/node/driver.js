@@ -43,8 +43,10 @@ const off = safe.uncurry(process.removeListener);
 const countListeners = safe.uncurry(process.listenerCount);
 const { Socket } = net;
 
-// Messages hold paths, not texts.
+// Long texts come as files.
 const CHUNK = 64 * 1024;
+// The least that a run takes which starts a child and waits for it.
+const WAIT_MS = 2;
 // Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
 const INTERRUPTED = 130;
 
@@ -109,6 +111,7 @@ function obey(message) {
 function start(message) {
   const run = {
     id: message.run,
+    began: safe.now(),
     notes: safe.list(),
     outcome: null,
     environment: null,
@@ -135,7 +138,7 @@ function start(message) {
 function begin(run, message) {
   run.environment = message.env ? setEnvironment(message.env) : null;
   imports.refresh();
-  const text = withoutPreamble(readFileSync(message.code, 'utf8'));
+  const text = withoutPreamble(message.text ?? readFileSync(message.code, 'utf8'));
   report.rememberSource(run.id, text);
   interrupt.watchSignals();
   attempt(run, redeclare.withLet(imports.rewrite(withParens(text))));
@@ -167,7 +170,7 @@ function evaluated(run, outcome) {
   else if ('syntax' in outcome) {
     if (!attemptAdapted(run, outcome.syntax)) refuse(run, outcome.syntax);
   }
-  else if ('value' in outcome) {
+  else if ('value' in outcome && !wasInterrupted(run)) {
     const text = interrupt.unguarded(() => report.resultText(outcome.value, run.notes));
     settle(run, { kind: 'value', text });
   } else settle(run, { kind: 'interrupted' });
@@ -186,9 +189,21 @@ function attemptAdapted(run, details) {
   return true;
 }
 
+// Whether the run was signalled, though nobody has heard of it yet: its child
+// had the signal, too, and the end of that may come before the watcher has got
+// its word in. Not asked of a run that was too short to wait for anything.
+function wasInterrupted(run) {
+  if (run !== current || run.outcome !== null || safe.now() - run.began < WAIT_MS) return false;
+  return interrupt.isMeant(run.id);
+}
+
 // An error counts even if the last expression had a value: it is found out
 // only when the microtasks are through.
 function fail(run, thrown) {
+  if (wasInterrupted(run)) {
+    settle(run, { kind: 'interrupted' });
+    return;
+  }
   const isCurrent = run === current && (run.outcome === null || run.outcome.kind === 'value');
   const text = interrupt.unguarded(() => report.uncaughtText(thrown));
   streams.write(run, 2, safe.bufferFrom(text));
@@ -231,8 +246,11 @@ function finish(run) {
   if (run.environment !== null) restoreEnvironment(run.environment);
   current = null;
   interrupt.setRun(0);
-  send(done);
-  streams.close(run);
+  try {
+    streams.close(run);
+  } finally {
+    send(done);
+  }
   if (waiting.length > 0) start(safe.shift(waiting));
 }
 

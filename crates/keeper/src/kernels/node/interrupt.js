@@ -12,6 +12,7 @@
 // Node's; what Node keeps in such blocks (the stack of async ids) is put right
 // afterwards, in `recover`.
 
+const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const inspector = require('node:inspector');
 const safe = require('./safe.js');
@@ -128,6 +129,16 @@ function stopListening() {
 
 function setRun(id) {
   safe.AtomicsStore(cells, RUN, id);
+}
+
+// Whether the keeper has signalled for this run, heard of or not: it writes that
+// down before it sends anything.
+function isMeant(id) {
+  try {
+    return safe.NumberOf(readFileSync(target, 'utf8')) === id;
+  } catch {
+    return false;
+  }
 }
 
 // Called by the watcher's question. `id` is the run that was current when the
@@ -256,5 +267,5 @@ function unguarded(fn) {
   }
 }
 
-module.exports = { __proto__: null, install, watchSignals, setRun, terminate, guarded, unguarded };
+module.exports = { __proto__: null, install, watchSignals, setRun, isMeant, terminate, guarded, unguarded };
 //# sourceURL=node:internal/sessile/interrupt

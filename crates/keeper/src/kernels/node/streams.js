@@ -30,9 +30,6 @@ const KEPT_LIMIT = 64;
 // Background work that ends while the kernel is idle is noticed this late.
 const SWEEP_MS = 1000;
 
-// How long 1 and 2 stay on the pipes of a run that has ended.
-const PARK_MS = 10;
-
 const storage = new AsyncLocalStorage();
 const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
 const runIn = safe.uncurry(AsyncLocalStorage.prototype.run);
@@ -78,6 +75,8 @@ function open(run, paths) {
 }
 
 // Ends the run's hold on 0, 1 and 2. What it left alive gets a pair of its own.
+// Before the run is reported: pipes that somebody still holds are of no use to
+// the next run, and new ones cost the keeper more than all else.
 function close(run) {
   if (run.stdin.stream !== null) retire(run.stdin.stream);
   current = null;
@@ -87,21 +86,9 @@ function close(run) {
     letGo(run, 2);
   }
   if (run.stdin.fd !== 0) descriptors.close(run.stdin.fd);
-  descriptors.placeNull(0);
-  parker.refresh();
+  for (let fd = 0; fd < 3; fd++) descriptors.placeNull(fd);
   if (sizeOf(kept) > 0) sweep();
 }
-
-// The next run usually comes at once and takes 1 and 2 over as they are.
-const parker = safe.setTimeout(
-  guarded(() => {
-    if (current !== null) return;
-    descriptors.placeNull(1);
-    descriptors.placeNull(2);
-  }),
-  PARK_MS,
-);
-parker.unref();
 
 function keep(run) {
   for (let fd = 1; fd < 3; fd++) {

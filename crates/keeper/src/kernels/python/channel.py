@@ -18,7 +18,8 @@ except ImportError:  # an interpreter built without the accelerator
 # High enough to be out of the way of what user code opens or sweeps with
 # closerange, low enough for the usual limit of 1024 descriptors.
 HIGHEST = 1000
-CHUNK = 65536
+# Held while we wait. Most orders are shorter; longer ones take several reads.
+CHUNK = 8192
 # A channel that fails this often in a row has lost its keeper.
 HOPELESS = 50
 
@@ -124,9 +125,11 @@ class Channel:
         failures = 0
         while failures < HOPELESS:
             try:
-                line = self._take_line()
-                if line is not None:
-                    return decode(line.decode("utf-8", "replace"), 0)[0]
+                if self._unread:
+                    line, newline, rest = self._unread.partition(b"\n")
+                    if newline:
+                        self._unread = rest
+                        return decode(line.decode("utf-8", "replace"), 0)[0]
                 idle(self._ctl.fd)
                 data = read(self._ctl.fd(), CHUNK)
                 if not data:
@@ -136,13 +139,6 @@ class Channel:
             except BaseException:
                 failures += 1
         return None
-
-    def _take_line(self):
-        head, newline, rest = self._unread.partition(b"\n")
-        if not newline:
-            return None
-        self._unread = rest
-        return head
 
     def send(self, text):
         """Writes one line whole. A user's signal handler that raises in here may

@@ -1,101 +1,17 @@
-"""The Python kernel driver: boot.
+"""The Python kernel driver: where it starts.
 
 Launched by the keeper as `python -u <DIR>/driver.py <DIR>`. `-u` is there for
 C stdio: it makes C's own stdout unbuffered, so that a `printf` in an extension
 lands in the run that called it and in order.
 
-Duty: hide ourselves, then load the parts that lie next to this file and serve.
-  kernel      the loop and one run                 display     a value as text, HTML, PNG
-  channel     control FIFOs, JSON, our descriptors errors      tracebacks and exit codes
-  source      text to code, lines for tracebacks   habits      `!ls`, `%cd`, `pip install`
-  streams     sys.stdin, sys.stdout, sys.stderr    magics      what those lines call
-  background  threads and tasks that live on       imports     what user code imported
-  aio         top-level await                      state       what is remembered
-The parts of the right column, `background` and `aio` load when first needed:
-start-up time is budgeted.
-
-Invariants:
-- User code sees a `__main__` of its own; neither this file nor its directory is
-  in sys.path, sys.argv or sys.modules.
-- Every part runs on a private copy of the builtins, taken before any user code:
-  `del builtins.len` must not reach us. The same dictionary tells our frames from
-  the user's (see `is_ours`, `is_shielded`).
-
-Must not: import anything that a bare interpreter has not loaded, beyond a few
-modules written in C; leave a trace in the user's namespace.
+Must stay short: the interpreter keeps the syntax tree of the file that it was
+started with for as long as it lives. All that can be elsewhere is in `boot`.
 """
-import builtins
-import os
-import sys
 from _signal import SIGINT, signal
 
-# Parts that do work on the user's behalf (a write, a repr): an interrupt may
-# strike inside them. Everywhere else in the driver it is only noted.
-INTERRUPTIBLE = ("display", "errors", "magics", "streams")
-
-
-def make_loader(folder):
-    shielded = dict(vars(builtins))
-    exposed = dict(shielded)
-    globals()["__builtins__"] = shielded
-    open_file, compile_text, run_text = open, compile, exec
-    new_module = type(sys)
-    parts = {}
-
-    def load(name):
-        part = parts.get(name)
-        if part is None:
-            with open_file(folder + "/" + name + ".py", "rb") as file:
-                code = compile_text(file.read(), "<sessile %s>" % name, "exec", 0, True)
-            part = new_module("sessile_" + name)
-            space = part.__dict__
-            space["__builtins__"] = exposed if name in INTERRUPTIBLE else shielded
-            space["load"] = load
-            run_text(code, space)
-            parts[name] = part
-        return part
-
-    def is_shielded(frame):
-        return frame.f_globals.get("__builtins__") is shielded
-
-    def is_ours(frame):
-        found = frame.f_globals.get("__builtins__")
-        return found is shielded or found is exposed
-
-    load.is_shielded = is_shielded
-    load.is_ours = is_ours
-    load.builtins = shielded
-    # For parts that load late: after `sys.modules.clear()`, import finds another sys.
-    load.sys = sys
-    return load
-
-
-def hide(folder):
-    """Makes the interpreter look as if it had been started without a script."""
-    if sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(folder):
-        del sys.path[0]
-    path = list(sys.path)
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path.insert(0, "")
-    sys.argv[:] = [""]
-    if hasattr(sys, "orig_argv"):
-        del sys.orig_argv[1:]
-    main = type(sys)("__main__")
-    main.__builtins__ = builtins
-    # As in the interactive interpreter: pickle, inspect and multiprocessing look here.
-    main.__loader__ = sys.modules["_frozen_importlib"].BuiltinImporter
-    sys.modules["__main__"] = main
-    return main, path
-
-
-def boot():
-    # Until the kernel has its own handler: an interrupt must not end us half-way.
-    signal(SIGINT, lambda signum, frame: None)
-    folder = os.path.dirname(os.path.abspath(__file__))
-    directory = os.path.abspath(sys.argv[1])
-    load = make_loader(folder)
-    main, path = hide(folder)
-    load("kernel").serve(directory, main, path)
-
-
-boot()
+# Until the kernel has its own handler: an interrupt must not end us half-way.
+signal(SIGINT, lambda signum, frame: None)
+space = {"__file__": __file__}
+with open(__file__.rpartition("/")[0] + "/boot.py", "rb") as file:
+    exec(compile(file.read(), "<sessile boot>", "exec", 0, True, 2), space)
+space["boot"]()

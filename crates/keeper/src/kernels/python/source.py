@@ -4,8 +4,8 @@ Invariants: the lines of a run are in linecache while it runs, and stay as long
 as something defined in it can be asked for its source; a run that defined
 nothing leaves nothing behind (a session may have a million of them).
 """
-import _ast
 import sys
+from _ast import Expr, Expression, Module
 
 PARSE_ONLY = 0x400
 TOP_LEVEL_AWAIT = 0x2000
@@ -58,15 +58,15 @@ class Compiler:
 
     def _split(self, text, name, tree):
         statements = tree.body
-        if not statements or type(statements[-1]) is not _ast.Expr:
+        if not statements or type(statements[-1]) is not Expr:
             return Program(self._compile_statements(text, name, tree), None, tree)
         final = statements.pop()
         body = self._compile_statements(text, name, tree) if statements else None
         statements.append(final)
         if _is_silenced(text, final):
-            last = compile(_ast.Module([final], []), name, "exec", self._flags, True)
+            last = compile(Module([final], []), name, "exec", self._flags, True)
         else:
-            last = compile(_ast.Expression(final.value), name, "eval", self._flags, True)
+            last = compile(Expression(final.value), name, "eval", self._flags, True)
         return Program(body, last, tree)
 
     def _compile_statements(self, text, name, tree):

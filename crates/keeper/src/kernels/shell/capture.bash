@@ -30,6 +30,8 @@
 \exec </dev/null 2>/dev/null
 \export -f builtin && \set -- "$1" "$2" "$(\unset -f declare; \declare -f builtin)" "${@:3}" || \set -- "$1" "$2" '' "${@:3}"
 \unset -f builtin || \exit 1
+# If it was disabled, that is not brought back: no kernel of ours does without.
+\builtin : || \enable builtin
 \builtin shopt -u expand_aliases
 # One listing, a line an item, before there is any variable of ours.
 \builtin set -- "$(\builtin set +o posix

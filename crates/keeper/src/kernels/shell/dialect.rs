@@ -1,16 +1,25 @@
 //! What differs between shells.
 
+use super::guard::AFTER;
+use super::voice::Voice;
 use super::{MARK, quote};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Whether a script of ours stands in for `trap` (see guard.rs).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    On,
+    Off,
+}
+
 /// What goes around a run that has variables of its own.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
     pub(super) before: String,
-    /// In front of the sourcing command, up to its name.
-    pub(super) prefix: String,
+    /// The sourcing command.
+    pub(super) source: String,
     pub(super) after: String,
 }
 
@@ -80,29 +89,18 @@ impl Dialect {
         }
     }
 
-    /// A prefix that gets past aliases and functions of the user's.
-    pub(super) fn builtin(self) -> &'static str {
-        match self {
-            Self::Bash | Self::Zsh => "\\builtin",
-            Self::Posix => "\\command",
-        }
-    }
-
-    /// `exec` for redirections, which `builtin exec` would undo.
-    pub(super) fn exec(self) -> &'static str {
-        match self {
-            Self::Bash | Self::Zsh => "\\exec",
-            Self::Posix => "\\command exec",
-        }
-    }
-
     /// How variables are set for one run alone.
-    pub(super) fn environment(self, variables: &BTreeMap<String, String>) -> Environment {
+    pub(super) fn environment(
+        self,
+        variables: &BTreeMap<String, String>,
+        voice: Voice,
+    ) -> Environment {
         let mut env = Environment::default();
+        let prefix = voice.prefix;
         match self {
             Self::Bash | Self::Posix => {
                 for (name, value) in variables {
-                    let _ = write!(env.prefix, "{name}={} ", quote(value));
+                    let _ = write!(env.source, "{name}={} ", quote(value));
                 }
             }
             // Before a builtin, zsh would set but not export them.
@@ -111,23 +109,24 @@ impl Dialect {
                     let kept = format!("__sessile_kept_{name}");
                     let _ = write!(
                         env.before,
-                        "{kept}=${{{name}+x}}${{{name}-}};\\builtin export {name}={};",
+                        "{kept}=${{{name}+x}}${{{name}-}};{prefix}export {name}={};",
                         quote(value)
                     );
                     let _ = write!(
                         env.after,
-                        ";[[ -z ${kept} ]] && \\builtin unset {name} || {name}=${{{kept}#x}};\
-                         \\builtin unset {kept}"
+                        ";[[ -z ${kept} ]] && {prefix}unset {name} || {name}=${{{kept}#x}};\
+                         {prefix}unset {kept}"
                     );
                 }
             }
         }
         // bash drops such variables after the first command behind `builtin`.
-        env.prefix.push_str(match self {
-            Self::Bash if !variables.is_empty() => "\\builtin command ",
-            Self::Bash | Self::Zsh => "\\builtin ",
-            Self::Posix => "\\command ",
-        });
+        if self == Self::Bash && !variables.is_empty() && prefix == "\\builtin " {
+            env.source.push_str("\\builtin command ");
+            env.source.push_str(voice.source.trim_start_matches(prefix));
+        } else {
+            env.source.push_str(voice.source);
+        }
         env
     }
 
@@ -178,9 +177,13 @@ impl Dialect {
 
     /// A script that does nothing but have a status. No alias or function of
     /// the user's gets in between.
-    pub(super) fn returning(self, status: i32) -> String {
+    pub(super) fn returning(self, status: i32, voice: Voice) -> String {
         match self {
-            Self::Bash | Self::Zsh => format!("\\builtin return {status}\n"),
+            // Then `return` may be anything.
+            Self::Bash | Self::Zsh if voice.prefix == "\\" => {
+                format!("/bin/sh -c 'exit {status}'\n")
+            }
+            Self::Bash | Self::Zsh => format!("{}return {status}\n", voice.prefix),
             // A special builtin, which functions cannot replace.
             Self::Posix => format!("\\return {status}\n"),
         }
@@ -192,7 +195,10 @@ impl Dialect {
                 format!("\\builtin eval \"$(<{dir}/restore)\" </dev/null >/dev/null 2>&1")
             }
             Self::Zsh | Self::Posix => {
-                format!("{} . {dir}/restore </dev/null >/dev/null 2>&1", self.builtin())
+                format!(
+                    "{} {dir}/restore </dev/null >/dev/null 2>&1",
+                    Voice::among(self, &[]).source
+                )
             }
         }
     }
@@ -205,7 +211,7 @@ impl Dialect {
         match self {
             Self::Bash => format!(
                 "( {BASH_CARRY}( ( \\. {dir}/capture {out} \"$(\\trap -p)\" \"$@\" ); \
-                 \\builtin echo \"c {as_of}\" >{dir}/s ) & \
+                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \
                  \\exit ${{POSIXLY_CORRECT%%/*}} ) </dev/null >/dev/null 2>&1\n"
             ),
             Self::Zsh => format!(
@@ -214,17 +220,19 @@ impl Dialect {
             ),
             Self::Posix => format!(
                 "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
-                 \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' 9<>{dir}/traps 2>/dev/null\n"
+                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' \
+                 9<>{dir}/traps 2>/dev/null\n"
             ),
         }
     }
 
-    /// What the EXIT trap does: the same, to `final`, and waited for.
+    /// What the EXIT trap does: the same, to `final`, and waited for. Under
+    /// `set -e` its failure must not become the shell's.
     pub(super) fn exit_trap(self, dir: &str) -> String {
         match self {
             Self::Bash => format!(
                 "( {BASH_CARRY}\\. {dir}/capture {dir}/final \"$(\\trap -p)\" \"$@\" ) \
-                 </dev/null >/dev/null 2>&1 # {MARK}"
+                 </dev/null >/dev/null 2>&1 || \\: # {MARK}"
             ),
             // A word and not a comment, which zsh would drop; braces make zsh
             // wait for the process.
@@ -236,6 +244,97 @@ impl Dialect {
                 "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
                  2>/dev/null\" 9<>{dir}/last; : {MARK}"
             ),
+        }
+    }
+    /// The same where the user has an EXIT trap, which reads so in a listing, as
+    /// one quoted word: it is not listed any more when it runs. Under a guard
+    /// there is something of ours that is nothing of the user's.
+    pub(super) fn last_capture(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
+        let body = self.last_capture_body(dir, listing, guard);
+        match self {
+            Self::Bash => format!("( {BASH_CARRY}{body} ) </dev/null >/dev/null 2>&1 || \\:"),
+            Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
+            Self::Posix => body,
+        }
+    }
+
+    /// The same before the user's trap, which may call `exit` and leave us no
+    /// other time. It goes through with `$?` unchanged and without a trace; `&&`
+    /// keeps `set -e` from taking that for a failure of ours.
+    pub(super) fn early_capture(
+        self,
+        dir: &str,
+        listing: Option<&str>,
+        guard: Guard,
+    ) -> Option<String> {
+        let body = self.last_capture_body(dir, listing, guard);
+        match self {
+            Self::Bash => Some(format!(
+                "{{ ( {BASH_CARRY}( {body} ); \\exit ${{POSIXLY_CORRECT%%/*}} ) \
+                 </dev/null >/dev/null 2>&1 && \\:; }} 2>/dev/null"
+            )),
+            Self::Zsh => None,
+            Self::Posix => Some(format!(
+                "{{ __sessile_status=$?; {body}; ( \\exit $__sessile_status ) && \\:; }} 2>/dev/null"
+            )),
+        }
+    }
+
+    fn last_capture_body(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
+        match self {
+            Self::Bash => {
+                let listing = listing.map(|word| format!("$'\\n'{word}")).unwrap_or_default();
+                let clear = match guard {
+                    Guard::On => "\\unset -f trap; ",
+                    Guard::Off => "",
+                };
+                format!("{clear}\\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\"")
+            }
+            Self::Zsh => String::new(),
+            Self::Posix => {
+                let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >&9; "));
+                let clear = match guard {
+                    Guard::On => "\\command unalias trap; ",
+                    Guard::Off => "",
+                };
+                format!(
+                    "{{ \\trap >&9; {}\\times >&9; ( {clear}\\. {dir}/capture ) <&9 >|{dir}/final \
+                     2>/dev/null; }} 9<>{dir}/last",
+                    listing.unwrap_or_default()
+                )
+            }
+        }
+    }
+
+    /// Puts a guard in place, unless the user has something there.
+    pub(super) fn guard(self, dir: &str) -> String {
+        match self {
+            Self::Bash => {
+                format!("\\builtin declare -F trap >/dev/null || \\builtin . {dir}/h;")
+            }
+            Self::Zsh => format!("\\builtin . {dir}/h;"),
+            Self::Posix => {
+                format!("\\command alias trap >/dev/null 2>&1 || \\command . {dir}/h;")
+            }
+        }
+    }
+
+    /// Takes it away again, if it is still there. On the left of `||`, because
+    /// of `set -e`.
+    pub(super) fn unguard(self) -> &'static str {
+        match self {
+            Self::Bash => {
+                "[[ $(\\builtin declare -f trap) != *__sessile_exit* ]] || \
+                 \\builtin unset -f trap || \\builtin :;"
+            }
+            Self::Zsh => {
+                "zshexit_functions=(\"${(@)zshexit_functions:#__sessile_bye}\"); \
+                 [[ -n \"$zshexit_functions\" ]] || \\builtin unset zshexit_functions; \
+                 \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
+            }
+            Self::Posix => {
+                "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ const DRIVER = path.resolve(__dirname, '../../../src/kernels/node');
 const NODE = process.env.SESSILE_TEST_NODE ?? process.execPath;
 const FLAGS = ['--no-force-async-hooks-checks'];
 
+const INLINE = 4096;
 // A hanging kernel fails its test instead of the whole suite.
 const PATIENCE_MS = 30_000;
 
@@ -145,11 +146,13 @@ class Kernel extends EventEmitter {
     const at = (name) => path.join(this.dir, `${id}.${name}`);
     const run = { id, stdout: new Pipe(at('out')), stderr: new Pipe(at('err')) };
     this.pipes.push(run.stdout, run.stderr);
-    fs.writeFileSync(at('code'), code);
+    // As the keeper does: a short text comes with the order, any other in a file.
+    const text = typeof code === 'string' && code.length <= INLINE ? code : undefined;
+    if (text === undefined) fs.writeFileSync(at('code'), code);
     let input = stdinPath ?? '/dev/null';
     if (stdin !== undefined) fs.writeFileSync((input = at('in')), stdin);
     const done = this.answer((message) => message.op === 'done' && message.run === id);
-    this.tell({ op: 'run', run: id, code: at('code'), stdin: input, stdout: run.stdout.file, stderr: run.stderr.file, env });
+    this.tell({ op: 'run', run: id, text, code: at('code'), stdin: input, stdout: run.stdout.file, stderr: run.stderr.file, env });
     run.done = done.then((message) => this.collect(run, message));
     run.done.catch(() => {});
     return run;

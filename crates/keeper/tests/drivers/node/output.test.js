@@ -86,6 +86,13 @@ test('pipes of runs that left nothing are closed, and of those that did, bounded
   assert.ok(openPipes(kernel) <= 2 * 66, `${openPipes(kernel)} pipes`);
 });
 
+test('a run that left nothing has let go of its pipes when it is reported', async (kernel) => {
+  await kernel.run('console.log(1)');
+  assert.equal(openPipes(kernel), 0);
+  const standard = [0, 1, 2].map((fd) => fs.readlinkSync(`/proc/${kernel.process.pid}/fd/${fd}`));
+  assert.deepEqual(standard, ['/dev/null', '/dev/null', '/dev/null']);
+});
+
 test('a background child does not delay the answer', async (kernel) => {
   const done = await kernel.run('var child = require("child_process").spawn("sh", ["-c", "read x; echo $x"], { stdio: ["pipe", "inherit", "inherit"] }); 0');
   assert.equal(done.exitCode, 0);

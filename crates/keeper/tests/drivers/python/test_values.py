@@ -88,6 +88,7 @@ class Values(Case):
 
     def test_short_text_may_come_with_the_message(self):
         self.assertEqual(self.run_ok("x = 'é'\nx", inline=True).text, "'é'")
+        self.assertEqual(self.run_ok("\ufeffx", inline=True).text, "'é'")
 
     def test_a_future_import_holds_for_later_runs(self):
         self.run_ok("from __future__ import annotations")

@@ -1,0 +1,67 @@
+use crate::config::{Flags, Listing, SESSIONS_DIR};
+use crate::output;
+use crate::settings::Settings;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+/// Show what is in force for a server, and who said so
+///
+/// Flags come before the environment (SESSILE_LISTEN and so on), before the
+/// file, before the defaults. Prints a JSON object; at a terminal, a table.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile config\n  \
+    SESSILE_MAX_SESSIONS=20 sessile config | jq '.\"max-sessions\"'")]
+pub(crate) struct Config {
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Config {
+    pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let listing = Listing::of(settings, &self.flags)?;
+        // Says what is wrong, as the server would.
+        listing.config()?;
+        let rows = rows(&listing);
+        if io::stdout().is_terminal() && !self.json {
+            let cells = rows
+                .iter()
+                .map(|(name, value, from)| vec![(*name).to_owned(), shown(value), from.clone()]);
+            let table = output::table(&["SETTING", "VALUE", "FROM"], &cells.collect::<Vec<_>>());
+            output::all(&mut io::stdout().lock(), table.as_bytes())?;
+        } else {
+            let fields = rows.into_iter().map(|(name, value, from)| {
+                (name.to_owned(), json!({"value": value, "from": from}))
+            });
+            output::json(&Value::Object(fields.collect::<Map<_, _>>()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn rows(listing: &Listing) -> Vec<(&'static str, Value, String)> {
+    let (path, from) = &listing.sessions_dir;
+    let mut rows = vec![(SESSIONS_DIR.name, json!(path.to_string_lossy()), from.to_string())];
+    rows.push(match &listing.file {
+        Some((path, from)) => ("config", json!(path.to_string_lossy()), from.to_string()),
+        None => ("config", Value::Null, "default".to_owned()),
+    });
+    for (setting, found) in &listing.rows {
+        rows.push((setting.name, found.value(setting.form), found.from.to_string()));
+    }
+    rows
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
+    }
+}

@@ -1,0 +1,111 @@
+use crate::config::{Flags, Listing};
+use crate::settings::Settings;
+use crate::{args, output};
+use anyhow::{Context, ensure};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use sessile_server::{Grant, Tokens};
+use sessile_store::Sessions;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Tokens for callers of a server
+///
+/// The owner's token is made when a server starts first, and may do everything.
+/// Others can be limited to workspaces and have an end. A server that is running
+/// knows of a change at once.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
+    sessile token list\n  sessile token revoke ci\n  sessile token show"
+)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a token; it is shown this once
+    Create {
+        /// What it is called in lists and logs
+        name: String,
+        /// Limit it to this directory and what is below (may be repeated)
+        #[arg(long, value_name = "DIR")]
+        workspace: Vec<PathBuf>,
+        /// When it ends, from now [default: never]
+        #[arg(long, value_name = "TIME", value_parser = args::duration)]
+        expires: Option<Duration>,
+    },
+    /// List the tokens besides the owner's
+    List,
+    /// Make a token unknown to the server
+    Revoke { name: String },
+    /// Show the owner's token
+    Show,
+}
+
+impl Token {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let root = Listing::of(settings, &Flags::default())?.sessions_dir.0;
+        Sessions::at(root.clone()).make()?;
+        let tokens = Tokens::at(&root);
+        let answer = match self.action {
+            Action::Create { name, workspace, expires } => {
+                create(&tokens, &name, &workspace, expires)?
+            }
+            Action::List => {
+                let now = Timestamp::now();
+                tokens.list()?.iter().map(|grant| Value::Object(shown(grant, now))).collect()
+            }
+            Action::Revoke { name } => {
+                ensure!(tokens.revoke(&name)?, "there is no token {name:?}");
+                json!({"revoked": name})
+            }
+            Action::Show => json!({
+                "token": tokens.owner()?,
+                "file": tokens.owner_file().to_string_lossy(),
+            }),
+        };
+        output::json(&answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn create(
+    tokens: &Tokens,
+    name: &str,
+    workspaces: &[PathBuf],
+    expires: Option<Duration>,
+) -> anyhow::Result<Value> {
+    let now = Timestamp::now();
+    let expires_at = match expires {
+        Some(span) => Some(now.checked_add(span).context("that end is too far away")?),
+        None => None,
+    };
+    let workspaces: Vec<PathBuf> =
+        workspaces.iter().map(|path| directory(path)).collect::<anyhow::Result<_>>()?;
+    let limits = Some(workspaces).filter(|all| !all.is_empty());
+    let (token, grant) = tokens.create(name, limits, expires_at)?;
+    let mut answer = shown(&grant, now);
+    answer.insert("token".into(), token.into());
+    Ok(answer.into())
+}
+
+/// By its real name: that is what sessions' directories are compared with.
+fn directory(path: &Path) -> anyhow::Result<PathBuf> {
+    let real = std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
+    real.with_context(|| format!("{} is not a directory; create it first", path.display()))
+}
+
+fn shown(grant: &Grant, now: Timestamp) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("name".into(), json!(grant.name));
+    fields.insert("workspaces".into(), json!(grant.workspaces));
+    fields.insert("created_at".into(), json!(grant.created_at));
+    fields.insert("expires_at".into(), json!(grant.expires_at.map(|end| format!("{end:.3}"))));
+    fields.insert("expired".into(), json!(grant.expires_at.is_some_and(|end| end <= now)));
+    fields
+}

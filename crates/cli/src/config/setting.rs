@@ -1,0 +1,188 @@
+//! The server's settings, as data: what each is called, how it is written, and
+//! what holds when nobody says anything.
+
+use sessile_protocol::{parse_duration, parse_size};
+use std::net::SocketAddr;
+
+/// One setting. Its name is the flag's and the file's key; the variable is
+/// `SESSILE_` and the name in capitals.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    /// What holds otherwise; nothing for what is off or empty then.
+    pub(crate) default: Option<&'static str>,
+    /// As the help calls a value.
+    pub(crate) value: &'static str,
+    pub(crate) help: &'static str,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    Address,
+    Choice(&'static [&'static str]),
+    /// At least one.
+    Number,
+    Size,
+    Time,
+    Url,
+    Path,
+    /// Several, separated by `,` in the environment.
+    Names,
+    /// Several, separated by `:` in the environment.
+    Paths,
+}
+
+impl Form {
+    /// Whether it has several values.
+    pub(crate) fn is_list(self) -> bool {
+        self.separator().is_some()
+    }
+
+    /// What separates several values in the environment.
+    pub(crate) fn separator(self) -> Option<char> {
+        match self {
+            Self::Names => Some(','),
+            Self::Paths => Some(':'),
+            Self::Address
+            | Self::Choice(_)
+            | Self::Number
+            | Self::Size
+            | Self::Time
+            | Self::Url
+            | Self::Path => None,
+        }
+    }
+
+    /// Whether one value is written as it should be; if not, what is wrong.
+    pub(crate) fn check(self, text: &str) -> Result<(), String> {
+        let outcome = match self {
+            Self::Address => text.parse::<SocketAddr>().map(drop).map_err(|_| {
+                format!("{text:?} is not an address and port, such as 127.0.0.1:7377")
+            }),
+            Self::Choice(words) if words.contains(&text) => Ok(()),
+            Self::Choice(words) => Err(format!("{text:?} is not one of {}", words.join(", "))),
+            Self::Number => match text.parse::<u32>() {
+                Ok(1..) => Ok(()),
+                Ok(0) | Err(_) => Err(format!("{text:?} is not a number from 1 on")),
+            },
+            Self::Size => parse_size(text).map(drop).map_err(|error| error.to_string()),
+            Self::Time => parse_duration(text).map(drop).map_err(|error| error.to_string()),
+            Self::Url if ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) => {
+                Ok(())
+            }
+            Self::Url => Err(format!("{text:?} is not a URL that begins with http:// or https://")),
+            Self::Path | Self::Names | Self::Paths => Ok(()),
+        };
+        if text.is_empty() { Err("it is empty".to_owned()) } else { outcome }
+    }
+}
+
+impl Setting {
+    /// Its variable in the environment.
+    pub(crate) fn variable(&self) -> String {
+        format!("SESSILE_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+}
+
+macro_rules! settings {
+    ($($constant:ident: $name:literal, $form:expr, $default:expr, $value:literal, $help:literal;)*) => {
+        $(pub(crate) const $constant: &Setting = &Setting {
+            name: $name, form: $form, default: $default, value: $value, help: $help,
+        };)*
+
+        /// All of them that are flags of `serve`, in the order of its help.
+        pub(crate) const ALL: &[&Setting] = &[$($constant),*];
+    };
+}
+
+settings! {
+    LISTEN: "listen", Form::Address, Some("127.0.0.1:7377"), "ADDRESS",
+        "Address and port; port 0 takes a free one";
+    AUTH: "auth", Form::Choice(&["token", "none"]), Some("token"), "WHO",
+        "Who may call: token, whoever has one; none, everybody (on loopback only)";
+    WORKSPACE_ROOT: "workspace-root", Form::Paths, Some("."), "DIR",
+        "A directory that sessions may be in";
+    ALLOW_HOST: "allow-host", Form::Names, None, "NAME",
+        "A further name that the server is called by";
+    ALLOW_ORIGIN: "allow-origin", Form::Names, None, "ORIGIN",
+        "A page that may call from a browser, as https://name:port";
+    TLS_CERT: "tls-cert", Form::Path, None, "FILE",
+        "Serve HTTPS with this certificate (PEM, with its chain)";
+    TLS_KEY: "tls-key", Form::Path, None, "FILE",
+        "The certificate's private key (PEM)";
+    MAX_SESSIONS: "max-sessions", Form::Number, Some("1000"), "N",
+        "Live sessions in all";
+    MAX_SESSIONS_PER_TOKEN: "max-sessions-per-token", Form::Number, Some("1000"), "N",
+        "Live sessions that one token has made (the owner's is not limited)";
+    MAX_QUEUE: "max-queue", Form::Number, Some("256"), "N",
+        "Runs that wait in a session; more than 256 do not";
+    MAX_STREAMS: "max-streams", Form::Number, Some("256"), "N",
+        "Event streams and WebSockets at once";
+    MAX_CONNECTIONS: "max-connections", Form::Number, Some("1024"), "N",
+        "Connections at once";
+    MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
+        "Bytes of a request's body";
+    MAX_OUTPUT: "max-output", Form::Size, Some("16MiB"), "SIZE",
+        "Bytes of each stream of a run that an answer may carry";
+    REQUEST_TIMEOUT: "request-timeout", Form::Time, Some("30s"), "TIME",
+        "How long a client may be silent in a TLS handshake or in the middle of a request, and between two";
+    IDLE_TIMEOUT: "idle-timeout", Form::Time, Some("30m"), "TIME",
+        "End new sessions after this long without a run, unless they say otherwise; 0: never";
+    COMMAND_TIMEOUT: "command-timeout", Form::Time, Some("30s"), "TIME",
+        "Interrupt commands of new sessions after this long, unless they say otherwise; 0: never";
+    MCP_WAIT: "mcp-wait", Form::Time, Some("50s"), "TIME",
+        "How long an MCP tool call waits for a run before it answers that the run goes on";
+    LOG: "log", Form::Choice(&["text", "json"]), Some("text"), "FORMAT",
+        "The log's form on stderr: text or json";
+    LOG_LEVEL: "log-level", Form::Choice(&["error", "warn", "info", "debug", "trace"]), Some("info"), "LEVEL",
+        "How much is logged: error, warn, info, debug (each request) or trace";
+    OTLP_ENDPOINT: "otlp-endpoint", Form::Url, None, "URL",
+        "Send traces to this OpenTelemetry collector (OTLP over HTTP)";
+}
+
+/// Not a flag of `serve` alone: all commands have it.
+pub(crate) const SESSIONS_DIR: &Setting = &Setting {
+    name: "sessions-dir",
+    form: Form::Path,
+    default: Some(".sessions"),
+    value: "DIR",
+    help: "Where sessions are kept",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_written_as_it_should_be() {
+        for setting in ALL {
+            if let Some(text) = setting.default {
+                assert_eq!(setting.form.check(text), Ok(()), "{}", setting.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_otherwise_is_refused() {
+        for (setting, text) in [
+            (LISTEN, "7377"),
+            (LISTEN, "localhost:7377"),
+            (AUTH, "tokens"),
+            (MAX_SESSIONS, "0"),
+            (MAX_SESSIONS, "-1"),
+            (MAX_BODY, "much"),
+            (IDLE_TIMEOUT, "soon"),
+            (OTLP_ENDPOINT, "localhost:4318"),
+            (TLS_CERT, ""),
+        ] {
+            assert!(setting.form.check(text).is_err(), "{} = {text:?}", setting.name);
+        }
+    }
+
+    #[test]
+    fn a_variable_is_the_name_in_capitals() {
+        assert_eq!(MAX_SESSIONS_PER_TOKEN.variable(), "SESSILE_MAX_SESSIONS_PER_TOKEN");
+    }
+}

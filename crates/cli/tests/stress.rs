@@ -1,0 +1,233 @@
+//! Many clients on many sessions while the server is killed over and over:
+//! every run that was asked for has exactly one record and its right output.
+//!
+//! The test is a short form; `cargo xtask stress` is the long one.
+
+use serde_json::{Value, json};
+use sessile_testkit::{Harness, harness};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How much of it.
+struct Scale {
+    sessions: u64,
+    clients: u64,
+    runs: u64,
+    /// Between two deaths of the server.
+    life: Duration,
+}
+
+impl Scale {
+    /// `SESSILE_STRESS=sessions,clients,runs,life_ms`, or the short form.
+    fn wanted() -> Self {
+        let text = std::env::var("SESSILE_STRESS").unwrap_or_else(|_| "24,8,600,300".to_owned());
+        let numbers: Vec<u64> = text.split(',').map(|n| n.trim().parse().unwrap()).collect();
+        let [sessions, clients, runs, life] = numbers[..] else { panic!("{text:?}") };
+        Self { sessions, clients, runs, life: Duration::from_millis(life) }
+    }
+}
+
+/// A client that stays connected, and connects again when it has to.
+struct Client {
+    address: String,
+    token: String,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    fn new(address: &str, token: &str) -> Self {
+        Self { address: address.to_owned(), token: token.to_owned(), connection: None }
+    }
+
+    /// Asks until there is an answer. The key makes that safe.
+    fn insist(&mut self, path: &str, key: &str, body: &Value) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            match self.ask(path, key, body) {
+                Ok((200 | 201, answer)) => return answer,
+                Ok((503 | 429, _)) | Err(_) => self.connection = None,
+                Ok((status, answer)) => panic!("{path}: {status} {answer}"),
+            }
+            assert!(Instant::now() < deadline, "{path} is not answered");
+            // A server that was just killed takes a moment to be there again.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn ask(&mut self, path: &str, key: &str, body: &Value) -> std::io::Result<(u16, Value)> {
+        let reader = match &mut self.connection {
+            Some(reader) => reader,
+            None => {
+                let stream = TcpStream::connect(&self.address)?;
+                stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+                stream.set_nodelay(true)?;
+                self.connection.insert(BufReader::new(stream))
+            }
+        };
+        let body = body.to_string();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nIdempotency-Key: {key}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            self.token,
+            body.len()
+        );
+        reader.get_mut().write_all(request.as_bytes())?;
+        let broken = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let status =
+            line.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(broken)?;
+        let mut length = 0;
+        loop {
+            line.clear();
+            if reader.read_line(&mut line)? == 0 {
+                return Err(broken());
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().map_err(|_| broken())?;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        Ok((status, serde_json::from_slice(&body)?))
+    }
+}
+
+/// What a session's runs are in: mostly shells, some Python, a few Node.
+fn language(session: u64) -> &'static str {
+    match session % 24 {
+        0..=17 => "bash",
+        18 => "sh",
+        19 => "zsh",
+        20..=22 => "python",
+        _ => "node",
+    }
+}
+
+/// Appends a line to the session's file, and prints it with the number of runs
+/// that the session remembers.
+fn command(language: &str, file: &str, mark: &str) -> String {
+    match language {
+        "python" => format!(
+            "n = globals().get('n', 0) + 1\nwith open('{file}', 'a') as f: _ = f.write('{mark}\\n')\nprint('{mark}', n)"
+        ),
+        "node" => format!(
+            "globalThis.n = (globalThis.n ?? 0) + 1; require('fs').appendFileSync('{file}', '{mark}\\n'); console.log('{mark}', n)"
+        ),
+        _ => format!("n=$((n+1)); echo {mark} >> {file}; echo {mark} $n"),
+    }
+}
+
+/// xorshift: chance without a dependency.
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+#[test]
+fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
+    let scale = Scale::wanted();
+    let h = harness!();
+    let languages: Vec<&str> = Harness::shells(&["sh", "zsh"]);
+    let first = h.serve_with(&[]);
+    let (address, token) = (first.address().to_owned(), first.token().to_owned());
+    let server = Mutex::new(Some(first));
+    let is_over = AtomicBool::new(false);
+    let deaths = AtomicU64::new(0);
+    let answers: Mutex<BTreeMap<u64, Vec<(u64, String)>>> = Mutex::default();
+    let ids: Vec<String> = {
+        let mut client = Client::new(&address, &token);
+        (0..scale.sessions)
+            .map(|_| {
+                let body = json!({"max_history": 100_000, "idle_timeout": 0});
+                let started = client.insist("/v1/sessions", "", &body);
+                started["session_id"].as_str().unwrap().to_owned()
+            })
+            .collect()
+    };
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let mut chance = 0x9e37_79b9_7f4a_7c15;
+            while !is_over.load(Ordering::Relaxed) {
+                let life = u64::try_from(scale.life.as_millis()).unwrap();
+                std::thread::sleep(Duration::from_millis(life / 2 + next(&mut chance) % life));
+                let mut server = server.lock().unwrap();
+                if let Some(server) = server.take() {
+                    server.kill();
+                }
+                *server = Some(h.serve_at(&address, &[]));
+                deaths.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let clients: Vec<_> = (0..scale.clients)
+            .map(|number| {
+                let (ids, languages, answers, scale) = (&ids, &languages, &answers, &scale);
+                let (address, token) = (&address, &token);
+                scope.spawn(move || {
+                    let mut client = Client::new(address, token);
+                    let mut chance = number + 1;
+                    for run in 0..scale.runs / scale.clients {
+                        let session = next(&mut chance) % scale.sessions;
+                        let mut language = language(session);
+                        if matches!(language, "sh" | "zsh") && !languages.contains(&language) {
+                            language = "bash";
+                        }
+                        let mark = format!("m{number}-{run}");
+                        let text = command(language, &format!("log{session}"), &mark);
+                        let body = json!({"command": text, "language": language, "timeout": 0});
+                        let id = &ids[usize::try_from(session).unwrap()];
+                        let path = format!("/v1/sessions/{id}/exec");
+                        let answer = client.insist(&path, &mark, &body);
+                        let printed = answer["stdout"].as_str().unwrap().to_owned();
+                        assert!(printed.starts_with(&format!("{mark} ")), "{mark}: {answer}");
+                        let run = answer["run"].as_u64().unwrap();
+                        answers.lock().unwrap().entry(session).or_default().push((run, printed));
+                    }
+                })
+            })
+            .collect();
+        for client in clients {
+            client.join().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        killer.join().unwrap();
+    });
+    eprintln!("the server died {} times", deaths.load(Ordering::Relaxed));
+    assert!(deaths.load(Ordering::Relaxed) > 0);
+    for (session, answers) in answers.into_inner().unwrap() {
+        check_session(&h, &ids[usize::try_from(session).unwrap()], session, answers);
+    }
+    drop(server);
+}
+
+/// One record for each run, one effect, and the count that it printed.
+fn check_session(h: &Harness, id: &str, session: u64, mut answers: Vec<(u64, String)>) {
+    answers.sort_unstable();
+    for (position, (run, printed)) in answers.iter().enumerate() {
+        assert_eq!(*run, position as u64 + 1, "session {session} has lost or doubled a run");
+        let count = printed.trim().rsplit(' ').next().unwrap();
+        assert_eq!(count, run.to_string(), "session {session}: {printed}");
+    }
+    let effects = std::fs::read_to_string(h.path(&format!("log{session}"))).unwrap();
+    let marks: Vec<&str> = answers.iter().map(|(_, p)| p.split(' ').next().unwrap()).collect();
+    assert_eq!(effects.lines().collect::<Vec<_>>(), marks, "session {session}");
+    let history = h.sessile(&["history", id, "--limit", "100000"]).exits(0).json();
+    let mut records: HashMap<u64, u64> = HashMap::new();
+    for entry in history.as_array().unwrap() {
+        *records.entry(entry["run"].as_u64().unwrap()).or_default() += 1;
+    }
+    let expected: HashMap<u64, u64> = answers.iter().map(|(run, _)| (*run, 1)).collect();
+    assert_eq!(records, expected, "session {session}");
+}

@@ -1,0 +1,131 @@
+//! Input and signals for a run that is going.
+
+use super::Keeper;
+use super::events::letter;
+use crate::processes;
+use crate::reactor::Token;
+use crate::runs::Run;
+use sessile_protocol::{Answer, Code, Failure, RunNo, RunPhase};
+use sessile_session::{Input, Tick};
+
+/// Input that may wait for one run to read it. A run that reads slower than
+/// its client writes must not fill the keeper's memory.
+const UNREAD: u64 = 16 << 20;
+
+impl Keeper {
+    pub(super) fn input(
+        &mut self,
+        number: RunNo,
+        bytes: Vec<u8>,
+        is_last: bool,
+    ) -> Result<Answer, Failure> {
+        let closed = |message: String| Failure::new(Code::InputClosed, message);
+        self.check_going(number, Code::InputClosed, "takes no more input")?;
+        let stdin = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut());
+        let stdin = stdin.ok_or_else(|| {
+            closed(format!("run {number} is not interactive: its stdin was given with its order"))
+        })?;
+        if stdin.is_complete() {
+            return Err(closed(format!("the input of run {number} was ended before")));
+        }
+        let unread = stdin.unread();
+        if unread + bytes.len() as u64 > UNREAD {
+            let message = format!(
+                "run {number} has {unread} bytes of input to read yet, and may have {UNREAD}; send more when it has read some"
+            );
+            return Err(Failure::new(Code::QueueFull, message));
+        }
+        stdin.push(bytes, is_last);
+        stdin.feed(&mut self.reactor);
+        let unread = stdin.unread();
+        if is_last {
+            self.tend_stdins();
+        }
+        Ok(Answer::Input { unread })
+    }
+
+    /// What can be said to somebody who deals with a run that has finished.
+    fn check_going(&self, number: RunNo, code: Code, what: &str) -> Result<(), Failure> {
+        let is_over = match self.runs.get(&number).map(Run::phase) {
+            Some(RunPhase::Queued | RunPhase::Running) => return Ok(()),
+            Some(RunPhase::Exited | RunPhase::Closed) => true,
+            None => self.history.find(number).is_some(),
+        };
+        let over = || Failure::new(code, format!("run {number} has finished and {what}"));
+        Err(if is_over { over() } else { self.missing(number) })
+    }
+
+    /// Makes a run's stdin, if it is an open one, before its kernel is told.
+    pub(super) fn open_stdin(&mut self, number: RunNo) -> std::io::Result<()> {
+        let Some(run) = self.runs.get_mut(&number) else {
+            return Ok(());
+        };
+        if let Some(stdin) = &mut run.stdin {
+            let path = self.scratch.path().join(letter(run.language)).join("i");
+            stdin.open(&path, &mut self.reactor)?;
+            // Not before its kernel may have opened it.
+            self.stdin_due = Some(self.now() + 1);
+        }
+        Ok(())
+    }
+
+    /// There is room in the stdin of a run. False when it is nobody's.
+    pub(super) fn feed(&mut self, token: Token) -> bool {
+        let is_it = |run: &Run| run.stdin.as_ref().is_some_and(|s| s.token() == Some(token));
+        let running = self.session.running().find(|run| self.runs.get(run).is_some_and(is_it));
+        let Some(number) = running else {
+            return false;
+        };
+        if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
+            stdin.feed(&mut self.reactor);
+        }
+        self.tend_stdins();
+        true
+    }
+
+    /// Looks after the runs whose input has ended.
+    pub(super) fn tend_stdins(&mut self) {
+        let now = self.now();
+        let running: Vec<RunNo> = self.session.running().collect();
+        let mut next: Option<Tick> = None;
+        for number in running {
+            let stdin = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut());
+            let pause = stdin.and_then(|stdin| stdin.tend());
+            next = next.into_iter().chain(pause.map(|pause| now + pause)).min();
+        }
+        self.stdin_due = next;
+    }
+
+    /// Who reads input in a run that is to end has nothing to wait for.
+    pub(super) fn cut_input(&mut self, number: RunNo) {
+        if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
+            stdin.cut(&mut self.reactor);
+            self.stdin_due = Some(self.now() + 1);
+        }
+    }
+
+    pub(super) fn signal(&mut self, number: RunNo, signal: i32) -> Result<Answer, Failure> {
+        if !(1..=libc::SIGRTMAX()).contains(&signal) {
+            let message = format!("there is no signal {signal}");
+            return Err(Failure::new(Code::BadRequest, message));
+        }
+        self.check_going(number, Code::RunNotFound, "gets no signals")?;
+        let running = self.kernels.iter().find(|(_, live)| live.current == Some(number));
+        let Some((language, live)) = running else {
+            // It has not begun, and has no processes yet.
+            return Ok(Answer::Signalled { processes: 0 });
+        };
+        let mut targets = live.foreground();
+        if targets.is_empty() && signal == libc::SIGINT {
+            self.step(Input::Interrupt { run: Some(number) });
+            return Ok(Answer::Signalled { processes: 1 });
+        }
+        // A shell is the session, not the run; but where the run's own code is
+        // what the interpreter does, it is the run.
+        if targets.is_empty() && !language.is_shell() {
+            targets.push(live.pid);
+        }
+        let reached = targets.iter().filter(|pid| processes::signal_by_number(**pid, signal));
+        Ok(Answer::Signalled { processes: reached.count() as u64 })
+    }
+}

@@ -1,0 +1,102 @@
+"""Boot: hide ourselves, then load the parts that lie next to this file and serve.
+
+  kernel      what lives on between runs, the loop  display     a value as text, HTML, PNG
+  run         one run                               errors      tracebacks and exit codes
+  channel     control FIFOs, JSON, our descriptors  habits      `!ls`, `%cd`, `pip install`
+  source      text to code, lines for tracebacks    magics      what those lines call
+  streams     sys.stdin, sys.stdout, sys.stderr     imports     what user code imported
+  background  threads and tasks that live on        state       what is remembered
+  aio         top-level await
+The parts of the right column, `background` and `aio` load when first needed:
+start-up time is budgeted.
+
+Invariants:
+- User code sees a `__main__` of its own; neither this file nor its directory is
+  in sys.path, sys.argv or sys.modules.
+- Every part runs on a private copy of the builtins, taken before any user code:
+  `del builtins.len` must not reach us. The same dictionary tells our frames from
+  the user's (see `is_ours`, `is_shielded`).
+
+Must not: import anything that a bare interpreter has not loaded, beyond a few
+modules written in C; leave a trace in the user's namespace.
+"""
+import builtins
+import os
+import sys
+
+# Parts that do work on the user's behalf (a write, a repr): an interrupt may
+# strike inside them. Everywhere else in the driver it is only noted.
+INTERRUPTIBLE = ("display", "errors", "magics", "streams")
+# What stands apart at the top level is compiled apart: what the compiler needs
+# for a text (some fifty times its size) is reused, but never given back.
+GAP = b"\n\n\n"
+WITHOUT_DOCSTRINGS = 2
+
+
+def make_loader(folder):
+    shielded = dict(vars(builtins))
+    exposed = dict(shielded)
+    globals()["__builtins__"] = shielded
+    open_file, compile_text, run_text = open, compile, exec
+    new_module = type(sys)
+    parts = {}
+
+    def load(name):
+        part = parts.get(name)
+        if part is None:
+            part = new_module("sessile_" + name)
+            space = part.__dict__
+            space["__builtins__"] = exposed if name in INTERRUPTIBLE else shielded
+            space["load"] = load
+            with open_file(folder + "/" + name + ".py", "rb") as file:
+                text = file.read()
+            fill(space, text, "<sessile %s>" % name)
+            parts[name] = part
+        return part
+
+    def fill(space, text, name):
+        line = 0
+        for piece in text.split(GAP):
+            lines = b"\n" * line + piece
+            run_text(compile_text(lines, name, "exec", 0, True, WITHOUT_DOCSTRINGS), space)
+            line += piece.count(b"\n") + len(GAP)
+
+    def is_shielded(frame):
+        return frame.f_globals.get("__builtins__") is shielded
+
+    def is_ours(frame):
+        found = frame.f_globals.get("__builtins__")
+        return found is shielded or found is exposed
+
+    load.is_shielded = is_shielded
+    load.is_ours = is_ours
+    load.builtins = shielded
+    # For parts that load late: after `sys.modules.clear()`, import finds another sys.
+    load.sys = sys
+    return load
+
+
+def hide(folder):
+    """Makes the interpreter look as if it had been started without a script."""
+    if sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(folder):
+        del sys.path[0]
+    path = list(sys.path)
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, "")
+    sys.argv[:] = [""]
+    if hasattr(sys, "orig_argv"):
+        del sys.orig_argv[1:]
+    main = type(sys)("__main__")
+    main.__builtins__ = builtins
+    # As in the interactive interpreter: pickle, inspect and multiprocessing look here.
+    main.__loader__ = sys.modules["_frozen_importlib"].BuiltinImporter
+    sys.modules["__main__"] = main
+    return main, path
+
+
+def boot():
+    folder = os.path.dirname(os.path.abspath(__file__))
+    directory = os.path.abspath(sys.argv[1])
+    load = make_loader(folder)
+    main, path = hide(folder)
+    load("kernel").serve(directory, main, path)

@@ -1,0 +1,317 @@
+"""One run, from message to report.
+
+Invariants:
+- Every run is answered exactly once, by the process that was asked: a child that
+  user code forked ends where its run ends and says nothing.
+- Between runs 0, 1 and 2 are /dev/null: no pipe of a finished run stays open here.
+
+Must not: call anything by a name that user code can rebind; import per run.
+"""
+import builtins
+from _signal import SIGINT, default_int_handler, getsignal, signal
+from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
+from posix import O_CLOEXEC, O_RDONLY, O_WRONLY
+from posix import _exit, close, dup2, getpid, open, read, set_inheritable
+
+encode = load("channel").encode
+
+NOTHING = "/dev/null"
+READ_FLAGS = O_RDONLY | O_CLOEXEC
+WRITE_FLAGS = O_WRONLY | O_CLOEXEC
+CHUNK = 1 << 16
+BYTE_ORDER_MARK = "\ufeff"
+# Below this the driver's own work after a run (a traceback, a loop) may not fit.
+LEAST_RECURSION = 200
+USUAL_RECURSION = 1000
+PLAIN_DONE = '{"op":"done","run":%d,"exit_code":0,"result":null,"error":null,"notes":[]}'
+
+
+def answer(kernel, message):
+    number = message.get("run", 0)
+    kernel.pending = False
+    notes = []
+    exit_code, result, error = 1, None, None
+    try:
+        text = message.get("text")
+        if text is None:
+            text = read_text(message["code"])
+        if text[:1] == BYTE_ORDER_MARK:
+            text = text[1:]
+        before = _attach(kernel, message)
+        kernel.running = True
+        try:
+            exit_code, result, error = _perform(kernel, "<run %d>" % number, text, notes)
+        finally:
+            _settle(kernel, notes)
+            if before:
+                _restore_environment(kernel.environ, before)
+    except BaseException as problem:
+        if getpid() != kernel.pid:
+            _exit(1)
+        exit_code = exit_code or 1
+        error = {"type": "KernelError", "message": "%s: %s" % (type(problem).__name__, problem)}
+    finally:
+        _detach(kernel.null)
+    if exit_code == 0 and result is None and error is None and not notes:
+        kernel.channel.send(PLAIN_DONE % number)
+    else:
+        kernel.channel.send(encode({"op": "done", "run": number, "exit_code": exit_code,
+                                    "result": result, "error": error, "notes": notes}))
+
+
+def read_text(path):
+    fd = open(path, READ_FLAGS)
+    try:
+        data = piece = read(fd, CHUNK)
+        while len(piece) == CHUNK:
+            piece = read(fd, CHUNK)
+            data += piece
+    finally:
+        close(fd)
+    return data.decode("utf-8", "surrogateescape")
+
+
+# What a run finds around it.
+
+def _attach(kernel, message):
+    """Returns what `_restore_environment` needs, if anything."""
+    stdin = message["stdin"]
+    if stdin != NOTHING:
+        _redirect(stdin, READ_FLAGS, 0)
+    _redirect(message["stdout"], WRITE_FLAGS, 1)
+    _redirect(message["stderr"], WRITE_FLAGS, 2)
+    kernel.streams.renew_input(stdin == NOTHING)
+    if kernel.modules.get("__main__") is not kernel.main:
+        kernel.modules["__main__"] = kernel.main
+    _repair_namespace(kernel.space)
+    extra = message.get("env")
+    return _extend_environment(kernel.environ, extra) if extra else None
+
+
+def _redirect(path, flags, target):
+    fd = open(path, flags)
+    if fd == target:
+        set_inheritable(fd, True)
+        return
+    dup2(fd, target)
+    close(fd)
+
+
+def _detach(held):
+    null = held.last_fd
+    try:
+        dup2(null, 1)
+        dup2(null, 2)
+        dup2(null, 0)
+    except OSError:  # closed by user code
+        null = held.fd()
+        for number in (0, 1, 2):
+            dup2(null, number)
+
+
+def _repair_namespace(space):
+    if "__name__" not in space:
+        space["__name__"] = "__main__"
+    if "__builtins__" not in space:
+        space["__builtins__"] = builtins
+    if "__import__" not in builtins.__dict__:
+        builtins.__dict__.update(load.builtins)
+
+
+def _extend_environment(environ, extra):
+    """Returns what was there before, to put back after the run."""
+    before = []
+    for key, value in extra.items():
+        before.append((key, value, environ.get(key)))
+        environ[key] = value
+    return before
+
+
+def _restore_environment(environ, before):
+    for key, ours, old in before:
+        if environ.get(key) != ours:
+            continue  # assigned by user code: that is meant to stay
+        if old is None:
+            del environ[key]
+        else:
+            environ[key] = old
+
+
+# From text to result.
+
+def _perform(kernel, name, text, notes):
+    program, problem = _prepare(kernel, name, text, notes)
+    result = None
+    if program is not None:
+        result, problem = _execute(kernel, program, notes)
+    if getpid() != kernel.pid:
+        _vanish(kernel, problem)
+    if kernel.imports is not None:
+        kernel.imports.confirm(problem is None)
+    if kernel.matplotlib_hint:
+        kernel.matplotlib_hint = False
+        load("display").withdraw_backend(kernel.environ)
+    if "matplotlib.pyplot" in kernel.modules:
+        result = _add_figures(kernel, result, notes)
+    if program is not None and (program.defines or problem is not None):
+        kernel.sources.keep(name, text)
+    else:
+        kernel.sources.drop(name)
+    if problem is None:
+        return 0, result, None
+    exit_code, error = _report(kernel, problem)
+    return exit_code, result, error
+
+
+def _prepare(kernel, name, text, notes):
+    kernel.sources.open(name, text)
+    try:
+        program = _compile(kernel, name, text, notes)
+    except BaseException as problem:
+        return None, problem
+    if "import" in text:
+        _foresee(kernel, name, text, program)
+    if not kernel.inspect_seen and "inspect" in kernel.modules:
+        kernel.inspect_seen = load("background").adapt_inspect(kernel)
+    return program, None
+
+
+def _compile(kernel, name, text, notes):
+    try:
+        return kernel.compiler.compile(text, name)
+    except SyntaxError as problem:
+        refused = problem
+    # Outside of the handler: what a notebook line raises must not be chained to this.
+    program = load("habits").compile(kernel, text, name, refused, notes)
+    if program is None:
+        raise refused.with_traceback(None)
+    return program
+
+
+def _foresee(kernel, name, text, program):
+    """What imports pull in may print source lines or start threads at once:
+    those modules have to know of us before user code meets them."""
+    if kernel.imports is None:
+        kernel.imports = load("imports").Imports(kernel)
+        load("background").adapt_threading(kernel)
+        kernel.sources.attach(kernel.import_standard("linecache"))
+        kernel.sources.publish(name, text)
+    if "inspect" in text and not kernel.inspect_seen:
+        kernel.import_standard("inspect")
+    if ("plot" in text or "seaborn" in text) and "matplotlib" not in kernel.modules:
+        kernel.matplotlib_hint = load("display").hint_backend(kernel.environ)
+    if program.tree is not None:
+        kernel.imports.foresee(program.tree)
+
+
+def _execute(kernel, program, notes):
+    value = result = problem = None
+    space = kernel.space
+    if kernel.user_handler is not None:
+        signal(SIGINT, kernel.user_handler)
+    kernel.active = True
+    try:
+        if kernel.pending:
+            raise KeyboardInterrupt
+        if program.is_async:
+            value = load("aio").run(kernel, program)
+        else:
+            # Right here, so that a tracer of the user's sees no frame of ours.
+            if kernel.tracer is not None:
+                settrace(kernel.tracer)
+            if kernel.profiler is not None:
+                setprofile(kernel.profiler)
+            if program.body is not None:
+                exec(program.body, space)
+            if program.last is not None:
+                value = eval(program.last, space)
+    except BaseException as caught:
+        problem = caught
+    kernel.tracer = gettrace()
+    if kernel.tracer is not None:
+        settrace(None)
+    kernel.profiler = getprofile()
+    if kernel.profiler is not None:
+        setprofile(None)
+    if value is not None and getpid() == kernel.pid:
+        result, problem = _render(value, notes)
+    kernel.active = False
+    _reclaim_handler(kernel)
+    return result, problem
+
+
+def _render(value, notes):
+    try:
+        builtins.__dict__["_"] = value
+        return load("display").render(value, notes), None
+    except BaseException as problem:
+        return None, problem
+
+
+def _reclaim_handler(kernel):
+    """A handler of the user's may raise, so it must not be in place in our frames."""
+    while True:
+        try:
+            handler = getsignal(SIGINT)
+            if handler is not kernel.on_sigint:
+                signal(SIGINT, kernel.on_sigint)
+                is_default = handler is default_int_handler
+                kernel.user_handler = handler if callable(handler) and not is_default else None
+            elif kernel.user_handler is not None:
+                kernel.user_handler = None
+            break
+        except BaseException:
+            continue
+
+
+# After it.
+
+def _add_figures(kernel, result, notes):
+    kernel.active = True
+    try:
+        result = load("display").add_figures(kernel.modules, result, notes)
+    except BaseException as problem:
+        notes.append("figures could not be drawn: %s" % type(problem).__name__)
+    kernel.active = False
+    return result
+
+
+def _report(kernel, problem):
+    """Exit code and `error`; the traceback goes to the run's stderr."""
+    errors = load("errors")
+    kernel.active = True
+    try:
+        answer = errors.report(kernel, problem)
+    except BaseException as second:
+        kernel.active = False
+        answer = errors.last_resort(problem, second)
+    kernel.active = False
+    return answer
+
+
+def _vanish(kernel, problem):
+    """In a child that user code forked: ends it as the interpreter would."""
+    exit_code = 0
+    try:
+        if problem is not None:
+            exit_code = _report(kernel, problem)[0]
+        kernel.streams.settle([])
+    finally:
+        _exit(exit_code)
+
+
+def _settle(kernel, notes):
+    kernel.active = True
+    try:
+        kernel.streams.settle(notes)
+        if "ctypes" in kernel.modules:
+            load("background").flush_c_streams(kernel.modules)
+    except BaseException:
+        kernel.active = False
+        kernel.streams.install()
+    kernel.active = kernel.running = False
+    if kernel.flow is not None:
+        load("background").end_run(kernel)
+    if getrecursionlimit() < LEAST_RECURSION:
+        setrecursionlimit(USUAL_RECURSION)
+        notes.append("the recursion limit was set back to %d" % USUAL_RECURSION)

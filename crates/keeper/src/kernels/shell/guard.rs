@@ -1,0 +1,175 @@
+//! Our EXIT trap in a run that sets one itself, and may then exit.
+//!
+//! The user's trap takes the place of ours the moment that it is set, and a
+//! shell that exits with it alone leaves no state. So such a text runs under a
+//! guard, a script that the shell reads before it: in bash and dash `trap` puts
+//! ours behind whatever it sets, and zsh has a hook of its own for what comes
+//! after its trap.
+//!
+//! The guard could be seen by a text that looks for it, so that one which lists
+//! functions or aliases, say, goes without: then its state is that of the last
+//! capture, which the answer says.
+
+use super::dialect::{Dialect, Guard};
+use super::{MARK, changes_traps, lists_traps, quote, stands_alone};
+use crate::kernels::mentions;
+
+/// What zsh's hook writes: whether the user has an EXIT trap is not known then.
+pub(super) const AFTER: &str = "after";
+
+/// Whether a text may set an EXIT trap, and cannot tell that there is a guard.
+pub(super) fn is_wanted(dialect: Dialect, flags: &str, text: &[u8]) -> bool {
+    let sets = changes_traps(text) && !lists_traps(text) && !mentions(text, "DEBUG");
+    let looks = revealing(dialect).iter().any(|words| mentions(text, words));
+    // Functions have ERR and RETURN traps of their own, and under `set -a` and
+    // `set -T` they are exported and traced.
+    let is_special = match dialect {
+        Dialect::Bash => {
+            flags.contains(['a', 'T'])
+                || ["ERR", "RETURN"].iter().any(|name| has_word(text, name))
+                || stands_alone(text, "set")
+        }
+        // The name of the function would be in the trace.
+        Dialect::Posix => flags.contains('x') || traces(text) || stands_alone(text, "alias"),
+        Dialect::Zsh => stands_alone(text, "set"),
+    };
+    sets && !looks && !is_special
+}
+
+/// What a text does that shows a guard.
+fn revealing(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Bash => &[
+            "type trap",
+            "type -",
+            "declare -f",
+            "declare -F",
+            "typeset -f",
+            "typeset -F",
+            "compgen",
+            "command -V",
+            "trap()",
+            "trap ()",
+            "function trap",
+            "FUNCNAME",
+            "caller",
+            "functrace",
+            "set -T",
+            "export -f",
+        ],
+        Dialect::Posix => &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"],
+        Dialect::Zsh => &["zshexit", "functions", "typeset", "whence", "which", "declare"],
+    }
+}
+
+/// Whether a text may turn tracing on: `set -ex`, `set -o xtrace`.
+fn traces(text: &[u8]) -> bool {
+    let options = text.windows(5).enumerate().filter(|(_, window)| window == b"set -");
+    let mut options = options.map(|(at, _)| &text[at + 5..]);
+    mentions(text, "xtrace")
+        || options
+            .any(|rest| rest.iter().take_while(|b| b.is_ascii_alphabetic()).any(|b| *b == b'x'))
+}
+
+/// Whether the word occurs, and not only as a part of another.
+pub(super) fn has_word(text: &[u8], word: &str) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let word = word.as_bytes();
+    text.windows(word.len()).enumerate().any(|(at, window)| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at));
+        window == word && !is_part(before) && !is_part(text.get(at + word.len()))
+    })
+}
+
+/// The guard's script, for a shell whose user has this EXIT trap at first.
+pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String {
+    let (template, users_word, listing_word) = match dialect {
+        Dialect::Bash => (include_str!("guard.bash"), "\"$4\"", "\"${1@Q}\""),
+        Dialect::Posix => {
+            (include_str!("guard.sh"), "\"$__sessile_action\"", "\"${__sessile_signal#*=}\"")
+        }
+        Dialect::Zsh => {
+            let after = dialect.last_capture(dir, None, Guard::On);
+            return include_str!("guard.zsh").replace("@DIR@", dir).replace("@AFTER@", &after);
+        }
+    };
+    // A word of the shell's, in which the user's part is put in by itself.
+    let behind = quote(&behind(dialect, dir, Some((USERS, LISTING)), Guard::On))
+        .replace(USERS, &format!("'{users_word}'"))
+        .replace(LISTING, &format!("'{listing_word}'"));
+    let listing = users.map(|users| quote(&format!("trap -- {} EXIT", quote(users))));
+    let armed = self::behind(dialect, dir, users.zip(listing.as_deref()), Guard::On);
+    template
+        .replace("@OURS@", &quote(&self::behind(dialect, dir, None, Guard::On)))
+        .replace("@BEHIND@", &behind)
+        .replace("@ARMED@", &quote(&armed))
+}
+
+/// Stand for the user's trap, and for how it is listed.
+const USERS: &str = "@USERS@";
+const LISTING: &str = "@LISTING@";
+
+/// Parts the user's trap from what is ours around it.
+fn seam() -> String {
+    format!("# {MARK}\n")
+}
+
+/// Our EXIT trap behind the user's, which is given with its listing (an empty
+/// one when the keeper knows it anyway).
+pub(super) fn behind(
+    dialect: Dialect,
+    dir: &str,
+    users: Option<(&str, &str)>,
+    guard: Guard,
+) -> String {
+    let seam = seam();
+    let listing = users.map(|(_, listing)| listing).filter(|listing| !listing.is_empty());
+    let ours = dialect.last_capture(dir, listing, guard);
+    let Some((users, _)) = users else {
+        return seam + &ours;
+    };
+    let early = dialect.early_capture(dir, listing, guard).unwrap_or_default();
+    format!("{seam}{early}\n{seam}{users}\n{seam}{ours}")
+}
+
+/// The user's part of an EXIT trap that was put together so; `None` when it
+/// was not.
+pub(super) fn users_part(trap: &str) -> Option<Option<String>> {
+    let seam = seam();
+    let parts: Vec<&str> = trap.strip_prefix(&seam)?.split(&seam).collect();
+    match parts[..] {
+        [_early, users, _ours] => Some(users.strip_suffix('\n').map(str::to_owned)),
+        [_] => Some(None),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_is_for_texts_that_set_a_trap_and_do_not_look() {
+        for text in ["trap 'x' EXIT; exit 3", "echo ERROR; trap x EXIT", "trap x 0; find -type f"] {
+            assert!(is_wanted(Dialect::Bash, "himBHs", text.as_bytes()), "{text}");
+        }
+        for text in ["trap x INT", "trap x EXIT; trap", "trap x EXIT; type trap", "trap x EXIT ERR"]
+        {
+            assert!(!is_wanted(Dialect::Bash, "himBHs", text.as_bytes()), "{text}");
+        }
+        assert!(is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -e"));
+        assert!(!is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -ex"));
+    }
+
+    #[test]
+    fn what_is_the_users_in_a_trap_is_found_again() {
+        let trap = |users| behind(Dialect::Bash, "/d", users, Guard::On);
+        assert_eq!(users_part(&trap(None)), Some(None));
+        for users in ["echo 'a\nb'", "", "a\n"] {
+            let both = trap(Some((users, "'trap -- a\nb EXIT'")));
+            assert_eq!(users_part(&both), Some(Some(users.to_owned())));
+        }
+        assert_eq!(users_part("echo bye"), None);
+        assert_eq!(users_part(&Dialect::Bash.exit_trap("/d")), None);
+    }
+}

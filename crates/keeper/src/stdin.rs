@@ -1,0 +1,194 @@
+//! The open stdin of an interactive run: a FIFO by the name of `i`, which is
+//! fed as fast as it is read.
+//!
+//! A FIFO has two habits that a pipe has not. Whoever opens it for reading
+//! waits until somebody has it open for writing; and what is in it is lost when
+//! nobody has it open at all. So, until the end of the input, it is held open
+//! both ways. After that it is held open for reading only: who reads it sees
+//! the end, and what nobody has read yet stays. Who opens it only then (by way
+//! of /dev/stdin, say, or a kernel that was slower than the input) would wait
+//! for a writer for ever, and there is no event that tells of it; so a writer
+//! shows up for an instant every now and then, as long as the run is going.
+
+use crate::reactor::{Interest, Reactor, Token};
+use crate::scratch::{make_fifo, open_both_ways};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use sessile_session::Tick;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+/// How long one waits at the most who opens stdin after the end of the input.
+const LONGEST_PAUSE: Tick = 64;
+
+#[derive(Debug)]
+pub(crate) struct Stdin {
+    /// What has no place in the FIFO yet.
+    unsent: VecDeque<u8>,
+    /// There will be no more.
+    is_complete: bool,
+    fifo: Fifo,
+    /// Set while room in the FIFO is waited for.
+    token: Option<Token>,
+}
+
+#[derive(Debug)]
+enum Fifo {
+    /// The run has not begun.
+    None,
+    /// Open both ways.
+    Open(OwnedFd),
+    /// Open for reading only; a writer shows up after `pause`.
+    Ended { fd: OwnedFd, pause: Tick },
+}
+
+impl Stdin {
+    pub(crate) fn new(first: Vec<u8>) -> Self {
+        Self { unsent: first.into(), is_complete: false, fifo: Fifo::None, token: None }
+    }
+
+    pub(crate) fn token(&self) -> Option<Token> {
+        self.token
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Makes the FIFO, with as much in it as it takes.
+    pub(crate) fn open(&mut self, path: &Path, reactor: &mut Reactor) -> io::Result<()> {
+        make_fifo(path)?;
+        self.fifo = Fifo::Open(open_both_ways(path)?);
+        self.feed(reactor);
+        Ok(())
+    }
+
+    /// What was given and not read.
+    pub(crate) fn unread(&self) -> u64 {
+        let inside = match &self.fifo {
+            Fifo::None => 0,
+            Fifo::Open(fd) | Fifo::Ended { fd, .. } => rustix::io::ioctl_fionread(fd).unwrap_or(0),
+        };
+        self.unsent.len() as u64 + inside
+    }
+
+    pub(crate) fn push(&mut self, bytes: Vec<u8>, is_last: bool) {
+        if self.unsent.is_empty() {
+            self.unsent = bytes.into();
+        } else {
+            self.unsent.extend(bytes);
+        }
+        self.is_complete |= is_last;
+    }
+
+    /// Puts as much into the FIFO as it takes.
+    pub(crate) fn feed(&mut self, reactor: &mut Reactor) {
+        let Fifo::Open(fd) = &self.fifo else {
+            return;
+        };
+        while !self.unsent.is_empty() {
+            match rustix::io::write(fd, self.unsent.as_slices().0) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        if self.unsent.is_empty() {
+            self.unsent = VecDeque::new();
+            if self.token.take().is_some() {
+                reactor.remove(fd);
+            }
+        } else if self.token.is_none() {
+            self.token = reactor.add(fd, Interest::Write).ok();
+        }
+    }
+
+    /// Drops what was not read: there will be no more.
+    pub(crate) fn cut(&mut self, reactor: &mut Reactor) {
+        self.unsent = VecDeque::new();
+        self.is_complete = true;
+        self.feed(reactor);
+        self.tend();
+    }
+
+    /// Shows the end of the input to those who read, once everything is in the
+    /// FIFO, and lets those in who would open it. When to do so again, if there
+    /// is need.
+    pub(crate) fn tend(&mut self) -> Option<Tick> {
+        if !self.is_complete || !self.unsent.is_empty() {
+            return None;
+        }
+        match &mut self.fifo {
+            Fifo::None => None,
+            Fifo::Open(fd) => {
+                let fd = reopen(fd, OFlags::RDONLY).ok()?;
+                self.fifo = Fifo::Ended { fd, pause: 1 };
+                Some(1)
+            }
+            Fifo::Ended { fd, pause } => {
+                drop(reopen(fd, OFlags::WRONLY));
+                *pause = (*pause * 2).min(LONGEST_PAUSE);
+                Some(*pause)
+            }
+        }
+    }
+}
+
+/// Opens the same FIFO another way: not by its name, which user code may have
+/// removed.
+fn reopen(fd: &OwnedFd, how: OFlags) -> rustix::io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    rustix::fs::open(path, how | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn stdin(first: &[u8]) -> (tempfile::TempDir, Reactor, Stdin) {
+        let root = tempfile::tempdir().unwrap();
+        let mut reactor = Reactor::new().unwrap();
+        let mut stdin = Stdin::new(first.to_vec());
+        stdin.open(&root.path().join("i"), &mut reactor).unwrap();
+        (root, reactor, stdin)
+    }
+
+    #[test]
+    fn what_was_given_before_anybody_opened_it_is_not_lost() {
+        let (root, _reactor, mut stdin) = stdin(b"early");
+        stdin.push(Vec::new(), true);
+        assert_eq!((stdin.unread(), stdin.tend()), (5, Some(1)));
+        let path = root.path().join("i");
+        let reader = std::thread::spawn(move || std::fs::read_to_string(path).unwrap());
+        while !reader.is_finished() {
+            stdin.tend();
+            std::thread::yield_now();
+        }
+        assert_eq!(reader.join().unwrap(), "early");
+        assert_eq!(stdin.unread(), 0);
+    }
+
+    #[test]
+    fn a_reader_sees_the_end_after_the_last_byte() {
+        let (root, mut reactor, mut stdin) = stdin(b"");
+        let mut reader = std::fs::File::open(root.path().join("i")).unwrap();
+        let sent: Vec<u8> = (0..300_000_u32).map(|i| i as u8).collect();
+        stdin.push(sent.clone(), true);
+        let reads = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let mut tokens = Vec::new();
+        while stdin.tend().is_none() {
+            stdin.feed(&mut reactor);
+            if stdin.token().is_some() {
+                reactor.wait(Some(10), &mut tokens).unwrap();
+            }
+        }
+        assert_eq!(reads.join().unwrap(), sent);
+    }
+}

@@ -1,0 +1,146 @@
+//! Serving until told to stop: connections come in, each a task of its own.
+//!
+//! What a client does with its connection is its own affair: one that is silent,
+//! slow or hostile costs a place until its time is over, and never delays
+//! another. No error of the listener ends the server.
+
+mod refuse;
+mod tls;
+
+pub use tls::{Tls, TlsError};
+
+use crate::http::{self, App};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use refuse::Refusals;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+/// How long requests may take to finish after the stop. Nothing is lost by
+/// cutting them off: runs go on in their keepers.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// When no descriptor is left, one is free again when a connection ends: often
+/// enough for whoever waits, and too seldom to cost anything.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How connections come in.
+#[derive(Debug)]
+pub struct Door {
+    pub listener: TcpListener,
+    pub tls: Option<Tls>,
+    /// Connections at once.
+    pub connections: usize,
+    /// How long a client may be silent before or in a request.
+    pub request_timeout: Duration,
+}
+
+/// Serves HTTP until `stop` is there, and for a moment after it.
+pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) {
+    let Door { listener, tls, connections, request_timeout } = door;
+    let places = Arc::new(Semaphore::new(connections));
+    let refusals = Refusals::new(app.service.metrics.clone(), tls.is_some());
+    let (stopping, stopped) = watch::channel(());
+    let guest = Guest { router: http::router(app, request_timeout), tls, request_timeout, stopped };
+    let mut stop = pin!(stop);
+    loop {
+        // Whoever is not accepted when the stop comes stays with the system.
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            stream = accept(&listener) => stream,
+        };
+        match places.clone().try_acquire_owned() {
+            Ok(place) => {
+                let guest = guest.clone();
+                tokio::spawn(async move {
+                    guest.serve(stream).await;
+                    drop(place);
+                });
+            }
+            Err(_) => refusals.refuse(stream),
+        }
+    }
+    drop((listener, stopping));
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
+    let _ = timeout(GRACE, places.acquire_many(all)).await;
+}
+
+/// The next connection, however long the system refuses to give one.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    let mut is_told = false;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                if !is_told {
+                    tracing::warn!(%error, "cannot accept connections; trying again");
+                    is_told = true;
+                }
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Whether a client went away before it was accepted.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}
+
+/// What a connection's task needs.
+#[derive(Clone)]
+struct Guest {
+    router: Router,
+    tls: Option<Tls>,
+    request_timeout: Duration,
+    /// Closed when the server is to stop.
+    stopped: watch::Receiver<()>,
+}
+
+impl Guest {
+    async fn serve(self, stream: TcpStream) {
+        // An event must not wait for the one before it to be acknowledged.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.tls.clone() else { return self.http(stream).await };
+        match timeout(self.request_timeout, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.http(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
+    }
+
+    async fn http(mut self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        let mut connection = pin!(
+            http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(self.request_timeout)
+                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.router))
+                .with_upgrades()
+        );
+        let outcome = tokio::select! {
+            outcome = connection.as_mut() => outcome,
+            // Polled again right below: nothing of it is lost.
+            _ = self.stopped.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "a connection broke off");
+        }
+    }
+}

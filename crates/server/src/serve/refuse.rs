@@ -1,0 +1,71 @@
+//! Connections beyond the limit are told so.
+
+use crate::metrics::{CodeLabels, Metrics};
+use crate::service::{ErrorCode, ServiceError};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// How many are told at once. Beyond that a connection is closed in silence.
+const AT_ONCE: usize = 64;
+
+/// For a client to take note.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Refusals {
+    metrics: Arc<Metrics>,
+    /// A word that is not TLS would mean nothing then.
+    is_tls: bool,
+    places: Arc<Semaphore>,
+}
+
+impl Refusals {
+    pub(super) fn new(metrics: Arc<Metrics>, is_tls: bool) -> Self {
+        Self { metrics, is_tls, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    pub(super) fn refuse(&self, mut stream: TcpStream) {
+        let labels = CodeLabels { code: ErrorCode::TooManyConnections.as_str() };
+        self.metrics.refusals.get_or_create(&labels).inc();
+        tracing::debug!("a connection was refused: there are too many");
+        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
+        if self.is_tls {
+            return;
+        }
+        tokio::spawn(async move {
+            let _ = timeout(PATIENCE, tell(&mut stream)).await;
+            drop(place);
+        });
+    }
+}
+
+/// Reads on until the client has closed: a connection that is closed with
+/// something unread is reset, and the client would not see the answer.
+async fn tell(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(answer().as_bytes()).await?;
+    stream.shutdown().await?;
+    let mut rest = [0; 1024];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+fn answer() -> String {
+    let error = ServiceError::new(
+        ErrorCode::TooManyConnections,
+        "there are as many connections as this server allows",
+    );
+    let body = json!({
+        "error": {"code": error.code.as_str(), "message": error.message, "hint": error.hint}
+    })
+    .to_string();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         retry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}

@@ -1,0 +1,84 @@
+//! runs/accepted: how far the numbers of runs have got, so that a run which
+//! was going when its keeper died is known by its absence from the history.
+//!
+//! Two numbers of twenty digits. Up to the first, a missing record means
+//! nothing (it was dropped, or the session was reset); the second is that of
+//! the last run that was accepted. Both are written in place, and in one piece
+//! as far as the death of a process goes: they lie in one page.
+
+use crate::atomic::PRIVATE_FILE;
+use rustix::fs::OFlags;
+use sessile_protocol::RunNo;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const LENGTH: usize = 42;
+
+#[derive(Debug)]
+pub struct Accepted {
+    file: File,
+    marks: Marks,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) floor: RunNo,
+    pub(crate) last: RunNo,
+}
+
+impl Marks {
+    /// What the file says; `None` when there is none of ours.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let (floor, last) = text.trim_end().split_once(' ')?;
+        Some(Self { floor: RunNo(floor.parse().ok()?), last: RunNo(last.parse().ok()?) })
+    }
+}
+
+impl Accepted {
+    /// `last`: the last run that anything else tells of.
+    pub(crate) fn open(path: &Path, last: RunNo) -> io::Result<Self> {
+        // Of a session without this file nothing is known of what was lost.
+        let found = Marks::read(path).unwrap_or(Marks { floor: last, last });
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = File::from(rustix::fs::open(path, flags, PRIVATE_FILE)?);
+        let mut accepted = Self { file, marks: found };
+        accepted.accept(found.last.max(last))?;
+        Ok(accepted)
+    }
+
+    #[must_use]
+    pub fn last(&self) -> RunNo {
+        self.marks.last
+    }
+
+    /// A run has its number. On the path of every run: one small write.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn accept(&mut self, run: RunNo) -> io::Result<()> {
+        self.marks.last = run;
+        self.write()
+    }
+
+    /// Runs up to this one may be missing from the history from now on.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn forget_through(&mut self, run: RunNo) -> io::Result<()> {
+        if run > self.marks.floor {
+            self.marks.floor = run;
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut text = [0; LENGTH];
+        let Marks { floor, last } = self.marks;
+        writeln!(&mut text[..], "{:020} {:020}", floor.0, last.0)?;
+        self.file.write_all_at(&text, 0)
+    }
+}

@@ -1,0 +1,233 @@
+//! Runs of which only the files are left.
+
+use crate::accepted::{Accepted, Marks};
+use crate::atomic;
+use crate::directory::Directory;
+use crate::history::Entry;
+use crate::keys::Keys;
+use crate::output::{Spool, StreamName};
+use serde::{Deserialize, Serialize};
+use sessile_protocol::{
+    Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase, RunValue,
+    StreamView,
+};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+/// Lost runs that are told of at the most: a session whose history somebody
+/// removed would have no end of them.
+const LOST: usize = 1000;
+
+/// What a run had to say besides its output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remarks {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Remarks {
+    /// Roughly its bytes in a file.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let result = self.result.iter();
+        let data = |value: &RunValue| value.data_json.as_ref().map_or(0, String::len);
+        let result: usize = result.map(|value| value.text.len() + data(value)).sum();
+        let error: usize = self.error.iter().map(|e| e.kind.len() + e.message.len()).sum();
+        result + error + self.notes.iter().map(String::len).sum::<usize>()
+    }
+}
+
+/// Why a run that is not going has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    Cancelled(Failure),
+    /// It was going when its keeper died: its outcome is not known.
+    Lost,
+    /// It is no longer in the history.
+    Dropped,
+    /// There has been no run of that number.
+    Never,
+}
+
+impl Directory {
+    /// The result of a run that is over, from its files.
+    #[must_use]
+    pub fn recorded_run(&self, run: RunNo, max_output: u64) -> Option<Completed> {
+        let entry = self.history().find(run)?;
+        let remarks = self.remarks(&entry);
+        let view = |stream, bytes| self.recorded_view(run, stream, bytes, max_output);
+        Some(Completed {
+            run,
+            language: entry.language,
+            exit_code: entry.exit_code,
+            duration_us: entry.duration_us.unwrap_or(entry.duration_ms.saturating_mul(1000)),
+            stdout: view(StreamName::Stdout, entry.stdout_bytes),
+            stderr: view(StreamName::Stderr, entry.stderr_bytes),
+            kernel: fate(&entry),
+            timed_out: entry.timed_out,
+            interrupted: entry.interrupted,
+            result: remarks.result,
+            error: remarks.error,
+            notes: remarks.notes,
+            repeated: false,
+        })
+    }
+
+    /// Output of a run that is over, from its files. There is nothing to wait
+    /// for.
+    #[must_use]
+    pub fn recorded_output(&self, read: &ReadOutput) -> Option<OutputView> {
+        self.history().find(read.run)?;
+        let reopen = |stream| Spool::reopen(&self.runs(), read.run, stream);
+        let (stdout, stdout_next) = reopen(StreamName::Stdout).read(read.stdout_from, read.max);
+        let (stderr, stderr_next) = reopen(StreamName::Stderr).read(read.stderr_from, read.max);
+        let phase = RunPhase::Closed;
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
+    }
+
+    fn recorded_view(&self, run: RunNo, stream: StreamName, bytes: u64, max: u64) -> StreamView {
+        let mut view = Spool::reopen(&self.runs(), run, stream).view(max);
+        // What it wrote and the keeper did not come to keep is told, too.
+        view.total = view.total.max(bytes);
+        view
+    }
+
+    fn remarks(&self, entry: &Entry) -> Remarks {
+        if !entry.has_value_file {
+            return entry.remarks.clone();
+        }
+        let found = std::fs::read(self.value_path(entry.run)).ok();
+        found.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| Remarks {
+            notes: vec!["the run's value is no longer in the session's files".to_owned()],
+            ..Remarks::default()
+        })
+    }
+
+    /// Keeps what is too large for the history.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_remarks(&self, run: RunNo, remarks: &Remarks) -> io::Result<()> {
+        atomic::replace(&self.value_path(run), &serde_json::to_vec(remarks)?)
+    }
+
+    /// Why a run that was accepted has no result.
+    #[must_use]
+    pub fn cancelled_run(&self, run: RunNo) -> Option<Failure> {
+        let bytes = std::fs::read(self.cancelled_path(run)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Writes down why a run has no result.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_cancelled(&self, run: RunNo, why: &Failure) -> io::Result<()> {
+        atomic::replace(&self.cancelled_path(run), &serde_json::to_vec(why)?)
+    }
+
+    /// Why a run that is not going has no entry in the history.
+    #[must_use]
+    pub fn absence(&self, run: RunNo) -> Absence {
+        if let Some(why) = self.cancelled_run(run) {
+            return Absence::Cancelled(why);
+        }
+        let last = Marks::read(&self.accepted_path()).map(|marks| marks.last);
+        if run == RunNo(0) || last.is_some_and(|last| run > last) {
+            Absence::Never
+        } else if self.lost_runs().contains(&run) {
+            Absence::Lost
+        } else {
+            Absence::Dropped
+        }
+    }
+
+    /// The runs that were accepted and never came to an end, because their
+    /// keeper died: the newest of them, oldest first. Of a live session these
+    /// are also the ones that are going.
+    #[must_use]
+    pub fn lost_runs(&self) -> Vec<RunNo> {
+        let Some(marks) = Marks::read(&self.accepted_path()) else {
+            return Vec::new();
+        };
+        let known: BTreeSet<RunNo> = self.history().runs().into_iter().collect();
+        let is_lost = |run: &RunNo| !known.contains(run) && self.cancelled_run(*run).is_none();
+        let open: BTreeSet<RunNo> =
+            self.numbered_files().filter(|(_, kind)| kind == "open").map(|(run, _)| run).collect();
+        let newer = (marks.floor.next().0..=marks.last.0).rev().map(RunNo);
+        let older = open.into_iter().rev().filter(|run| *run <= marks.floor);
+        let mut lost: Vec<RunNo> = newer.chain(older).filter(is_lost).take(LOST).collect();
+        lost.reverse();
+        lost
+    }
+
+    /// Notes that a run is still going while younger ones are dropped from the
+    /// history, so that it is missed if it never ends.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn mark_open(&self, run: RunNo) -> io::Result<()> {
+        atomic::create(&self.runs().join(format!("{run}.open"))).map(drop)
+    }
+
+    /// The record of how far the numbers of runs have got; `last`: the last run
+    /// that anything else tells of.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn accepted(&self, last: RunNo) -> io::Result<Accepted> {
+        Accepted::open(&self.accepted_path(), last)
+    }
+
+    /// What the keys of earlier orders stand for.
+    #[must_use]
+    pub fn keys(&self) -> Keys {
+        Keys::load(self.path().join("keys.log"))
+    }
+
+    /// Removes the files of the runs up to `oldest` that are neither in the
+    /// history nor wanted otherwise.
+    pub fn sweep_runs(&self, oldest: RunNo, is_wanted: impl Fn(RunNo) -> bool) {
+        let known: BTreeSet<RunNo> = self.history().runs().into_iter().collect();
+        for (run, kind) in self.numbered_files() {
+            if run <= oldest && !known.contains(&run) && !is_wanted(run) {
+                let _ = std::fs::remove_file(self.runs().join(format!("{run}.{kind}")));
+            }
+        }
+    }
+
+    /// Files of runs, as their numbers and what follows.
+    fn numbered_files(&self) -> impl Iterator<Item = (RunNo, String)> {
+        std::fs::read_dir(self.runs()).into_iter().flatten().flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            let (run, kind) = name.to_str()?.split_once('.')?;
+            Some((RunNo(run.parse().ok()?), kind.to_owned()))
+        })
+    }
+
+    fn value_path(&self, run: RunNo) -> PathBuf {
+        self.runs().join(format!("{run}.value"))
+    }
+
+    fn cancelled_path(&self, run: RunNo) -> PathBuf {
+        self.runs().join(format!("{run}.cancelled"))
+    }
+
+    pub(crate) fn accepted_path(&self) -> PathBuf {
+        self.runs().join("accepted")
+    }
+}
+
+fn fate(entry: &Entry) -> KernelFate {
+    match (entry.kernel.as_str(), entry.as_of_run) {
+        ("restarted", _) => KernelFate::Restarted,
+        ("restored", Some(as_of_run)) => KernelFate::Restored { as_of_run },
+        ("fresh", _) => KernelFate::Fresh,
+        _ => KernelFate::Kept,
+    }
+}
