@@ -9,7 +9,7 @@ use sessile_testkit::harness;
 fn an_answer_is_text_for_a_model_and_exact_for_a_program() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
-    let result = peer.runtime(json!({"action": "exec", "command": "echo out; echo err >&2"}));
+    let result = peer.runtime(&json!({"action": "exec", "command": "echo out; echo err >&2"}));
     let told = text(&result);
     assert!(told.starts_with("exit code 0 after "), "{told}");
     assert!(told.ends_with("stdout:\nout\nstderr:\nerr"), "{told}");
@@ -25,12 +25,12 @@ fn an_answer_is_text_for_a_model_and_exact_for_a_program() {
 fn a_command_that_fails_is_no_error_of_the_protocol() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
-    let result = peer.runtime(json!({"action": "exec", "command": "ls /nowhere"}));
+    let result = peer.runtime(&json!({"action": "exec", "command": "ls /nowhere"}));
     assert_eq!((&result["isError"], &exact(&result)["exitCode"]), (&json!(true), &json!(2)));
     assert!(text(&result).contains("/nowhere"), "{result}");
-    let raised = peer.runtime(json!({"action": "eval", "command": "1/0"}));
+    let raised = peer.runtime(&json!({"action": "eval", "command": "1/0"}));
     assert!(text(&raised).contains("error: ZeroDivisionError: division by zero"), "{raised}");
-    let value = peer.runtime(json!({"action": "eval", "command": "6*7"}));
+    let value = peer.runtime(&json!({"action": "eval", "command": "6*7"}));
     assert!(text(&value).ends_with("result:\n42"), "{value}");
     peer.close();
 }
@@ -50,12 +50,12 @@ fn wrong_arguments_are_answered_with_what_to_do() {
         ("session_start", json!({"shell": "perl"}), "perl"),
         ("session_list", json!({"status": "odd"}), "must be one of"),
     ] {
-        let result = peer.call(tool, arguments);
+        let result = peer.call(tool, &arguments);
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(&result).contains(hint), "no {hint:?} in {result}");
         assert_eq!(exact(&result)["success"], false);
     }
-    let id = peer.begin("jump", json!({}));
+    let id = peer.begin("jump", &json!({}));
     let refused = peer.reply(id);
     assert_eq!(refused["error"]["code"], -32602);
     assert!(refused["error"]["message"].as_str().unwrap().contains("runtime, session_start"));
@@ -67,7 +67,7 @@ fn a_model_sees_what_a_person_would() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
     let command = r"printf '\033[31mred\033[0m\n  0%%\r 50%%\r100%%\nabc\b\b\bxyz\n'";
-    let result = peer.runtime(json!({"action": "exec", "command": command}));
+    let result = peer.runtime(&json!({"action": "exec", "command": command}));
     assert!(text(&result).ends_with("stdout:\nred\n100%\nxyz"), "{}", text(&result));
     assert!(exact(&result)["stdout"].as_str().unwrap().starts_with("\u{1b}[31mred"));
     peer.close();
@@ -77,7 +77,7 @@ fn a_model_sees_what_a_person_would() {
 fn long_output_is_read_on_where_the_answer_says() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
-    let result = peer.runtime(json!({"action": "exec", "command": "seq 100000"}));
+    let result = peer.runtime(&json!({"action": "exec", "command": "seq 100000"}));
     let told = text(&result);
     assert!(told.len() < 17_000, "{} characters", told.len());
     assert!(told.contains("\n1\n2\n3\n") && told.ends_with("\n99999\n100000"));
@@ -86,7 +86,7 @@ fn long_output_is_read_on_where_the_answer_says() {
     let shown = told.split("stdout:\n").nth(1).unwrap().split("[…").next().unwrap();
     let mut all = shown.to_owned();
     loop {
-        let piece = peer.runtime(next.clone());
+        let piece = peer.runtime(&next);
         let piece = exact(&piece);
         all.push_str(piece["data"].as_str().unwrap());
         next["from"] = piece["next"].clone();
@@ -103,12 +103,11 @@ fn long_output_is_read_on_where_the_answer_says() {
 fn sessions_are_started_used_listed_and_ended() {
     let h = harness!();
     let mut peer = Peer::start(&h, &["--tools", "sessions"]);
-    let started = peer.call("session_start", json!({"name": "mine", "env": {"WHO": "me"}}));
+    let started = peer.call("session_start", &json!({"name": "mine", "env": {"WHO": "me"}}));
     let id = exact(&started)["session_id"].as_str().unwrap().to_owned();
-    let mut run = |arguments: Value| {
-        let mut all = json!({"session_id": id});
-        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
-        peer.call("session_exec", all)
+    let mut run = |mut all: Value| {
+        all["session_id"] = id.as_str().into();
+        peer.call("session_exec", &all)
     };
     assert_eq!(exact(&run(json!({"command": "x=$WHO; echo $x"})))["stdout"], "me\n");
     let python = run(json!({"command": "print(6*7)", "language": "python"}));
@@ -119,11 +118,11 @@ fn sessions_are_started_used_listed_and_ended() {
     assert!(text(&failed).contains("a new one has its state"), "{failed}");
     assert_eq!(exact(&run(json!({"run": 1})))["stdout"], "me\n");
     assert_eq!(exact(&run(json!({"run": 1, "from": 1})))["data"], "e\n");
-    let listed = peer.call("session_list", json!({"status": "active"}));
+    let listed = peer.call("session_list", &json!({"status": "active"}));
     assert!(text(&listed).starts_with(&format!("{id} (mine): active, bash, 3 runs")), "{listed}");
-    let ended = peer.call("session_end", json!({"session_id": id}));
+    let ended = peer.call("session_end", &json!({"session_id": id}));
     assert_eq!(exact(&ended)["status"], "terminated");
-    let again = peer.call("session_exec", json!({"session_id": id, "command": "ls"}));
+    let again = peer.call("session_exec", &json!({"session_id": id, "command": "ls"}));
     assert_eq!(again["isError"], true);
     peer.close();
 }

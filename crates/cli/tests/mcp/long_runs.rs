@@ -10,7 +10,7 @@ fn a_long_run_is_come_back_to() {
     let h = harness!();
     let mut peer = Peer::start(&h, &["--wait", "200ms"]);
     let begun = json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0});
-    let result = peer.runtime(begun);
+    let result = peer.runtime(&begun);
     assert_eq!(result["isError"], false);
     assert_eq!((&exact(&result)["running"], &exact(&result)["run"]), (&json!(true), &json!(1)));
     let told = text(&result);
@@ -19,14 +19,14 @@ fn a_long_run_is_come_back_to() {
     let wait = r#"{"action":"exec","run":1}"#;
     assert!(told.contains(wait) && told.contains(r#"{"action":"interrupt","run":1}"#), "{told}");
     let wait: serde_json::Value = serde_json::from_str(wait).unwrap();
-    assert_eq!(exact(&peer.runtime(wait.clone()))["running"], true);
-    let read = peer.runtime(json!({"action": "output", "run": 1}));
+    assert_eq!(exact(&peer.runtime(&wait))["running"], true);
+    let read = peer.runtime(&json!({"action": "output", "run": 1}));
     assert_eq!(exact(&read)["data"], "begun\n");
     assert!(text(&read).contains("still running"), "{read}");
     // Somebody else lets it go.
     std::fs::write(h.path("gate"), "go\n").unwrap();
     let done = sessile_testkit::until("the end of the run", || {
-        let result = peer.runtime(wait.clone());
+        let result = peer.runtime(&wait);
         (exact(&result)["running"] != true).then_some(result)
     });
     assert_eq!(exact(&done)["stdout"], "begun\ngo\nover\n");
@@ -38,17 +38,17 @@ fn a_long_run_is_come_back_to() {
 fn a_run_is_interrupted_by_its_number() {
     let h = harness!();
     let mut peer = Peer::start(&h, &["--wait", "0s"]);
-    let idle = peer.runtime(json!({"action": "exec", "command": "x=41"}));
+    let idle = peer.runtime(&json!({"action": "exec", "command": "x=41"}));
     assert_eq!(exact(&idle)["run"], 1);
-    peer.runtime(json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0}));
+    peer.runtime(&json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0}));
     h.wait_for_file("gate.begun");
-    let stopped = peer.runtime(json!({"action": "interrupt", "run": 2}));
+    let stopped = peer.runtime(&json!({"action": "interrupt", "run": 2}));
     assert_eq!(exact(&stopped)["status"], "interrupted");
     let mut peer = Peer::start(&h, &[]);
-    let result = peer.runtime(json!({"action": "exec", "run": 2}));
+    let result = peer.runtime(&json!({"action": "exec", "run": 2}));
     assert_eq!((&exact(&result)["interrupted"], &result["isError"]), (&json!(true), &json!(true)));
     assert_eq!(peer.exec("echo $x"), "41\n");
-    let nothing = peer.runtime(json!({"action": "interrupt"}));
+    let nothing = peer.runtime(&json!({"action": "interrupt"}));
     assert_eq!(text(&nothing), "nothing is running");
     peer.close();
 }
@@ -63,12 +63,12 @@ fn a_cancelled_call_interrupts_its_run_and_keeps_the_state() {
         };
         peer.exec("x=41");
         let command = json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0});
-        let call = peer.begin("runtime", command);
+        let call = peer.begin("runtime", &command);
         h.wait_for_file("gate.begun");
-        peer.notify("notifications/cancelled", json!({"requestId": call, "reason": "enough"}));
+        peer.notify("notifications/cancelled", &json!({"requestId": call, "reason": "enough"}));
         // It has to wait for its turn, which comes when the other has ended.
         assert_eq!(peer.exec("echo $x"), "41\n");
-        let history = peer.runtime(json!({"action": "history"}));
+        let history = peer.runtime(&json!({"action": "history"}));
         assert_eq!(exact(&history)["history"][1]["exitCode"], 130);
         assert!(!peer.is_answered(call), "a cancelled call is not answered");
         peer.close();
@@ -79,13 +79,13 @@ fn a_cancelled_call_interrupts_its_run_and_keeps_the_state() {
 fn a_call_that_waits_on_is_cancelled_like_the_first_one() {
     let h = harness!();
     let mut peer = Peer::start(&h, &["--wait", "0s"]);
-    peer.runtime(json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0}));
+    peer.runtime(&json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0}));
     h.wait_for_file("gate.begun");
     let mut peer = Peer::start(&h, &[]);
-    let call = peer.begin("runtime", json!({"action": "exec", "run": 1}));
+    let call = peer.begin("runtime", &json!({"action": "exec", "run": 1}));
     // Answered at once, so the one before it is being answered.
     peer.ask("tools/list", json!({}));
-    peer.notify("notifications/cancelled", json!({"requestId": call}));
+    peer.notify("notifications/cancelled", &json!({"requestId": call}));
     assert_eq!(peer.exec("echo next"), "next\n");
     peer.close();
 }

@@ -85,7 +85,7 @@ impl Peer {
         let mut peer = Self::start(h, &[]);
         peer.lifecycle = Lifecycle::Handshake;
         let told = peer.ask("initialize", initialize(version));
-        peer.notify("notifications/initialized", json!({}));
+        peer.notify("notifications/initialized", &json!({}));
         (peer, told)
     }
 
@@ -113,7 +113,7 @@ impl Peer {
         id
     }
 
-    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
@@ -158,25 +158,25 @@ impl Peer {
     }
 
     /// Begins a call of a tool.
-    pub(crate) fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
+    pub(crate) fn begin(&mut self, tool: &str, arguments: &Value) -> u64 {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
     #[track_caller]
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.begin(tool, arguments);
         self.result(id)
     }
 
     #[track_caller]
-    pub(crate) fn runtime(&mut self, arguments: Value) -> Value {
+    pub(crate) fn runtime(&mut self, arguments: &Value) -> Value {
         self.call("runtime", arguments)
     }
 
     /// `runtime` runs a command, whose stdout this is.
     #[track_caller]
     pub(crate) fn exec(&mut self, command: &str) -> String {
-        let result = self.runtime(json!({"action": "exec", "command": command}));
+        let result = self.runtime(&json!({"action": "exec", "command": command}));
         let stdout = &result["structuredContent"]["stdout"];
         stdout.as_str().unwrap_or_else(|| panic!("no stdout in {result}")).to_owned()
     }

@@ -3,13 +3,13 @@
 use crate::peer;
 use serde_json::{Value, json};
 use sessile_testkit::{Harness, PATIENCE};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
 
 pub(crate) struct Server {
-    child: Child,
+    server: sessile_testkit::Server,
     pub(crate) address: String,
+    /// Whom the requests are from.
     pub(crate) token: String,
 }
 
@@ -27,24 +27,17 @@ impl Server {
     }
 
     pub(crate) fn start_at(h: &Harness, address: &str, options: &[&str]) -> Self {
-        let args = [&["serve", "--listen", address], options].concat();
-        let mut child = h.command(&args).stdout(Stdio::piped()).spawn().expect("a server");
-        let mut line = String::new();
-        let stdout = child.stdout.as_mut().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("a greeting");
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        let token = std::fs::read_to_string(h.sessions_dir().join("token")).unwrap_or_default();
-        Self { child, address, token: token.trim().to_owned() }
+        let server = h.serve_at(address, options);
+        let (address, token) = (server.address().to_owned(), server.token().to_owned());
+        Self { server, address, token }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("our child");
-        self.child.wait().expect("our child");
+    pub(crate) fn kill(self) {
+        self.server.kill();
     }
 
     /// Sends a message; what comes back is read later, or never.
@@ -110,13 +103,6 @@ impl Server {
         let session = reply.header("mcp-session-id").expect("a session id").to_owned();
         assert_eq!(reply.result()["protocolVersion"], "2025-06-18");
         session
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

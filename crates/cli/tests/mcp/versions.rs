@@ -10,7 +10,7 @@ fn a_client_needs_no_handshake() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
     assert_eq!(peer.exec("x=41"), "");
-    let result = peer.runtime(json!({"action": "exec", "command": "echo $((x+1))"}));
+    let result = peer.runtime(&json!({"action": "exec", "command": "echo $((x+1))"}));
     assert_eq!(exact(&result)["stdout"], "42\n");
     assert_eq!(result["resultType"], "complete");
     peer.close();
@@ -40,7 +40,7 @@ fn older_clients_shake_hands_first() {
         let tools = peer.ask("tools/list", json!({}));
         assert_eq!(tools["tools"][0]["name"], "runtime");
         peer.exec("x=41");
-        let result = peer.runtime(json!({"action": "exec", "command": "echo $((x+1))"}));
+        let result = peer.runtime(&json!({"action": "exec", "command": "echo $((x+1))"}));
         assert_eq!(text(&result).lines().last(), Some("42"), "{version}");
         assert!(result.get("resultType").is_none(), "{version} does not know that");
         assert_eq!(peer.ask("ping", json!({})), json!({}));
