@@ -1,5 +1,6 @@
 //! The project's chores: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
 
+mod clients;
 mod drift;
 mod run;
 mod tools;
@@ -10,6 +11,7 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test     install or prepare what the tests need, and run all of them
+  clients  install the MCP clients that tests use; prints what to set for `cargo test`
   check    format, lints, dependency rules, generated files
   explore  property tests with new random cases, and many of them
   stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "test" => test(),
         "check" => check(),
+        "clients" => clients(),
         "explore" => explore(),
         "stress" => stress(),
         "bench" => bench(),
@@ -51,8 +54,10 @@ fn test() -> anyhow::Result<()> {
     // The same random cases each time: a change is judged by what it changes.
     // `explore` looks for new ones.
     let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "7377".to_owned());
-    let seed = [("PROPTEST_RNG_SEED", seed.as_str())];
-    run::cargo_with_env(&["test", "--workspace", "--all-targets", "--no-fail-fast"], &seed)?;
+    let clients = clients::prepare();
+    let mut env = vec![("PROPTEST_RNG_SEED", seed.as_str())];
+    env.extend(clients.iter().map(|(name, place)| (*name, place.as_str())));
+    run::cargo_with_env(&["test", "--workspace", "--all-targets", "--no-fail-fast"], &env)?;
     run::cargo(&["test", "--workspace", "--doc"])?;
     run::program(
         "python3",
@@ -70,6 +75,14 @@ fn test() -> anyhow::Result<()> {
         let mut args = vec!["--test", "--test-concurrency=1"];
         args.extend(tests.iter().map(String::as_str));
         run::program("node", &args)?;
+    }
+    Ok(())
+}
+
+/// For tests by hand: `eval "$(cargo xtask clients)"`.
+fn clients() -> anyhow::Result<()> {
+    for (name, place) in clients::prepare() {
+        println!("export {name}='{place}'");
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ const WANTED: &[(&str, &str)] = &[
     ("dash", "dash"),
     ("python3", "python3"),
     ("node", "nodejs"),
+    ("npm", "npm"),
     ("git", "git"),
     ("curl", "curl"),
     ("jq", "jq"),

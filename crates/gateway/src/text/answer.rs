@@ -21,10 +21,16 @@ const NOTES: usize = 5;
 
 /// Something long in an answer.
 #[derive(Debug)]
-struct Part<'a> {
-    label: String,
-    text: Settled<'a>,
+struct Part {
+    label: &'static str,
+    text: Settled<'static>,
     source: Source,
+}
+
+impl Part {
+    fn new(label: &'static str, text: &str, source: Source) -> Self {
+        Self { label, text: settle(text).into_owned(), source }
+    }
 }
 
 /// Where the rest of it is.
@@ -61,9 +67,9 @@ pub fn sessions(sessions: &[Value]) -> String {
     if sessions.is_empty() {
         return "no sessions".to_owned();
     }
-    let field = |session: &Value, name: &str| match &session[name] {
-        Value::String(text) => clip(text, 200),
-        other => other.to_string(),
+    let field = |session: &Value, name: &str| match session[name].as_str() {
+        Some(text) => clip(text, 200),
+        None => session[name].to_string(),
     };
     let lines = sessions.iter().map(|session| {
         let [id, status, command, runs, place] =
@@ -166,36 +172,30 @@ fn how_to_go_on(answer: &Map<String, Value>, again: &Again) -> String {
     )
 }
 
-fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
+fn parts(answer: &Map<String, Value>) -> Vec<Part> {
     let run = number(answer, "run");
     let mut parts = Vec::new();
-    let mut add = |label: &str, text: Cow<'_, str>, source: Source| {
-        if !text.is_empty() {
-            let text = settled(text);
-            parts.push(Part { label: label.to_owned(), text, source });
-        }
-    };
     if let Some(result) = answer.get("result").and_then(Value::as_str)
         && !is_printed(answer, result)
     {
         let source = Source::Elsewhere("print a part of it to see that");
-        add("result", Cow::Borrowed(result), source);
+        parts.push(Part::new("result", result, source));
     }
     for name in ["stdout", "stderr"] {
-        if answer.contains_key(name) {
-            let encoding = answer.get("encoding").and_then(|all| all.get(name));
-            let text = decoded(answer, name, encoding);
-            add(name, Cow::Owned(text.into_owned()), Source::Stream { run, name });
-        }
+        let encoding = answer.get("encoding").and_then(|all| all.get(name));
+        let text = decoded(answer, name, encoding);
+        parts.push(Part::new(name, &text, Source::Stream { run, name }));
     }
     if let Some(state) = answer.get("state") {
         let text = serde_json::to_string_pretty(state).unwrap_or_default();
-        add("state", Cow::Owned(text), Source::Elsewhere("the structured answer has all of it"));
+        let source = Source::Elsewhere("the structured answer has all of it");
+        parts.push(Part::new("state", &text, source));
     }
     if let Some(entries) = answer.get("history").and_then(Value::as_array) {
         let source = Source::Elsewhere("ask for fewer with limit");
-        add("history", Cow::Owned(history::lines(entries)), source);
+        parts.push(Part::new("history", &history::lines(entries), source));
     }
+    parts.retain(|part| !part.text.text.is_empty());
     parts
 }
 
@@ -205,11 +205,7 @@ fn is_printed(answer: &Map<String, Value>, result: &str) -> bool {
     !result.is_empty() && stdout.trim_end_matches('\n') == result
 }
 
-fn settled(text: Cow<'_, str>) -> Settled<'static> {
-    settle(&text).into_owned()
-}
-
-impl Part<'_> {
+impl Part {
     fn tell(&self, out: &mut String, again: &Again, limit: usize) {
         let text = &*self.text.text;
         let _ = writeln!(out, "{}:", self.label);

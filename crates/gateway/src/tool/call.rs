@@ -104,11 +104,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(arguments: Value) -> Result<Call, String> {
+    fn call(arguments: &Value) -> Result<Call, String> {
         Call::from_arguments(arguments.as_object().unwrap())
     }
 
-    fn order(arguments: Value) -> Order {
+    fn order(arguments: &Value) -> Order {
         match call(arguments).unwrap() {
             Call::Earlier { order, .. } => order,
             Call::New(request) => panic!("{request:?}"),
@@ -117,23 +117,23 @@ mod tests {
 
     #[test]
     fn a_run_is_come_back_to_by_its_number() {
-        let wait = order(json!({"action": "exec", "run": 12}));
+        let wait = order(&json!({"action": "exec", "run": 12}));
         assert_eq!(wait, Order::Wait(RunNo(12), Shape::Exec));
-        let any = order(json!({"action": "interrupt"}));
+        let any = order(&json!({"action": "interrupt"}));
         assert_eq!(any, Order::Interrupt(None));
         let piece = Piece { run: RunNo(3), stream: Stream::Stderr, from: 80 };
-        let read = order(json!({"action": "output", "run": 3, "stream": "stderr", "from": 80}));
+        let read = order(&json!({"action": "output", "run": 3, "stream": "stderr", "from": 80}));
         assert_eq!(read, Order::Read(piece));
-        assert!(matches!(call(json!({"action": "state"})), Ok(Call::New(_))));
+        assert!(matches!(call(&json!({"action": "state"})), Ok(Call::New(_))));
     }
 
     #[test]
     fn a_wrong_call_is_told_what_to_do() {
-        let refusal = |arguments: Value| call(arguments).unwrap_err();
-        assert!(refusal(json!({"action": "jump"})).ends_with("history, interrupt, output"));
-        assert!(refusal(json!({})).starts_with("action is required"));
-        assert!(refusal(json!({"action": "output"})).starts_with("run is required"));
-        assert!(refusal(json!({"action": "exec", "run": 1, "command": "x"})).contains("either"));
-        assert_eq!(refusal(json!({"action": "exec"})), "command is required for exec action");
+        let refusal = |arguments: &Value| call(arguments).unwrap_err();
+        assert!(refusal(&json!({"action": "jump"})).ends_with("history, interrupt, output"));
+        assert!(refusal(&json!({})).starts_with("action is required"));
+        assert!(refusal(&json!({"action": "output"})).starts_with("run is required"));
+        assert!(refusal(&json!({"action": "exec", "run": 1, "command": "x"})).contains("either"));
+        assert_eq!(refusal(&json!({"action": "exec"})), "command is required for exec action");
     }
 }

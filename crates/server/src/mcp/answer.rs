@@ -37,10 +37,7 @@ impl Told {
     }
 
     pub(super) fn refused(Refusal(message): &Refusal) -> Self {
-        let exact = match tool::failure(message) {
-            Value::Object(fields) => fields,
-            other => Map::from_iter([("error".to_owned(), other)]),
-        };
+        let exact = tool::failure(message).as_object().cloned().unwrap_or_default();
         Self { text: format!("error: {message}"), exact, success: false }
     }
 

@@ -74,9 +74,9 @@ impl ToolName {
             Self::SessionEnd => ("End a session", END.to_owned(), end_schema()),
             Self::SessionList => ("List sessions", LIST.to_owned(), list_schema()),
         };
-        Tool::new(self.as_str(), description, object(input))
+        Tool::new(self.as_str(), description, object(&input))
             .with_title(title)
-            .with_raw_output_schema(object(self.output()))
+            .with_raw_output_schema(object(&self.output()))
             .with_annotations(self.annotations())
     }
 
@@ -306,9 +306,6 @@ fn list_schema() -> Value {
     })
 }
 
-fn object(value: Value) -> Arc<JsonObject> {
-    match value {
-        Value::Object(fields) => Arc::new(fields),
-        other => Arc::new(JsonObject::from_iter([("const".to_owned(), other)])),
-    }
+fn object(schema: &Value) -> Arc<JsonObject> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
 }

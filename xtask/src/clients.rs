@@ -1,0 +1,92 @@
+//! MCP clients of others, which the tests talk to us with.
+//!
+//! They are installed below `target/`, in versions that are named here, and
+//! their places are handed to the tests by environment variables. A variable is
+//! set also when its client could not be had: then its tests fail and say so.
+
+use crate::run;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+
+const PYTHON: &[&str] = &["mcp==2.3.0"];
+
+/// The first speaks the versions with a handshake, the second the stateless
+/// one. The suite is the last that runs on Node 20.
+const NODE: &[&str] = &[
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/conformance@0.1.13",
+];
+
+/// Installs what is missing; the variables for the tests.
+pub(crate) fn prepare() -> Vec<(&'static str, String)> {
+    let folder = target().join("mcp-clients");
+    let (python, node) = (folder.join("python"), folder.join("node"));
+    let complain = |what: &str, outcome: anyhow::Result<()>| {
+        if let Err(error) = outcome {
+            eprintln!("NOT AVAILABLE: {what} ({error:#}); its tests will fail");
+        }
+    };
+    complain("the MCP client for Python", once(&python, PYTHON, install_python));
+    complain("the MCP clients for Node", once(&node, NODE, install_node));
+    // The interpreter and the packages, which are there only after all went well.
+    vec![
+        ("SESSILE_TEST_MCP_PYTHON", shown(&ready(&python).join("bin/python"))),
+        ("SESSILE_TEST_MCP_NODE", shown(&ready(&node))),
+    ]
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from)
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The folder's name when it is complete.
+fn ready(folder: &Path) -> PathBuf {
+    folder.join("ready")
+}
+
+/// Installs into a folder that gets its name at the end, unless the same was
+/// installed before.
+fn once(
+    folder: &Path,
+    packages: &[&str],
+    install: fn(&Path, &[&str]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (list, wanted) = (folder.join("packages"), packages.join("\n"));
+    let is_there = std::fs::read_to_string(&list).is_ok_and(|there| there == wanted);
+    if is_there && ready(folder).exists() {
+        return Ok(());
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)?;
+    }
+    std::fs::create_dir_all(folder)?;
+    let place = folder.join(wanted_name(packages));
+    install(&place, packages)?;
+    std::os::unix::fs::symlink(&place, ready(folder))?;
+    std::fs::write(&list, wanted).context("cannot write down what is installed")
+}
+
+/// A folder of its own for each set: programs in it know where they are.
+fn wanted_name(packages: &[&str]) -> String {
+    let versions = packages.iter().filter_map(|package| package.rsplit(['=', '@']).next());
+    versions.collect::<Vec<_>>().join("-")
+}
+
+fn install_python(place: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    run::program("python3", &["-m", "venv", &shown(place)])?;
+    let pip = shown(&place.join("bin/pip"));
+    run::program(&pip, &[&["install", "--quiet", "--disable-pip-version-check"], packages].concat())
+}
+
+fn install_node(place: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    std::fs::create_dir_all(place)?;
+    std::fs::write(place.join("package.json"), "{\"private\": true}\n")?;
+    let place = shown(place);
+    let options = ["install", "--prefix", &place, "--no-audit", "--no-fund", "--silent"];
+    run::program("npm", &[&options, packages].concat())
+}
