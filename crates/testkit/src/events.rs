@@ -109,7 +109,9 @@ impl Socket {
                     return serde_json::from_str(&text).expect("JSON");
                 }
                 tungstenite::Message::Ping(_) | tungstenite::Message::Pong(_) => {}
-                other => panic!("{other:?}"),
+                other @ (tungstenite::Message::Binary(_)
+                | tungstenite::Message::Close(_)
+                | tungstenite::Message::Frame(_)) => panic!("{other:?}"),
             }
         }
     }

@@ -101,8 +101,8 @@ impl Link {
 }
 
 fn gone(error: io::Error) -> LinkError {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => LinkError::Gone,
-        _ => LinkError::Io(error),
+    if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+        return LinkError::Gone;
     }
+    LinkError::Io(error)
 }

@@ -210,10 +210,10 @@ impl Follower {
                 if is_old && read.wait && self.cursor.phase >= RunPhase::Exited {
                     tokio::time::sleep(POLL).await;
                 }
-                match reached.call(Request::Output(read)).await? {
-                    Answer::Output(view) => Ok(Some(view)),
-                    _ => Err(unexpected()),
-                }
+                let Answer::Output(view) = reached.call(Request::Output(read)).await? else {
+                    return Err(unexpected());
+                };
+                Ok(Some(view))
             }
             Source::Disk(directory) => Ok(directory.recorded_output(&read)),
         }
@@ -251,10 +251,10 @@ impl Follower {
         match &mut self.source {
             Source::Keeper(reached) => {
                 let request = Request::Result { run, max_output, patience_ms: None };
-                match reached.call(request).await? {
-                    Answer::Completed(done) => Ok(done),
-                    _ => Err(unexpected()),
-                }
+                let Answer::Completed(done) = reached.call(request).await? else {
+                    return Err(unexpected());
+                };
+                Ok(done)
             }
             Source::Disk(directory) => {
                 directory.recorded_run(run, max_output).map(Box::new).ok_or_else(unexpected)

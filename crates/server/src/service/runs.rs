@@ -58,10 +58,8 @@ impl Service {
         if reached.version() < PATIENT {
             understood(&exec)?;
         }
-        let run = match reached.call(Request::Exec(exec)).await? {
-            Answer::Accepted { run } => run,
-            Answer::Completed(done) => done.run,
-            _ => return Err(unexpected()),
+        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+            return Err(unexpected());
         };
         Ok(Told { answer: run, continuity: reached.continuity.clone() })
     }
@@ -79,14 +77,13 @@ impl Service {
         if reached.version() < PATIENT {
             return self.run_without_patience(reached, exec, order.wait_ms).await;
         }
-        match reached.call(Request::Exec(exec)).await? {
-            Answer::Completed(done) => {
-                self.measure(&done, begun.elapsed());
-                Ok(RunAnswer::Finished(done))
-            }
-            Answer::Accepted { run } => self.so_far(reached, run, max_output).await,
-            _ => Err(unexpected()),
+        let answer = reached.call(Request::Exec(exec)).await?;
+        if let Answer::Completed(done) = answer {
+            self.measure(&done, begun.elapsed());
+            return Ok(RunAnswer::Finished(done));
         }
+        let Answer::Accepted { run } = answer else { return Err(unexpected()) };
+        self.so_far(reached, run, max_output).await
     }
 
     /// A keeper of version 1 waits for the end, or not at all.
@@ -133,11 +130,11 @@ impl Service {
             }
             Some(_) | None => reached.call(request).await?,
         };
-        match outcome {
-            Answer::Completed(done) => Ok(Some(done)),
-            Answer::Accepted { .. } => Ok(None),
-            _ => Err(unexpected()),
+        if let Answer::Completed(done) = outcome {
+            return Ok(Some(done));
         }
+        let Answer::Accepted { .. } = outcome else { return Err(unexpected()) };
+        Ok(None)
     }
 
     async fn so_far(
@@ -147,10 +144,10 @@ impl Service {
         max: u64,
     ) -> Result<RunAnswer, ServiceError> {
         let read = ReadOutput { max, wait: false, ..ReadOutput::waiting(run) };
-        match reached.call(Request::Output(read)).await? {
-            Answer::Output(so_far) => Ok(RunAnswer::Running { run, so_far }),
-            _ => Err(unexpected()),
-        }
+        let Answer::Output(so_far) = reached.call(Request::Output(read)).await? else {
+            return Err(unexpected());
+        };
+        Ok(RunAnswer::Running { run, so_far })
     }
 
     /// The result of a run, also of one in a session that has ended or was lost.
@@ -216,10 +213,10 @@ impl Service {
     ) -> Result<OutputView, ServiceError> {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {
-            return match reached.call(Request::Output(read)).await? {
-                Answer::Output(view) => Ok(view),
-                _ => Err(unexpected()),
+            let Answer::Output(view) = reached.call(Request::Output(read)).await? else {
+                return Err(unexpected());
             };
+            return Ok(view);
         }
         let directory = place.directory.clone();
         match blocking(move || Ok(directory.recorded_output(&read))).await? {
@@ -241,10 +238,11 @@ impl Service {
         let Some(mut reached) = self.reach_if_live(&place).await? else {
             return Err(self.missing_run(&place.directory, run));
         };
-        match reached.call(Request::Input { run, bytes, eof }).await? {
-            Answer::Input { unread } => Ok(unread),
-            _ => Err(unexpected()),
-        }
+        let Answer::Input { unread } = reached.call(Request::Input { run, bytes, eof }).await?
+        else {
+            return Err(unexpected());
+        };
+        Ok(unread)
     }
 
     /// Signals what a run has in the foreground; how many processes got it.
@@ -259,10 +257,11 @@ impl Service {
         let Some(mut reached) = self.reach_if_live(&place).await? else {
             return Err(self.missing_run(&place.directory, run));
         };
-        match reached.call(Request::Signal { run, signal }).await? {
-            Answer::Signalled { processes } => Ok(processes),
-            _ => Err(unexpected()),
-        }
+        let Answer::Signalled { processes } = reached.call(Request::Signal { run, signal }).await?
+        else {
+            return Err(unexpected());
+        };
+        Ok(processes)
     }
 
     /// One command in a session of its own, of which nothing is left.

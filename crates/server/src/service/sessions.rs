@@ -234,10 +234,10 @@ impl Service {
         .await?;
         let mut fields = if metadata.status == SessionStatus::Active {
             let mut reached = self.keepers.reach(place).await?;
-            match reached.call(Request::State).await? {
-                Answer::State(view) => state::live(&view),
-                _ => return Err(unexpected()),
-            }
+            let Answer::State(view) = reached.call(Request::State).await? else {
+                return Err(unexpected());
+            };
+            state::live(&view)
         } else {
             state::saved(&saved, metadata.language.as_str())
         };
@@ -271,10 +271,10 @@ impl Service {
         id: &SessionId,
     ) -> Result<Told<()>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
-        match reached.call(Request::Reset).await? {
-            Answer::Reset(_) => Ok(Told { answer: (), continuity: reached.continuity.clone() }),
-            _ => Err(unexpected()),
-        }
+        let Answer::Reset(_) = reached.call(Request::Reset).await? else {
+            return Err(unexpected());
+        };
+        Ok(Told { answer: (), continuity: reached.continuity.clone() })
     }
 
     /// Interrupts a run, or whatever is running; which it was.
@@ -286,10 +286,12 @@ impl Service {
     ) -> Result<Option<RunNo>, ServiceError> {
         let place = self.place(caller, id).await?;
         let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(None) };
-        match reached.call(Request::Interrupt { run, call: None }).await? {
-            Answer::Interrupted { run } => Ok(run),
-            _ => Err(unexpected()),
-        }
+        let Answer::Interrupted { run } =
+            reached.call(Request::Interrupt { run, call: None }).await?
+        else {
+            return Err(unexpected());
+        };
+        Ok(run)
     }
 
     /// Brings the count of sessions up to date.
