@@ -14,7 +14,7 @@ pub(crate) const RELAY: &str = "relay";
 pub(crate) fn relay() -> anyhow::Result<()> {
     let mut bash = Floor::bash()?;
     let mut socket = std::io::stdin().lock();
-    let mut out = UnixStream::from(std::os::fd::OwnedFd::from(rustix::io::dup(std::io::stdin())?));
+    let mut out = UnixStream::from(rustix::io::dup(std::io::stdin())?);
     let mut line = [0; 256];
     loop {
         match socket.read(&mut line)? {

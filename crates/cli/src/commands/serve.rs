@@ -64,7 +64,8 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         .with_defaults(SessionDefaults {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
-        });
+        })
+        .with_tool_wait(config.mcp_wait);
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let adopted = service.adopt().await?;
@@ -122,7 +123,7 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }

@@ -28,7 +28,7 @@ impl Server {
 
     pub(crate) fn start_at(h: &Harness, address: &str, options: &[&str]) -> Self {
         let server = h.serve_at(address, options);
-        let (address, token) = (server.address().to_owned(), server.token().to_owned());
+        let (address, token) = (server.address(), server.token().to_owned());
         Self { server, address, token }
     }
 
