@@ -1,4 +1,5 @@
-//! MCP clients of others, which the tests talk to us with.
+//! Programs of others, which the tests talk to us with: MCP clients, and a fuzzer
+//! of APIs.
 //!
 //! They are installed below `target/`, in versions that are named here, and
 //! their places are handed to the tests by environment variables. A variable is
@@ -18,10 +19,14 @@ const NODE: &[&str] = &[
     "@modelcontextprotocol/conformance@0.1.13",
 ];
 
+/// Makes requests of an OpenAPI description, right and wrong ones.
+const FUZZER: &[&str] = &["schemathesis==4.32.5"];
+
 /// Installs what is missing; the variables for the tests.
 pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     let folder = target().join("mcp-clients");
     let (python, node) = (folder.join("python"), folder.join("node"));
+    let fuzzer = folder.join("fuzzer");
     let complain = |what: &str, outcome: anyhow::Result<()>| {
         if let Err(error) = outcome {
             eprintln!("NOT AVAILABLE: {what} ({error:#}); its tests will fail");
@@ -29,10 +34,12 @@ pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     };
     complain("the MCP client for Python", once(&python, PYTHON, install_python));
     complain("the MCP clients for Node", once(&node, NODE, install_node));
+    complain("the fuzzer", once(&fuzzer, FUZZER, install_python));
     // The interpreter and the packages, which are there only after all went well.
     vec![
         ("SESSILE_TEST_MCP_PYTHON", shown(&ready(&python).join("bin/python"))),
         ("SESSILE_TEST_MCP_NODE", shown(&ready(&node))),
+        ("SESSILE_TEST_FUZZER", shown(&ready(&fuzzer).join("bin/schemathesis"))),
     ]
 }
 

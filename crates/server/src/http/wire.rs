@@ -91,11 +91,24 @@ fn size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
         Bytes(u64),
         Text(String),
     }
-    match Option::<Form>::deserialize(d)? {
-        None => Ok(None),
-        Some(Form::Bytes(bytes)) => Ok(Some(bytes)),
-        Some(Form::Text(text)) => parse_size(&text).map(Some).map_err(serde::de::Error::custom),
-    }
+    let bytes = match Option::<Form>::deserialize(d)? {
+        None => None,
+        Some(Form::Bytes(bytes)) => Some(bytes),
+        Some(Form::Text(text)) => Some(parse_size(&text).map_err(serde::de::Error::custom)?),
+    };
+    within(bytes, 0, MOST)
+}
+
+/// The largest number that every client can write.
+const MOST: u64 = i64::MAX as u64;
+
+/// The most of a stream that a session keeps.
+fn kept<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    within(size(d)?, 0, 1 << 30)
+}
+
+fn run<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    within(Option::<u64>::deserialize(d)?, 0, MOST)
 }
 
 fn max_history<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
@@ -201,7 +214,7 @@ pub(super) struct StartSession {
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionLimits {
     /// Bytes of each stream of a run to keep on disk, as number or `"64MiB"`
-    #[serde(default, deserialize_with = "size")]
+    #[serde(default, deserialize_with = "kept")]
     #[schema(nullable, value_type = Option<u64>, maximum = 1_073_741_824)]
     pub(super) output: Option<u64>,
 }
@@ -288,6 +301,7 @@ pub(super) enum LanguageName {
 #[serde(deny_unknown_fields)]
 pub(super) struct InterruptRequest {
     /// The run to interrupt; whatever is running when absent
+    #[serde(default, deserialize_with = "run")]
     #[schema(nullable)]
     pub(super) run: Option<u64>,
 }

@@ -1,0 +1,79 @@
+//! Requests of all kinds, made from the API's own description: none of them
+//! gets a 500 or stops the server, and each answer is what the description says.
+
+use serde_json::json;
+use sessile_testkit::{Harness, Server, harness};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where the fuzzer is, which `cargo xtask test` installs; none by hand.
+fn fuzzer() -> Option<PathBuf> {
+    let Some(place) = std::env::var_os("SESSILE_TEST_FUZZER").map(PathBuf::from) else {
+        eprintln!("passed over: SESSILE_TEST_FUZZER is not set; `cargo xtask test` sets it");
+        return None;
+    };
+    assert!(place.exists(), "{place:?} is not there: the fuzzer could not be installed");
+    Some(place)
+}
+
+/// The same requests each time, and an end.
+const OPTIONS: &[&str] = &[
+    "--seed=7377",
+    "--max-examples=20",
+    "--generation-database=none",
+    "--request-timeout=30",
+    "--phases=examples,coverage,fuzzing",
+    "--continue-on-failure",
+    "--exclude-path-regex=/(ws|events)$",
+    // What a description cannot say is refused, too: directories that are not
+    // there, names of signals.
+    "--exclude-checks=positive_data_acceptance",
+];
+
+fn fuzz(h: &Harness, server: &Server, config: &str, options: &[&str]) {
+    let Some(fuzzer) = fuzzer() else { return };
+    let file = h.path("schemathesis.toml");
+    // The tool answers every request that is JSON, with its own words.
+    let tool = "[[operations]]\ninclude-name = \"POST /v1/tools/runtime\"\nchecks.negative_data_rejection.enabled = false\n";
+    std::fs::write(&file, format!("{config}\n{tool}")).unwrap();
+    let output = Command::new(fuzzer)
+        .args(["--no-color", "--config-file"])
+        .arg(&file)
+        .args(["run", &format!("http://{}/openapi.json", server.address())])
+        .args(["--header", &format!("Authorization: Bearer {}", server.token())])
+        .args(OPTIONS)
+        .args(options)
+        .current_dir(h.root())
+        .output()
+        .expect("the fuzzer starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let metrics = server.get("/metrics").is(200).text();
+    assert!(!metrics.contains("code=\"internal\""), "{metrics}");
+}
+
+#[test]
+fn no_request_to_a_live_session_breaks_anything() {
+    let h = harness!();
+    std::fs::create_dir(h.path("w")).unwrap();
+    let root = h.path("w").display().to_string();
+    let server = h.server(&["--workspace-root", &root, "--command-timeout", "2s"]);
+    let id = server.session();
+    assert_eq!(server.exec(&id, "echo hi")["stdout"], "hi\n");
+    let config = format!("[parameters]\n\"path.id\" = \"{id}\"\n\"path.run\" = 1\n");
+    fuzz(&h, &server, &config, &["--exclude-method=DELETE"]);
+    // The session is as good as before.
+    let after = server.post(&format!("/v1/sessions/{id}/reset"), &json!({}));
+    after.is(200);
+    assert_eq!(server.exec(&id, "echo still here")["stdout"], "still here\n");
+}
+
+#[test]
+fn no_request_breaks_anything() {
+    let h = harness!();
+    std::fs::create_dir(h.path("w")).unwrap();
+    let root = h.path("w").display().to_string();
+    let server = h.server(&["--workspace-root", &root, "--command-timeout", "2s"]);
+    fuzz(&h, &server, "", &[]);
+    server.get("/healthz").is(200);
+}
