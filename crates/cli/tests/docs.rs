@@ -48,6 +48,7 @@ pages! {
     node: "docs/node.md",
     examples: "docs/examples.md",
     http_api: "docs/http-api.md",
+    mcp: "docs/mcp.md",
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::peer::Peer;
 use crate::{exact, text};
 use serde_json::{Value, json};
-use sessile_testkit::harness;
+use sessile_testkit::{harness, until};
 
 #[test]
 fn an_answer_is_text_for_a_model_and_exact_for_a_program() {
@@ -118,8 +118,12 @@ fn sessions_are_started_used_listed_and_ended() {
     assert!(text(&failed).contains("a new one has its state"), "{failed}");
     assert_eq!(exact(&run(json!({"run": 1})))["stdout"], "me\n");
     assert_eq!(exact(&run(json!({"run": 1, "from": 1})))["data"], "e\n");
-    let listed = peer.call("session_list", &json!({"status": "active"}));
-    assert!(text(&listed).starts_with(&format!("{id} (mine): active, bash, 3 runs")), "{listed}");
+    // The count is written down a moment later.
+    let line = format!("{id} (mine): active, bash, 3 runs, in ");
+    until("three runs", || {
+        let listed = peer.call("session_list", &json!({"status": "active"}));
+        text(&listed).starts_with(&line).then_some(())
+    });
     let ended = peer.call("session_end", &json!({"session_id": id}));
     assert_eq!(exact(&ended)["status"], "terminated");
     let again = peer.call("session_exec", &json!({"session_id": id, "command": "ls"}));

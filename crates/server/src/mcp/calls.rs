@@ -8,7 +8,7 @@ use crate::keepers::held;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// A call by its names: request numbers are the client's own, so they mean
 /// something only together with the client.
@@ -21,7 +21,8 @@ pub(super) struct CallName {
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    open: Mutex<HashMap<CallName, Arc<Notify>>>,
+    /// Each turns true when it is cancelled.
+    open: Mutex<HashMap<CallName, Arc<watch::Sender<bool>>>>,
 }
 
 /// A call that is being answered; it cannot be cancelled any more when this is
@@ -30,12 +31,12 @@ pub(super) struct Calls {
 pub(super) struct OpenCall<'a> {
     calls: &'a Calls,
     name: CallName,
-    cancelled: Arc<Notify>,
+    cancelled: Arc<watch::Sender<bool>>,
 }
 
 impl Calls {
     pub(super) fn open(&self, name: CallName) -> OpenCall<'_> {
-        let cancelled = Arc::new(Notify::new());
+        let cancelled = Arc::new(watch::Sender::new(false));
         held(&self.open).insert(name.clone(), cancelled.clone());
         OpenCall { calls: self, name, cancelled }
     }
@@ -43,16 +44,25 @@ impl Calls {
     /// A call that has been answered already is left alone.
     pub(super) fn cancel(&self, name: &CallName) {
         if let Some(call) = held(&self.open).get(name) {
-            // Kept for one that does not listen yet.
-            call.notify_one();
+            call.send_replace(true);
         }
     }
 }
 
 impl OpenCall<'_> {
+    pub(super) fn is_cancelled(&self) -> bool {
+        *self.cancelled.borrow()
+    }
+
     /// Comes when the client cancels the call.
     pub(super) async fn cancelled(&self) {
-        self.cancelled.notified().await;
+        // It does not fail: we hold the other end.
+        let _ = self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+
+    /// The client has cancelled it before it could be found by its name.
+    pub(super) fn cancel(&self) {
+        self.cancelled.send_replace(true);
     }
 }
 

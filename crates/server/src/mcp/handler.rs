@@ -121,9 +121,9 @@ impl ServerHandler for Handler {
             progress: Progress::wanted(&context),
             deadline,
         };
-        // The client has cancelled before the call could be found by its name.
-        if context.ct.is_cancelled() {
-            return Err(ErrorData::internal_error("cancelled", None));
+        // Over HTTP it says only that the client has gone.
+        if matches!(self.surface, Surface::Stdio(_)) && context.ct.is_cancelled() {
+            waiter.call.cancel();
         }
         Ok(self.answer(tool, &waiter, params).await.into())
     }

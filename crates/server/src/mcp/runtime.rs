@@ -23,6 +23,7 @@ pub(super) async fn answer(
 ) -> Result<Told, Refusal> {
     match Call::from_arguments(&arguments)? {
         Call::New(request) => {
+            waiter.check()?;
             let service = home.service(waiter.caller, &request.target)?;
             let exact = begin(&service, waiter, &request).await?;
             let again = Again::runtime(arguments);

@@ -103,6 +103,7 @@ async fn begin(
     language: Option<Language>,
     again: &Again,
 ) -> Result<Told, Refusal> {
+    waiter.check()?;
     let mut exec = run.order();
     exec.language = language;
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);

@@ -1,5 +1,6 @@
 //! Waiting for a run on a client's behalf.
 
+use super::answer::Refusal;
 use super::calls::OpenCall;
 use super::progress::{INTERVAL, Progress};
 use crate::service::{Caller, Service, ServiceError, Watch};
@@ -28,6 +29,14 @@ pub(super) enum Outcome {
 }
 
 impl Waiter<'_> {
+    /// Nothing is begun for a call that is not wanted any more.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.call.is_cancelled() {
+            return Err(Refusal("cancelled before it began".to_owned()));
+        }
+        Ok(())
+    }
+
     pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
