@@ -4,7 +4,10 @@ use crate::run;
 use anyhow::{bail, ensure};
 
 /// The generated files, and the command that prints each.
-const GENERATED: &[(&str, &[&str])] = &[("docs/runtime-tool.schema.json", &["tool", "--schema"])];
+const GENERATED: &[(&str, &[&str])] = &[
+    ("docs/runtime-tool.schema.json", &["tool", "--schema"]),
+    ("docs/openapi.json", &["serve", "--openapi"]),
+];
 
 fn text(args: &[&str]) -> anyhow::Result<String> {
     let mut words = vec!["run", "--quiet", "--package", "sessile", "--"];

@@ -30,10 +30,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Serve {
     #[command(flatten)]
     flags: Flags,
+    /// Print the API's description (OpenAPI 3.1) and exit
+    #[arg(long)]
+    openapi: bool,
 }
 
 impl Serve {
     pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        if self.openapi {
+            let text = sessile_server::http::openapi().to_pretty_json()? + "\n";
+            output::all(&mut std::io::stdout().lock(), text.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let config = Listing::of(settings, &self.flags)?.config()?;
         let runtime = tokio::runtime::Runtime::new()?;
         let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;
