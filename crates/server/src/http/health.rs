@@ -24,7 +24,7 @@ pub(super) async fn healthz() -> Json<Value> {
     responses((status = 200, body = wire::Anything), (status = 503, body = wire::ErrorBody))
 )]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, ServiceError> {
-    app.service.measure_sessions().await?;
+    app.service.check_storage().await?;
     Ok(Json(json!({"status": "ready"})))
 }
 

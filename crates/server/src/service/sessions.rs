@@ -294,6 +294,19 @@ impl Service {
         Ok(run)
     }
 
+    /// Whether the sessions directory can be read. Cheap: anybody may ask.
+    pub(crate) async fn check_storage(&self) -> Result<(), ServiceError> {
+        let root = self.keepers.sessions().root().to_owned();
+        blocking(move || match std::fs::read_dir(&root) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let message = format!("the sessions directory cannot be read: {error}");
+                Err(ServiceError::new(ErrorCode::Storage, message))
+            }
+        })
+        .await
+    }
+
     /// Brings the count of sessions up to date.
     pub(crate) async fn measure_sessions(&self) -> Result<(), ServiceError> {
         let all = self.all().await?;
