@@ -81,7 +81,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
-    let app = App { service: Arc::new(service), guard: Arc::new(guard) };
+    let app = App { service: Arc::new(service), guard: Arc::new(guard), mcp_wait: config.mcp_wait };
     let door = Door {
         listener,
         tls,
@@ -122,7 +122,7 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }

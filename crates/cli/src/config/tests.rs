@@ -143,7 +143,7 @@ fn a_named_file_may_say_where_sessions_are() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("c.toml");
     std::fs::write(&path, "sessions-dir = \"s\"\n").unwrap();
-    let flags = Flags { config: Some(path.clone()), ..Flags::default() };
+    let flags = Flags { config: Some(path), ..Flags::default() };
     let listing = read(&flags, &[], None).unwrap();
     assert_eq!(listing.sessions_dir.0, directory.path().join("s"));
     let listing = read(&flags, &[], Some(Path::new("/other"))).unwrap();

@@ -7,7 +7,7 @@
 
 use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
-use super::{Home, Offer, WAIT};
+use super::{Home, Offer};
 use crate::http::App;
 use crate::service::{Caller, ErrorCode, ServiceError};
 use axum::Router;
@@ -52,7 +52,7 @@ pub(crate) fn router(app: &App) -> Router<App> {
     let handler = Handler {
         home: Arc::new(Home::one(app.service.clone())),
         calls: calls.clone(),
-        wait: WAIT,
+        wait: app.mcp_wait,
         surface: Surface::Http,
     };
     let limit = app.service.limits().body;

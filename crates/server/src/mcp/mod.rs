@@ -23,9 +23,3 @@ pub use stdio::serve;
 pub use tools::Offer;
 
 pub(crate) use http::router;
-
-use std::time::Duration;
-
-/// How long a call waits for a run when nobody says: many clients give up
-/// after a minute.
-pub const WAIT: Duration = Duration::from_secs(50);
