@@ -46,6 +46,7 @@ pages! {
     shells: "docs/shells.md",
     python: "docs/python.md",
     node: "docs/node.md",
+    server: "docs/server.md",
     examples: "docs/examples.md",
     http_api: "docs/http-api.md",
     mcp: "docs/mcp.md",

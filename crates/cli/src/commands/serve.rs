@@ -72,8 +72,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         .with_defaults(SessionDefaults {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
-        })
-        .with_tool_wait(config.mcp_wait);
+        });
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let adopted = service.adopt().await?;
@@ -90,7 +89,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
-    let app = App { service: Arc::new(service), guard: Arc::new(guard) };
+    let app = App { service: Arc::new(service), guard: Arc::new(guard), mcp_wait: config.mcp_wait };
     let door = Door {
         listener,
         tls,

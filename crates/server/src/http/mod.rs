@@ -33,6 +33,8 @@ use utoipa_axum::routes;
 pub struct App {
     pub service: Arc<Service>,
     pub guard: Arc<Guard>,
+    /// How long an MCP tool call waits for a run.
+    pub mcp_wait: Duration,
 }
 
 #[derive(OpenApi)]

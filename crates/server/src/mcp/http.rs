@@ -52,7 +52,7 @@ pub(crate) fn router(app: &App) -> Router<App> {
     let handler = Handler {
         home: Arc::new(Home::one(app.service.clone())),
         calls: calls.clone(),
-        wait: app.service.tool_wait(),
+        wait: app.mcp_wait,
         surface: Surface::Http,
     };
     let limit = app.service.limits().body;

@@ -31,18 +31,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::Semaphore;
-
-/// Many MCP clients give up after a minute.
-const TOOL_WAIT: Duration = Duration::from_secs(50);
 
 #[derive(Debug)]
 pub struct Service {
     keepers: Keepers,
     limits: Limits,
     defaults: SessionDefaults,
-    tool_wait: Duration,
     /// Directories that sessions from the network may be in, canonical.
     roots: Vec<PathBuf>,
     pub(crate) metrics: Arc<Metrics>,
@@ -74,7 +69,6 @@ impl Service {
             streams: Arc::new(Semaphore::new(limits.streams)),
             limits,
             defaults: SessionDefaults::default(),
-            tool_wait: TOOL_WAIT,
             workspaces: Mutex::default(),
         })
     }
@@ -83,17 +77,6 @@ impl Service {
     #[must_use]
     pub fn with_defaults(self, defaults: SessionDefaults) -> Self {
         Self { defaults, ..self }
-    }
-
-    /// The same with another time that a tool over MCP waits for its run,
-    /// before it answers with the run's number.
-    #[must_use]
-    pub fn with_tool_wait(self, tool_wait: Duration) -> Self {
-        Self { tool_wait, ..self }
-    }
-
-    pub(crate) fn tool_wait(&self) -> Duration {
-        self.tool_wait
     }
 
     /// Takes over the sessions that are there. Their number.
