@@ -84,22 +84,24 @@ fn an_older_client_cancels_its_own_calls_and_no_others() {
 }
 
 #[test]
-fn a_connection_that_drops_leaves_the_run_alone() {
+fn a_connection_that_drops_cancels_in_the_stateless_version_only() {
     let h = harness!();
     let server = Server::start(&h, &[]);
     let session = server.shake_hands();
-    let new = server.begin("runtime", &exec(&gated("new")));
+    let new = server.begin("runtime", &exec(&format!("kept=1; {}", gated("new"))));
     h.wait_for_file("new.begun");
     drop(new);
-    std::fs::write(h.path("new"), "go\n").unwrap();
     let done = server.call("runtime", &json!({"action": "exec", "run": 1}));
-    assert_eq!(exact(&done)["stdout"], "begun\ngo\nover\n");
+    assert_eq!(exact(&done)["interrupted"], true);
+    assert_eq!(exact(&done)["stdout"], "begun\n");
     let old = server.send_as(&session, &call(2, &exec(&gated("old"))));
     h.wait_for_file("old.begun");
     drop(old);
     std::fs::write(h.path("old"), "go\n").unwrap();
     let done = server.call("runtime", &json!({"action": "exec", "run": 2}));
     assert_eq!(exact(&done)["stdout"], "begun\ngo\nover\n");
+    let kept = server.call("runtime", &exec("echo $kept"));
+    assert_eq!(exact(&kept)["stdout"], "1\n");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::service::Caller;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorData,
-    Extensions, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool,
+    Extensions, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use std::sync::Arc;
@@ -50,6 +50,16 @@ pub(super) struct Client {
 }
 
 impl Handler {
+    /// Over HTTP the stateless version has no other word for "cancelled" than
+    /// to close the connection. With the others it says only that the client
+    /// has gone, which leaves a run alone.
+    fn is_cancelled_by_leaving(&self, context: &RequestContext<RoleServer>) -> bool {
+        let is_stateless = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        matches!(self.surface, Surface::Http) && is_stateless
+    }
+
     fn client(&self, extensions: &Extensions) -> Result<Client, ErrorData> {
         match self.surface {
             Surface::Stdio(offer) => Ok(Client { caller: Caller::owner(), offer, name: None }),
@@ -121,11 +131,20 @@ impl ServerHandler for Handler {
             progress: Progress::wanted(&context),
             deadline,
         };
-        // Over HTTP it says only that the client has gone.
         if matches!(self.surface, Surface::Stdio(_)) && context.ct.is_cancelled() {
             waiter.call.cancel();
         }
-        Ok(self.answer(tool, &waiter, params).await.into())
+        let hang_up = async {
+            if self.is_cancelled_by_leaving(&context) {
+                context.ct.cancelled().await;
+                waiter.call.cancel();
+            }
+            std::future::pending::<std::convert::Infallible>().await
+        };
+        tokio::select! {
+            answer = self.answer(tool, &waiter, params) => Ok(answer.into()),
+            never = hang_up => match never {},
+        }
     }
 
     async fn on_cancelled(

@@ -23,10 +23,5 @@ async function connect() {
   return client;
 }
 
-// Over HTTP this version cancels by closing the connection, which is also what
-// a lost network does: a run is not ended by that.
-await main(
-  connect,
-  (client, params, options) => client.callTool(params, options),
-  transport === 'stdio',
-);
+// Over HTTP this version cancels by closing the connection.
+await main(connect, (client, params, options) => client.callTool(params, options));

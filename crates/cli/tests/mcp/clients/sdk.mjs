@@ -19,4 +19,4 @@ async function connect() {
   return client;
 }
 
-await main(connect, (client, params, options) => client.callTool(params, undefined, options), true);
+await main(connect, (client, params, options) => client.callTool(params, undefined, options));
