@@ -429,7 +429,8 @@ fn a_websocket_carries_events_and_takes_input_and_signals() {
     socket.send(&json!({"type": "stdin", "data": "dHdvCg==", "encoding": "base64"}));
     assert_eq!(socket.receive()["data"], "two\n");
     socket.send(&json!({"type": "resize", "columns": 80, "rows": 24}));
-    assert_eq!(socket.receive()["type"], "error");
+    let resized = socket.receive();
+    assert_eq!((&resized["type"], &resized["terminal"]), (&json!("resized"), &json!(false)));
     socket.send(&json!({"type": "eof"}));
     let rest = socket.receive_until("closed");
     assert_eq!(kinds(&rest), ["exited", "closed"]);

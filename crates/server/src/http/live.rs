@@ -200,7 +200,8 @@ impl Conversation {
                 order = next_order(&mut orders) => {
                     let Some(order) = order else { return };
                     match self.obey(order, &mut watched).await {
-                        Ok(()) => continue,
+                        Ok(None) => continue,
+                        Ok(Some(message)) => message,
                         Err(error) => complaint(&error),
                     }
                 }
@@ -215,7 +216,7 @@ impl Conversation {
         &self,
         order: Result<Order, ServiceError>,
         watched: &mut Option<Watched>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Option<Value>, ServiceError> {
         let service = &self.app.service;
         let running = || {
             let none = "no run is going on here; send exec first";
@@ -233,23 +234,24 @@ impl Conversation {
                 let cursor = Cursor::default();
                 let follower = service.follow(&self.caller, &self.id, run, cursor).await?;
                 *watched = Some(Watched::new(follower));
-                Ok(())
+                Ok(None)
             }
             Order::Stdin(input) => {
                 let bytes = decode_input(input.data, input.encoding)?;
                 service.input(&self.caller, &self.id, running()?, bytes, input.eof).await?;
-                Ok(())
+                Ok(None)
             }
             Order::Signal(wanted) => {
                 let number = signal_number(&wanted.signal)?;
                 service.signal(&self.caller, &self.id, running()?, number).await?;
-                Ok(())
+                Ok(None)
             }
+            // Clients send it whenever their window changes, whatever runs in
+            // it. What has no terminal is not touched, and that is told.
             Order::Resize(Size { columns, rows }) => {
-                running()?;
-                let message =
-                    format!("this run has no terminal that could have {columns} x {rows}");
-                Err(ServiceError::new(ErrorCode::BadRequest, message))
+                let run = running()?;
+                let size = json!({"columns": columns, "rows": rows});
+                Ok(Some(json!({"type": "resized", "run": run, "size": size, "terminal": false})))
             }
         }
     }
