@@ -33,6 +33,11 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Start(crate::commands::start::Start),
     Exec(crate::commands::exec::Exec),
+    Runs(crate::commands::runs::Runs),
+    Output(crate::commands::output::Output),
+    Wait(crate::commands::wait::Wait),
+    Input(crate::commands::input::Input),
+    Signal(crate::commands::signal::Signal),
     End(crate::commands::end::End),
     List(crate::commands::list::List),
     State(crate::commands::state::State),

@@ -3,14 +3,17 @@
 use crate::reactor::Token;
 use crate::stdin::Stdin;
 use sessile_protocol::{
-    Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
-    RunValue,
+    Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
+    RunPhase, RunValue,
 };
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Bytes of a command that a list of runs shows: hundreds may be queued.
+const COMMAND_SHOWN: usize = 4 << 10;
 
 /// A run that is queued, running, or whose streams are still open.
 #[derive(Debug)]
@@ -155,6 +158,24 @@ impl Run {
             notes: self.notes.clone(),
             repeated: false,
         })
+    }
+
+    /// The run among those that are not over.
+    pub(crate) fn open_view(&self, run: RunNo) -> OpenRun {
+        let text = &self.order.text;
+        let shown = &text[..text.len().min(COMMAND_SHOWN)];
+        OpenRun {
+            run,
+            language: self.language,
+            command: String::from_utf8_lossy(shown).into_owned(),
+            phase: self.phase(),
+            timestamp: match &self.progress {
+                Progress::Queued => None,
+                Progress::Running { timestamp, .. } => Some(timestamp.clone()),
+                Progress::Finished(finished) => Some(finished.timestamp.clone()),
+            },
+            interactive: self.order.interactive,
+        }
     }
 
     /// What the run had to say besides its output.

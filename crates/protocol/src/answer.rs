@@ -29,6 +29,7 @@ pub enum Answer {
     Reset(Reset),
     Ended,
     Status(Status),
+    Runs(RunsView),
 }
 
 /// A finished run.
@@ -143,6 +144,18 @@ pub enum RunPhase {
     Closed,
 }
 
+impl RunPhase {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Exited => "exited",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// States of the live kernels, as JSON text: their shape is the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateView {
@@ -195,4 +208,25 @@ pub struct Status {
 pub struct KernelStatus {
     pub language: Language,
     pub pid: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsView {
+    /// Oldest first.
+    pub runs: Vec<OpenRun>,
+}
+
+/// A run that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRun {
+    pub run: RunNo,
+    pub language: Language,
+    /// Its beginning, if it is long.
+    pub command: String,
+    pub phase: RunPhase,
+    /// When it began; none while it is queued.
+    #[serde(default)]
+    pub timestamp: Option<String>,
+    #[serde(default)]
+    pub interactive: bool,
 }

@@ -48,6 +48,9 @@ pub enum Request {
     End,
     /// What the keeper is doing.
     Status,
+    /// The runs that are not over: queued, going, or with streams that
+    /// something may still write to.
+    Runs,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

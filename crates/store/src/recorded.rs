@@ -8,8 +8,8 @@ use crate::keys::Keys;
 use crate::output::{Spool, StreamName};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
-    Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase, RunValue,
-    StreamView,
+    Code, Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase,
+    RunValue, StreamView,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -52,6 +52,32 @@ pub enum Absence {
     Dropped,
     /// There has been no run of that number.
     Never,
+}
+
+impl Absence {
+    /// What is said to somebody who asks for the run.
+    #[must_use]
+    pub fn explain(self, run: RunNo) -> Failure {
+        match self {
+            Self::Cancelled(why) => why,
+            Self::Lost => {
+                let message = format!(
+                    "run {run} was going when the session's keeper died: its outcome is not known"
+                );
+                Failure::new(Code::RunLost, message)
+            }
+            Self::Dropped => {
+                let message = format!(
+                    "run {run} is not in the session's history (older runs are dropped from it)"
+                );
+                Failure::new(Code::RunNotFound, message)
+            }
+            Self::Never => {
+                let message = format!("the session has had no run {run}");
+                Failure::new(Code::RunNotFound, message)
+            }
+        }
+    }
 }
 
 impl Directory {

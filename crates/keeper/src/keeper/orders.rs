@@ -134,13 +134,11 @@ impl Keeper {
     /// Why there is no result to repeat.
     fn unrepeatable(&self, number: RunNo) -> Failure {
         match self.directory.absence(number) {
-            Absence::Cancelled(why) => why,
-            Absence::Lost => {
-                let message = format!(
-                    "{}; it is not run again: look at its effects, then use a new key",
-                    loss(number)
-                );
-                Failure::new(Code::RunLost, message)
+            absence @ Absence::Cancelled(_) => absence.explain(number),
+            absence @ Absence::Lost => {
+                let mut failure = absence.explain(number);
+                failure.message += "; it is not run again: look at its effects, then use a new key";
+                failure
             }
             Absence::Dropped | Absence::Never => {
                 let message = format!(
@@ -153,25 +151,8 @@ impl Keeper {
 
     /// Why a run that is not going has no result.
     pub(super) fn missing(&self, number: RunNo) -> Failure {
-        match self.directory.absence(number) {
-            Absence::Cancelled(why) => why,
-            Absence::Lost => Failure::new(Code::RunLost, loss(number)),
-            Absence::Dropped => {
-                let message = format!(
-                    "run {number} is not in the session's history (older runs are dropped from it)"
-                );
-                Failure::new(Code::RunNotFound, message)
-            }
-            Absence::Never => {
-                let message = format!("the session has had no run {number}");
-                Failure::new(Code::RunNotFound, message)
-            }
-        }
+        self.directory.absence(number).explain(number)
     }
-}
-
-fn loss(number: RunNo) -> String {
-    format!("run {number} was going when the session's keeper died: its outcome is not known")
 }
 
 /// Stands for all that makes an order what it is.

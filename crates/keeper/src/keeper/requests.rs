@@ -5,7 +5,7 @@ use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
 use sessile_protocol::{
     Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
-    ReadOutput, Reply, Request, RunNo, StateView, Status,
+    ReadOutput, Reply, Request, RunNo, RunPhase, RunsView, StateView, Status,
 };
 use sessile_session::{Close, Input, Refusal, Tick};
 use sessile_store::SavedKernel;
@@ -54,6 +54,7 @@ impl Keeper {
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
+            Request::Runs => Ok(Some(Answer::Runs(self.open_runs()))),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),
@@ -146,6 +147,11 @@ impl Keeper {
             queued: self.session.queued() as u64,
             kernels: kernels.collect(),
         }
+    }
+
+    fn open_runs(&self) -> RunsView {
+        let runs = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
+        RunsView { runs: runs.map(|(number, run)| run.open_view(*number)).collect() }
     }
 
     fn close(

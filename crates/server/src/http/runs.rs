@@ -288,21 +288,12 @@ fn chunk(bytes: &[u8], next: u64, phase: RunPhase) -> Value {
     let mut answer = json!({
         "data": data,
         "next": next - (bytes.len() - whole) as u64,
-        "phase": phase_name(phase),
+        "phase": phase.as_str(),
     });
     if is_base64 {
         answer["encoding"] = "base64".into();
     }
     answer
-}
-
-pub(super) fn phase_name(phase: RunPhase) -> &'static str {
-    match phase {
-        RunPhase::Queued => "queued",
-        RunPhase::Running => "running",
-        RunPhase::Exited => "exited",
-        RunPhase::Closed => "closed",
-    }
 }
 
 /// Give an interactive run something to read
@@ -359,25 +350,6 @@ pub(super) async fn signal(
 }
 
 pub(super) fn signal_number(name: &str) -> Result<i32, ServiceError> {
-    use rustix::process::Signal;
-    let bare = name.strip_prefix("SIG").unwrap_or(name);
-    let named = match bare {
-        "HUP" => Some(Signal::HUP),
-        "INT" => Some(Signal::INT),
-        "QUIT" => Some(Signal::QUIT),
-        "KILL" => Some(Signal::KILL),
-        "USR1" => Some(Signal::USR1),
-        "USR2" => Some(Signal::USR2),
-        "TERM" => Some(Signal::TERM),
-        "CONT" => Some(Signal::CONT),
-        "STOP" => Some(Signal::STOP),
-        "TSTP" => Some(Signal::TSTP),
-        "WINCH" => Some(Signal::WINCH),
-        _ => None,
-    };
-    let number = named.map(Signal::as_raw).or_else(|| bare.parse().ok());
-    number.filter(|n| (1..=64).contains(n)).ok_or_else(|| {
-        let message = format!("{name:?} is not a signal; use INT, TERM, KILL, HUP, QUIT, USR1, USR2, CONT, STOP, TSTP, WINCH or a number");
-        ServiceError::new(ErrorCode::BadRequest, message)
-    })
+    sessile_gateway::signal_number(name)
+        .map_err(|error| ServiceError::new(ErrorCode::BadRequest, error.to_string()))
 }

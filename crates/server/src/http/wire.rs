@@ -369,6 +369,9 @@ pub(super) struct RunResult {
     stderr: String,
     run: u64,
     running: bool,
+    /// Of a run that is still going: how far its output was read
+    #[schema(required = false, example = "12-0")]
+    cursor: String,
     #[schema(required = false)]
     exit_code: i32,
     #[schema(required = false)]
