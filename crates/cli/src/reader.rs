@@ -54,7 +54,8 @@ impl Reader {
             let done = done.ok_or_else(|| self.directory.absence(run).explain(run))?;
             return Ok(Outcome::Finished(Box::new(done)));
         };
-        let answer = client.call(Request::Result { run, max_output, patience_ms })?;
+        let answer =
+            client.call(Request::Result { run, max_output, patience_ms, until_input: true })?;
         if let Answer::Completed(done) = answer {
             return Ok(Outcome::Finished(done));
         }

@@ -1,7 +1,7 @@
 //! Runs that go on while others come and go: begun, read, fed and signalled by
 //! one command each.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sessile_testkit::{Harness, Output, Session, harness, until};
 
 /// `sessile COMMAND ID RUN ARGS…`.
@@ -175,4 +175,128 @@ fn what_cannot_be_done_to_a_run_is_told_in_one_line() {
         let output = on_run(&h, &s, command, run, args).exits(1).prints("");
         assert!(output.errors().contains(word), "{command}: {}", output.errors());
     }
+}
+
+/// The answer of an interactive run that has come to wait for input.
+#[track_caller]
+fn asks(answer: &Value, question: &str) {
+    assert_eq!((&answer["running"], &answer["waiting_for_input"]), (&true.into(), &true.into()));
+    let printed = answer["stdout"].as_str().unwrap();
+    assert!(printed.ends_with(question), "{question:?} is not at the end of {printed:?}");
+}
+
+#[test]
+fn a_run_tells_when_it_waits_for_input() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "dash"]) {
+        let s = h.session_of(shell);
+        let text = "printf 'Ok to proceed? (y) '; read -r a; echo \"$a\"; printf 'name? '; read -r b; echo \"[$b]\"";
+        let begun = s.run_with(&["--interactive", "--timeout", "0"], text);
+        asks(begun.json(), "Ok to proceed? (y) ");
+        let run = begun.run();
+        let listed = s.sessile("runs").json();
+        assert_eq!(listed[0]["waiting_for_input"], true, "{listed}");
+        // Half a line is not yet an answer, and is read all the same.
+        give(&h, &s, run, "y", &[]);
+        asks(&on_run(&h, &s, "wait", run, &[]).json(), "(y) ");
+        give(&h, &s, run, "es\n", &[]);
+        asks(&on_run(&h, &s, "wait", run, &[]).json(), "yes\nname? ");
+        give(&h, &s, run, "me\n", &[]);
+        let done = on_run(&h, &s, "wait", run, &[]).json();
+        assert!(done["stdout"].as_str().unwrap().ends_with("[me]\n"), "{shell}: {done}");
+        assert!(done["waiting_for_input"].is_null());
+    }
+}
+
+#[test]
+fn a_run_that_works_or_sleeps_does_not_wait_for_input() {
+    let h = harness!();
+    let s = h.session();
+    h.sessile(&["run", "mkfifo go"]).exits(0);
+    for text in ["read -r _ <go; read -r x", "head -n 1 go >/dev/null; read -r x"] {
+        let options = ["--interactive", "--wait", "100ms"];
+        let begun = s.run_with(&options, text).has("running", true);
+        assert!(begun.json()["waiting_for_input"].is_null(), "{text}");
+        let waiter = h.begin(&["wait", s.id(), &begun.run().to_string()], b"");
+        std::fs::write(h.path("go"), "\n").unwrap();
+        asks(&waiter.finish().json(), "");
+        give(&h, &s, begun.run(), "", &["--eof"]);
+        on_run(&h, &s, "wait", begun.run(), &[]).exits(0);
+    }
+    // One that is given its input at once is not taken to wait for it.
+    let begun = s.run_with(&["--interactive", "--background"], "cat | sort").run();
+    give(&h, &s, begun, "b\na\n", &["--eof"]);
+    assert_eq!(on_run(&h, &s, "wait", begun, &[]).json()["stdout"], "a\nb\n");
+}
+
+#[test]
+fn python_and_node_tell_it_too() {
+    let h = harness!();
+    let s = h.session();
+    for (language, text, answer) in [
+        ("python", "x = input('x? ')\nprint(x)", "x? 1\n"),
+        (
+            "node",
+            "process.stdout.write('x? '); for await (const line of process.stdin) process.stdout.write(line)",
+            "x? 1\n",
+        ),
+    ] {
+        let options = ["--interactive", "--timeout", "0", "--language", language];
+        let begun = s.run_with(&options, text);
+        asks(begun.json(), "x? ");
+        give(&h, &s, begun.run(), "1\n", &["--eof"]);
+        let done = on_run(&h, &s, "wait", begun.run(), &[]).json();
+        assert_eq!(done["stdout"], answer, "{text}: {done}");
+    }
+}
+
+#[test]
+fn a_debugger_is_driven_by_successive_commands() {
+    let h = harness!();
+    let s = h.session();
+    let main = "def f(x):\n    y = x + 1\n    return y\n\nfor i in range(3):\n    f(i)\n";
+    std::fs::write(h.path("main.py"), main).unwrap();
+    let begun = s.run_with(&["--interactive", "--timeout", "0"], "python3 -m pdb main.py");
+    asks(begun.json(), "(Pdb) ");
+    let run = begun.run();
+    let mut cursor = begun.json()["cursor"].as_str().unwrap().to_owned();
+    for (line, answer) in [
+        ("break main.py:3", "Breakpoint 1"),
+        ("continue", "return y"),
+        ("p x, y", "(0, 1)"),
+        ("continue", "return y"),
+        ("p x, y", "(1, 2)"),
+    ] {
+        give(&h, &s, run, &format!("{line}\n"), &[]);
+        asks(&on_run(&h, &s, "wait", run, &[]).json(), "(Pdb) ");
+        let view = on_run(&h, &s, "output", run, &["--from", &cursor]).json();
+        asks(&view, "(Pdb) ");
+        assert!(view["stdout"].as_str().unwrap().contains(answer), "{line}: {view}");
+        cursor = view["cursor"].as_str().unwrap().to_owned();
+    }
+    give(&h, &s, run, "quit\n", &["--eof"]);
+    on_run(&h, &s, "wait", run, &[]).exits(0);
+    s.run("echo next").prints("next\n").is_kept();
+}
+
+#[test]
+fn a_run_is_talked_to_over_http() {
+    let h = harness!();
+    let server = h.serve();
+    let started = server.post("/v1/sessions", &json!({})).is(201).json();
+    let session = format!("/v1/sessions/{}", started["session_id"].as_str().unwrap());
+    let order = json!({"command": "printf 'name? '; read -r x; echo $x", "interactive": true});
+    asks(&server.post(&format!("{session}/exec"), &order).is(202).json(), "name? ");
+    let listed = server.get(&format!("{session}/runs")).is(200).json();
+    assert_eq!(
+        (&listed[0]["phase"], &listed[0]["waiting_for_input"]),
+        (&"running".into(), &true.into())
+    );
+    let run = format!("{session}/runs/1");
+    asks(&server.get(&format!("{run}?wait=60s")).is(202).json(), "name? ");
+    server.post(&format!("{run}/input"), &json!({"data": "me\n"})).is(200);
+    let done = server.get(&format!("{run}?wait=60s")).is(200).json();
+    assert_eq!(done["stdout"], "name? me\n");
+    let listed = server.get(&format!("{session}/runs")).is(200).json();
+    assert_eq!((&listed[0]["phase"], &listed[0]["exit_code"]), (&"closed".into(), &0.into()));
 }

@@ -83,6 +83,7 @@ mod tests {
             stderr: Vec::new(),
             stderr_next: 3,
             phase: RunPhase::Running,
+            waiting_for_input: false,
         };
         assert_eq!(Cursor::after(&view), Cursor { stdout: 6, stderr: 3 });
         view.phase = RunPhase::Closed;

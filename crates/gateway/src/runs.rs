@@ -21,6 +21,9 @@ pub fn output(run: RunNo, view: &OutputView) -> Map<String, Value> {
     }
     answer.insert("run".to_owned(), run.0.into());
     answer.insert("running".to_owned(), (view.phase < RunPhase::Exited).into());
+    if view.waiting_for_input {
+        answer.insert("waiting_for_input".to_owned(), true.into());
+    }
     answer.insert("phase".to_owned(), view.phase.as_str().into());
     answer.insert("cursor".to_owned(), Cursor::after(view).to_string().into());
     if !encodings.is_empty() {
@@ -53,8 +56,9 @@ fn going(run: &OpenRun) -> Value {
         "command": run.command,
         "timestamp": run.timestamp,
     });
-    if run.interactive {
-        value["interactive"] = true.into();
+    let marks = [("interactive", run.interactive), ("waiting_for_input", run.waiting_for_input)];
+    for (name, _) in marks.into_iter().filter(|(_, is_so)| *is_so) {
+        value[name] = true.into();
     }
     value
 }

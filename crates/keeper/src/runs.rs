@@ -64,8 +64,19 @@ pub(crate) enum Want {
         recorded: bool,
         /// For an order that was given before.
         repeated: bool,
+        until_input: bool,
     },
     Output(ReadOutput),
+}
+
+impl Waiter {
+    /// Whether it is answered when the run waits for input.
+    pub(crate) fn ends_at_input(&self) -> bool {
+        match &self.want {
+            Want::Result { until_input, .. } => *until_input,
+            Want::Output(read) => read.until_input,
+        }
+    }
 }
 
 impl Run {
@@ -175,6 +186,7 @@ impl Run {
                 Progress::Finished(finished) => Some(finished.timestamp.clone()),
             },
             interactive: self.order.interactive,
+            waiting_for_input: false,
         }
     }
 
@@ -227,7 +239,8 @@ impl Run {
         }
         let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
         let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
+        let waiting_for_input = false;
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
     }
 
     /// Whether somebody waits for what the run writes, or for how far it is.

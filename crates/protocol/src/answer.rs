@@ -130,6 +130,10 @@ pub struct OutputView {
     pub stderr: Vec<u8>,
     pub stderr_next: u64,
     pub phase: RunPhase,
+    /// An interactive run that is blocked in a read of its stdin, and has read
+    /// all that it was given.
+    #[serde(default)]
+    pub waiting_for_input: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -229,4 +233,6 @@ pub struct OpenRun {
     pub timestamp: Option<String>,
     #[serde(default)]
     pub interactive: bool,
+    #[serde(default)]
+    pub waiting_for_input: bool,
 }

@@ -112,8 +112,8 @@ impl Directory {
         let reopen = |stream| Spool::reopen(&self.runs(), read.run, stream);
         let (stdout, stdout_next) = reopen(StreamName::Stdout).read(read.stdout_from, read.max);
         let (stderr, stderr_next) = reopen(StreamName::Stderr).read(read.stderr_from, read.max);
-        let phase = RunPhase::Closed;
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
+        let (phase, waiting_for_input) = (RunPhase::Closed, false);
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
     }
 
     fn recorded_view(&self, run: RunNo, stream: StreamName, bytes: u64, max: u64) -> StreamView {

@@ -80,6 +80,7 @@ impl Exec {
             until: if self.raw { Until::Accepted } else { Until::Recorded },
             patience_ms: if self.background { Some(0) } else { self.wait.map(milliseconds) },
             interactive: self.interactive,
+            until_input: self.interactive,
             ..Order::default()
         };
         if self.raw {
@@ -191,8 +192,12 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
 }
 
 fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    let Answer::Completed(done) =
-        client.call(Request::Result { run, max_output: 0, patience_ms: None })?
+    let Answer::Completed(done) = client.call(Request::Result {
+        run,
+        max_output: 0,
+        patience_ms: None,
+        until_input: false,
+    })?
     else {
         bail!(ClientError::Unexpected);
     };

@@ -3,6 +3,7 @@
 
 pub(crate) mod api;
 pub(crate) mod cleanup;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod end;
 pub(crate) mod exec;
@@ -10,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
 pub(crate) mod reset;
@@ -51,5 +53,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Api(command) => command.execute(&settings),
         Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),
+        Command::Completions(command) => command.execute(),
+        Command::Man(command) => command.execute(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::App;
 use super::body::{Body, Params, Session, SessionRun};
-use super::sessions::WaitQuery;
+use super::sessions::{HistoryQuery, WaitQuery};
 use super::{stream, wire};
 use crate::keepers::Continuity;
 use crate::service::{Caller, ErrorCode, RunAnswer, RunOrder, ServiceError};
@@ -35,6 +35,7 @@ impl wire::ExecRequest {
             max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
             key: key(headers)?,
             interactive: self.interactive,
+            until_input: self.interactive,
             ..Exec::default()
         };
         Ok(RunOrder { exec, wait_ms: self.wait.map(|span| span.0.min(MAX_WAIT_MS)) })
@@ -178,6 +179,22 @@ pub(super) async fn once(
     Ok(respond(&RunAnswer::Finished(done), None))
 }
 
+/// The runs of a session, newest last: queued, running and finished ones
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs", tag = "runs",
+    params(("id" = String, Path, description = "The session"), HistoryQuery),
+    responses((status = 200, body = Vec<wire::RunRow>), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Params(query): Params<HistoryQuery>,
+) -> Result<Json<Value>, ServiceError> {
+    let runs = app.service.runs(&caller, &id, query.limit.unwrap_or(20)).await?;
+    Ok(Json(runs.into()))
+}
+
 /// The result of a run, now or when it has finished
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}", tag = "runs",
@@ -268,6 +285,7 @@ pub(super) async fn output(
         wait: wait_ms.is_some(),
         known: None,
         patience_ms: wait_ms,
+        until_input: true,
     };
     let view = app.service.output(&caller, &id, read).await?;
     let (bytes, next) = match stream {
