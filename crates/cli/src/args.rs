@@ -33,6 +33,11 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Start(crate::commands::start::Start),
     Exec(crate::commands::exec::Exec),
+    Runs(crate::commands::runs::Runs),
+    Output(crate::commands::output::Output),
+    Wait(crate::commands::wait::Wait),
+    Input(crate::commands::input::Input),
+    Signal(crate::commands::signal::Signal),
     End(crate::commands::end::End),
     List(crate::commands::list::List),
     State(crate::commands::state::State),
@@ -47,6 +52,13 @@ pub(crate) enum Command {
     Api(crate::commands::api::Api),
     Token(crate::commands::token::Token),
     Config(crate::commands::config::Config),
+    Completions(crate::commands::completions::Completions),
+    Man(crate::commands::man::Man),
+}
+
+/// The command line as it is described to others.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {
@@ -54,7 +66,7 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
     let name = std::env::args_os().next().map(PathBuf::from);
     let name =
         name.as_ref().and_then(|path| path.file_name()?.to_str()).unwrap_or("sessile").to_owned();
-    let command = <Args as clap::CommandFactory>::command().bin_name(name);
+    let command = command().bin_name(name);
     let matches = command.try_get_matches_from(std::env::args_os())?;
     let mut args = <Args as clap::FromArgMatches>::from_arg_matches(&matches)?;
     args.sessions_dir_from = match matches.value_source("sessions_dir") {

@@ -16,6 +16,7 @@ mod otlp;
 mod otlp;
 mod output;
 mod presence;
+mod reader;
 mod settings;
 mod tool;
 

@@ -227,7 +227,8 @@ fn signal_until_over(link: &mut Link, run: RunNo, signal: i32) {
     until("the end of a run that was signalled", || {
         let _ = link.call(Request::Signal { run, signal });
         let patience_ms = Some(20);
-        let result = link.call(Request::Result { run, max_output: 100, patience_ms });
+        let result =
+            link.call(Request::Result { run, max_output: 100, patience_ms, until_input: false });
         matches!(result, Ok(Answer::Completed(_))).then_some(())
     });
 }

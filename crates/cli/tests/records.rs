@@ -112,7 +112,8 @@ fn a_keyed_order_is_not_run_again_after_its_keeper_was_killed() {
         assert_eq!(refusal.code, Code::RunLost);
         assert!(refusal.message.contains("new key"), "{refusal}");
     }
-    let result = Request::Result { run: lost, max_output: 0, patience_ms: None };
+    let result =
+        Request::Result { run: lost, max_output: 0, patience_ms: None, until_input: false };
     assert_eq!(link.refusal(result).code, Code::RunLost);
     assert_eq!(std::fs::read_to_string(h.path("log")).unwrap(), "done\ngoing\n");
     // A second death changes nothing of that.

@@ -17,7 +17,7 @@ fn open(h: &Harness, name: &str) {
 
 /// The result of a run, or what there is after so long.
 fn result_within(run: RunNo, patience: u64) -> Request {
-    Request::Result { run, max_output: 1 << 20, patience_ms: Some(patience) }
+    Request::Result { run, max_output: 1 << 20, patience_ms: Some(patience), until_input: false }
 }
 
 #[test]
@@ -94,7 +94,8 @@ fn each_call_has_a_patience_of_its_own() {
     fifo(&h, "gate");
     let mut link: Link = s.link();
     let run = link.accept(Exec { until: Until::Accepted, ..order("cat gate") });
-    let forever = link.send(Request::Result { run, max_output: 0, patience_ms: None });
+    let forever =
+        link.send(Request::Result { run, max_output: 0, patience_ms: None, until_input: false });
     let long = link.send(result_within(run, 60));
     let short = link.send(result_within(run, 5));
     assert_eq!(link.reply(short), Ok(Answer::Accepted { run }));

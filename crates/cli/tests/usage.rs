@@ -1,7 +1,7 @@
 //! Errors, options and the ways to call the binary.
 
 use rustix::process::Signal;
-use sessile_testkit::{Client, harness};
+use sessile_testkit::{Client, Harness, harness};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -175,4 +175,49 @@ fn an_exec_that_is_started_in_the_background_of_a_script_works() {
     let answer = Client::spawn(command, b"").finish().json();
     assert_eq!(answer["stdout"], "hi\n");
     assert_eq!(answer["exit_code"], 130);
+}
+
+/// The names of all commands, from the help.
+fn commands(h: &Harness) -> Vec<String> {
+    let help = h.sessile(&["--help"]).exits(0).text();
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines.map_while(|line| line.split_whitespace().next().map(str::to_owned));
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_command_has_an_example_and_a_manual_page() {
+    let h = harness!();
+    let all = commands(&h);
+    assert!(all.len() >= 20, "{all:?}");
+    let top = h.sessile(&["man"]).exits(0).warns("").text();
+    assert!(top.contains(".TH sessile 1"), "{top}");
+    for name in all {
+        let help = h.sessile(&[&name, "--help"]).exits(0).text();
+        assert!(help.contains("\nExample"), "{name} has no example:\n{help}");
+        let page = h.sessile(&["man", &name]).exits(0).warns("").text();
+        assert!(page.contains(&format!(".TH sessile-{name} 1")), "{page}");
+        assert!(top.contains(&format!("sessile\\-{name}(1)")), "{name} is not in {top}");
+    }
+    h.sessile(&["man", "frobnicate"]).exits(1).prints("");
+}
+
+#[test]
+fn shells_take_the_completions() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "fish"]) {
+        let script = h.sessile(&["completions", shell]).exits(0).warns("").text();
+        std::fs::write(h.path("script"), &script).unwrap();
+        let checked = Command::new(shell).args(["-n", "script"]).current_dir(h.root()).output();
+        let checked = checked.unwrap();
+        assert!(checked.status.success() && checked.stderr.is_empty(), "{shell}: {checked:?}");
+        assert!(script.contains("interactive"), "{script}");
+    }
+    let script = "source ./script; COMP_WORDS=(sessile inter); COMP_CWORD=1; \
+                  _sessile sessile inter sessile; echo \"${COMPREPLY[@]}\"";
+    let bash = h.sessile(&["completions", "bash"]).exits(0).text();
+    std::fs::write(h.path("script"), bash).unwrap();
+    let completed = Command::new("bash").args(["-c", script]).current_dir(h.root()).output();
+    assert_eq!(String::from_utf8_lossy(&completed.unwrap().stdout), "interrupt\n");
+    h.sessile(&["completions", "csh"]).exits(2);
 }

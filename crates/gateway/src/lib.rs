@@ -3,11 +3,17 @@
 //!
 //! Nothing here does I/O.
 
+mod cursor;
 mod encoding;
 mod render;
+mod runs;
+mod signal;
 pub mod state;
 pub mod text;
 pub mod tool;
 
+pub use cursor::{Cursor, InvalidCursor};
 pub use encoding::{Encoded, encode, text, whole_end};
 pub use render::{completed, milliseconds, revival, running, so_far, started};
+pub use runs::{output, runs};
+pub use signal::{UnknownSignal, signal_number};

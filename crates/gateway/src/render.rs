@@ -1,6 +1,6 @@
 //! Answers as JSON.
 
-use crate::encoding;
+use crate::{encoding, runs};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Completed, KernelFate, OutputView, RunNo, StreamView};
 use sessile_store::Metadata;
@@ -66,22 +66,8 @@ pub fn completed(done: &Completed) -> Map<String, Value> {
 /// A run that is still going, with what it has written so far.
 #[must_use]
 pub fn running(run: RunNo, so_far: &OutputView) -> Map<String, Value> {
-    let mut answer = Map::new();
-    let mut encodings = Map::new();
-    for (name, bytes) in [("stdout", &so_far.stdout), ("stderr", &so_far.stderr)] {
-        // Its last character may be only half written.
-        let whole = &bytes[..encoding::whole_end(bytes)];
-        let (text, is_base64) = encoding::text(whole);
-        answer.insert(name.to_owned(), text.into());
-        if is_base64 {
-            encodings.insert(name.to_owned(), "base64".into());
-        }
-    }
-    answer.insert("run".to_owned(), run.0.into());
-    answer.insert("running".to_owned(), true.into());
-    if !encodings.is_empty() {
-        answer.insert("encoding".to_owned(), encodings.into());
-    }
+    let mut answer = runs::output(run, so_far);
+    answer.shift_remove("phase");
     answer
 }
 

@@ -24,6 +24,7 @@ mod runs;
 mod scratch;
 mod stdin;
 mod streams;
+mod waits;
 
 use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};
 use std::io::{Read, Write};

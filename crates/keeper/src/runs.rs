@@ -3,14 +3,17 @@
 use crate::reactor::Token;
 use crate::stdin::Stdin;
 use sessile_protocol::{
-    Completed, Exec, KernelFate, Language, OutputView, ReadOutput, RunError, RunNo, RunPhase,
-    RunValue,
+    Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
+    RunPhase, RunValue,
 };
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Bytes of a command that a list of runs shows: hundreds may be queued.
+const COMMAND_SHOWN: usize = 4 << 10;
 
 /// A run that is queued, running, or whose streams are still open.
 #[derive(Debug)]
@@ -61,8 +64,19 @@ pub(crate) enum Want {
         recorded: bool,
         /// For an order that was given before.
         repeated: bool,
+        until_input: bool,
     },
     Output(ReadOutput),
+}
+
+impl Waiter {
+    /// Whether it is answered when the run waits for input.
+    pub(crate) fn ends_at_input(&self) -> bool {
+        match &self.want {
+            Want::Result { until_input, .. } => *until_input,
+            Want::Output(read) => read.until_input,
+        }
+    }
 }
 
 impl Run {
@@ -157,6 +171,25 @@ impl Run {
         })
     }
 
+    /// The run among those that are not over.
+    pub(crate) fn open_view(&self, run: RunNo) -> OpenRun {
+        let text = &self.order.text;
+        let shown = &text[..text.len().min(COMMAND_SHOWN)];
+        OpenRun {
+            run,
+            language: self.language,
+            command: String::from_utf8_lossy(shown).into_owned(),
+            phase: self.phase(),
+            timestamp: match &self.progress {
+                Progress::Queued => None,
+                Progress::Running { timestamp, .. } => Some(timestamp.clone()),
+                Progress::Finished(finished) => Some(finished.timestamp.clone()),
+            },
+            interactive: self.order.interactive,
+            waiting_for_input: false,
+        }
+    }
+
     /// What the run had to say besides its output.
     pub(crate) fn remarks(&self) -> Remarks {
         let (result, error) = (self.value.clone(), self.error.clone());
@@ -206,7 +239,8 @@ impl Run {
         }
         let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
         let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
+        let waiting_for_input = false;
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
     }
 
     /// Whether somebody waits for what the run writes, or for how far it is.

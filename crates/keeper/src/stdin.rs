@@ -10,6 +10,7 @@
 //! for a writer for ever, and there is no event that tells of it; so a writer
 //! shows up for an instant every now and then, as long as the run is going.
 
+use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor, Token};
 use crate::scratch::{make_fifo, open_both_ways};
 use rustix::fs::{Mode, OFlags};
@@ -63,6 +64,19 @@ impl Stdin {
         self.fifo = Fifo::Open(open_both_ways(path)?);
         self.feed(reactor);
         Ok(())
+    }
+
+    /// The FIFO, if everything that was given has been read and there may be
+    /// more.
+    pub(crate) fn awaited(&self) -> Option<PipeId> {
+        let Fifo::Open(fd) = &self.fifo else {
+            return None;
+        };
+        if self.is_complete || self.unread() > 0 {
+            return None;
+        }
+        let stat = rustix::fs::fstat(fd).ok()?;
+        Some(PipeId { device: stat.st_dev, inode: stat.st_ino })
     }
 
     /// What was given and not read.

@@ -29,6 +29,7 @@ pub enum Answer {
     Reset(Reset),
     Ended,
     Status(Status),
+    Runs(RunsView),
 }
 
 /// A finished run.
@@ -129,6 +130,10 @@ pub struct OutputView {
     pub stderr: Vec<u8>,
     pub stderr_next: u64,
     pub phase: RunPhase,
+    /// An interactive run that is blocked in a read of its stdin, and has read
+    /// all that it was given.
+    #[serde(default)]
+    pub waiting_for_input: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -141,6 +146,18 @@ pub enum RunPhase {
     Exited,
     /// Nothing can write any more.
     Closed,
+}
+
+impl RunPhase {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Exited => "exited",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// States of the live kernels, as JSON text: their shape is the kernel's.
@@ -195,4 +212,27 @@ pub struct Status {
 pub struct KernelStatus {
     pub language: Language,
     pub pid: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsView {
+    /// Oldest first.
+    pub runs: Vec<OpenRun>,
+}
+
+/// A run that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRun {
+    pub run: RunNo,
+    pub language: Language,
+    /// Its beginning, if it is long.
+    pub command: String,
+    pub phase: RunPhase,
+    /// When it began; none while it is queued.
+    #[serde(default)]
+    pub timestamp: Option<String>,
+    #[serde(default)]
+    pub interactive: bool,
+    #[serde(default)]
+    pub waiting_for_input: bool,
 }

@@ -14,8 +14,8 @@ mod request;
 mod size;
 
 pub use answer::{
-    Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus,
-    OutputView, Reset, RunError, RunPhase, RunValue, StateView, Status, StreamView,
+    Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus, OpenRun,
+    OutputView, Reset, RunError, RunPhase, RunValue, RunsView, StateView, Status, StreamView,
 };
 pub use boot::{Boot, BootReport, KernelProgram};
 pub use failure::{Code, Failure};

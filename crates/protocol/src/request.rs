@@ -17,6 +17,9 @@ pub enum Request {
         /// Answer with `Accepted` when it has not finished after this long.
         #[serde(default)]
         patience_ms: Option<u64>,
+        /// The same when it waits for input.
+        #[serde(default)]
+        until_input: bool,
     },
     /// Output of a run by cursor, waiting for more while it is running.
     Output(ReadOutput),
@@ -48,6 +51,9 @@ pub enum Request {
     End,
     /// What the keeper is doing.
     Status,
+    /// The runs that are not over: queued, going, or with streams that
+    /// something may still write to.
+    Runs,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +86,9 @@ pub struct Exec {
     /// Stdin stays open after `stdin`, for `Input`.
     #[serde(default)]
     pub interactive: bool,
+    /// Answer with `Accepted` when an interactive run waits for input.
+    #[serde(default)]
+    pub until_input: bool,
 }
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may
@@ -177,6 +186,9 @@ pub struct ReadOutput {
     /// Answer with what there is after this long.
     #[serde(default)]
     pub patience_ms: Option<u64>,
+    /// The same when the run waits for input.
+    #[serde(default)]
+    pub until_input: bool,
 }
 
 impl ReadOutput {
@@ -191,6 +203,7 @@ impl ReadOutput {
             wait: true,
             known: None,
             patience_ms: None,
+            until_input: false,
         }
     }
 }

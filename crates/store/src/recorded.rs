@@ -8,8 +8,8 @@ use crate::keys::Keys;
 use crate::output::{Spool, StreamName};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
-    Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase, RunValue,
-    StreamView,
+    Code, Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase,
+    RunValue, StreamView,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -54,6 +54,32 @@ pub enum Absence {
     Never,
 }
 
+impl Absence {
+    /// What is said to somebody who asks for the run.
+    #[must_use]
+    pub fn explain(self, run: RunNo) -> Failure {
+        match self {
+            Self::Cancelled(why) => why,
+            Self::Lost => {
+                let message = format!(
+                    "run {run} was going when the session's keeper died: its outcome is not known"
+                );
+                Failure::new(Code::RunLost, message)
+            }
+            Self::Dropped => {
+                let message = format!(
+                    "run {run} is not in the session's history (older runs are dropped from it)"
+                );
+                Failure::new(Code::RunNotFound, message)
+            }
+            Self::Never => {
+                let message = format!("the session has had no run {run}");
+                Failure::new(Code::RunNotFound, message)
+            }
+        }
+    }
+}
+
 impl Directory {
     /// The result of a run that is over, from its files.
     #[must_use]
@@ -86,8 +112,8 @@ impl Directory {
         let reopen = |stream| Spool::reopen(&self.runs(), read.run, stream);
         let (stdout, stdout_next) = reopen(StreamName::Stdout).read(read.stdout_from, read.max);
         let (stderr, stderr_next) = reopen(StreamName::Stderr).read(read.stderr_from, read.max);
-        let phase = RunPhase::Closed;
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase })
+        let (phase, waiting_for_input) = (RunPhase::Closed, false);
+        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
     }
 
     fn recorded_view(&self, run: RunNo, stream: StreamName, bytes: u64, max: u64) -> StreamView {

@@ -126,7 +126,12 @@ impl Link {
     /// When it is refused, or answered with something else.
     #[track_caller]
     pub fn result(&mut self, run: RunNo) -> Completed {
-        completed(self.call(Request::Result { run, max_output: 1 << 20, patience_ms: None }))
+        completed(self.call(Request::Result {
+            run,
+            max_output: 1 << 20,
+            patience_ms: None,
+            until_input: false,
+        }))
     }
 
     /// # Panics

@@ -1,8 +1,9 @@
 use super::start::milliseconds;
 use crate::settings::Settings;
-use crate::{args, interrupts, output};
+use crate::{args, interrupts, output, reader};
 use anyhow::bail;
 use clap::Args;
+use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError};
 use sessile_protocol::{
     Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, Until,
@@ -21,6 +22,8 @@ use std::time::Duration;
     echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
     sessile exec sess_… -- 'echo $((x+1))'\n  \
     sessile exec sess_… --timeout 5m --raw -- make test\n  \
+    sessile exec sess_… --timeout 0 --wait 2s -- ./server\n  \
+    sessile exec sess_… --interactive --background -- python3 -m pdb main.py\n  \
     echo 'import math; math.pi' | sessile exec sess_… --language python")]
 pub(crate) struct Exec {
     /// The session
@@ -34,6 +37,16 @@ pub(crate) struct Exec {
     /// Pass stdout, stderr and the exit code through as they come
     #[arg(long)]
     raw: bool,
+    /// Answer with the run's number and its output so far after this long; the
+    /// command goes on
+    #[arg(long, value_name = "TIME", value_parser = args::duration, conflicts_with = "raw")]
+    wait: Option<Duration>,
+    /// Answer at once: the same as --wait 0
+    #[arg(long, conflicts_with_all = ["raw", "wait"])]
+    background: bool,
+    /// Keep the command's stdin open for `sessile input`
+    #[arg(long)]
+    interactive: bool,
     /// Bytes of each stream to print; the middle of longer ones is left out
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = args::size)]
     max_output: u64,
@@ -65,16 +78,16 @@ impl Exec {
             env: self.env.into_iter().collect(),
             max_output: self.max_output,
             until: if self.raw { Until::Accepted } else { Until::Recorded },
+            patience_ms: if self.background { Some(0) } else { self.wait.map(milliseconds) },
+            interactive: self.interactive,
+            until_input: self.interactive,
             ..Order::default()
         };
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
-        let mut done = run(&mut client, order)?;
-        if let Some(previous) = client.revived() {
-            done.notes.insert(0, sessile_gateway::revival(previous));
-        }
-        output::json(&sessile_gateway::completed(&done).into())?;
+        let fields = answer(&mut client, order)?;
+        output::json(&fields.into())?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -112,15 +125,36 @@ impl Exec {
     }
 }
 
+/// Runs a command: its result, or how far it has got in the time that it had.
+fn answer(client: &mut Client, order: Order) -> anyhow::Result<Map<String, Value>> {
+    let max_output = order.max_output;
+    let revival = |client: &Client| client.revived().map(sessile_gateway::revival);
+    let answer = ask(client, order)?;
+    if let Answer::Completed(mut done) = answer {
+        done.notes.splice(0..0, revival(client));
+        return Ok(sessile_gateway::completed(&done));
+    }
+    let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
+    let so_far = reader::so_far(client, run, max_output)?;
+    let mut fields = sessile_gateway::running(run, &so_far);
+    if let Some(note) = revival(client) {
+        fields.insert("notes".to_owned(), vec![note].into());
+    }
+    Ok(fields)
+}
+
 /// Runs a command and waits for its result.
 pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed> {
+    let Answer::Completed(done) = ask(client, order)? else { bail!(ClientError::Unexpected) };
+    Ok(*done)
+}
+
+/// Ctrl-C interrupts the command meanwhile.
+fn ask(client: &mut Client, order: Order) -> anyhow::Result<Answer> {
     let mut signals = interrupts::Count::default();
-    match client.call_watching(Request::Exec(order), None, interrupts::watch()?, || signals.take())
-    {
-        Ok(Answer::Completed(done)) => Ok(*done),
-        Ok(_) => Err(ClientError::Unexpected.into()),
-        Err(error) => Err(explain(error)),
-    }
+    client
+        .call_watching(Request::Exec(order), None, interrupts::watch()?, || signals.take())
+        .map_err(explain)
 }
 
 /// A second Ctrl-C leaves, and the command stays.
@@ -158,8 +192,12 @@ pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
 }
 
 fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    let Answer::Completed(done) =
-        client.call(Request::Result { run, max_output: 0, patience_ms: None })?
+    let Answer::Completed(done) = client.call(Request::Result {
+        run,
+        max_output: 0,
+        patience_ms: None,
+        until_input: false,
+    })?
     else {
         bail!(ClientError::Unexpected);
     };

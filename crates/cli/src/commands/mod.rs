@@ -3,20 +3,27 @@
 
 pub(crate) mod api;
 pub(crate) mod cleanup;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod history;
+pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod output;
 pub(crate) mod reset;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod signal;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod token;
 pub(crate) mod tool;
+pub(crate) mod wait;
 
 use crate::args::{Args, Command};
 use crate::settings::Settings;
@@ -27,6 +34,11 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Start(command) => command.execute(&settings),
         Command::Exec(command) => command.execute(&settings),
+        Command::Runs(command) => command.execute(&settings),
+        Command::Output(command) => command.execute(&settings),
+        Command::Wait(command) => command.execute(&settings),
+        Command::Input(command) => command.execute(&settings),
+        Command::Signal(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),
@@ -41,5 +53,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Api(command) => command.execute(&settings),
         Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),
+        Command::Completions(command) => command.execute(),
+        Command::Man(command) => command.execute(),
     }
 }

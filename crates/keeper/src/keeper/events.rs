@@ -213,6 +213,19 @@ impl Keeper {
         }
     }
 
+    /// Takes what a run that is going has written up to now.
+    pub(super) fn catch_up(&mut self, number: RunNo) {
+        let live = self.kernels.values_mut().find(|live| live.current == Some(number));
+        let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
+            return;
+        };
+        for stream in [&mut live.stdout, &mut live.stderr] {
+            take_all(stream, &mut self.buffer, run);
+        }
+        // What was taken here is not reported as an event any more.
+        self.answer_waiters(number, false);
+    }
+
     /// Output of a run that is over, by something that it left behind.
     fn take_late_output(&mut self, token: Token) {
         let Some(lingering) = self.lingering.get_mut(&token) else {

@@ -41,6 +41,10 @@ impl Keeper {
         if is_last {
             self.tend_stdins();
         }
+        if self.prompts.is_some() {
+            // The next question may come at once.
+            self.expect_prompt();
+        }
         Ok(Answer::Input { unread })
     }
 

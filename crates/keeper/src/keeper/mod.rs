@@ -5,6 +5,7 @@ mod effects;
 mod events;
 mod interaction;
 mod orders;
+mod prompts;
 mod records;
 mod requests;
 mod silence;
@@ -110,6 +111,8 @@ pub(crate) struct Keeper {
     /// When a waiting client is answered, whatever there is.
     patience_due: Option<Tick>,
     silence: Option<silence::Watch>,
+    /// When it is looked whether runs wait for input.
+    prompts: Option<prompts::Look>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Streams that had more than their turn's worth.
@@ -209,6 +212,7 @@ impl Keeper {
             stdin_due: None,
             patience_due: None,
             silence: None,
+            prompts: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
             again: Vec::new(),
@@ -255,6 +259,9 @@ impl Keeper {
             if self.silence.is_some_and(|watch| watch.due <= now) {
                 self.look_for_silence();
             }
+            if self.prompts.is_some_and(|look| look.due <= now) {
+                self.look_for_prompts();
+            }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
             }
@@ -294,6 +301,7 @@ impl Keeper {
             self.stdin_due,
             self.patience_due,
             self.silence.map(|watch| watch.due),
+            self.prompts.map(|look| look.due),
             self.inspection_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;

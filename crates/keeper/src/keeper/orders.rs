@@ -17,6 +17,7 @@ struct Caller {
     until: Until,
     max_output: u64,
     patience_ms: Option<u64>,
+    until_input: bool,
 }
 
 impl Keeper {
@@ -27,8 +28,14 @@ impl Keeper {
         order: Exec,
     ) -> Result<Option<Answer>, Failure> {
         order.check()?;
-        let (until, max_output, patience_ms) = (order.until, order.max_output, order.patience_ms);
-        let caller = Caller { connection, call, until, max_output, patience_ms };
+        let caller = Caller {
+            connection,
+            call,
+            until: order.until,
+            max_output: order.max_output,
+            patience_ms: order.patience_ms,
+            until_input: order.until_input,
+        };
         let language = order.language.unwrap_or(self.boot.kernel.language);
         let Some(key) = order.key.clone() else {
             return self.run(caller, language, order, None);
@@ -78,6 +85,9 @@ impl Keeper {
         let waiter = self.waiter(caller, false);
         let is_awaited = waiter.is_some();
         self.note_due(waiter.as_ref().and_then(|waiter| waiter.due));
+        if run.stdin.is_some() && waiter.as_ref().is_some_and(Waiter::ends_at_input) {
+            self.expect_prompt();
+        }
         run.waiters.extend(waiter);
         self.runs.insert(number, run);
         self.perform(effects);
@@ -108,7 +118,8 @@ impl Keeper {
             Until::Finished => false,
             Until::Recorded => true,
         };
-        let want = Want::Result { max_output: caller.max_output, recorded, repeated };
+        let Caller { max_output, until_input, .. } = caller;
+        let want = Want::Result { max_output, recorded, repeated, until_input };
         let due = self.due_after(caller.patience_ms);
         Some(Waiter { connection: caller.connection, call: caller.call, want, due })
     }
@@ -134,13 +145,11 @@ impl Keeper {
     /// Why there is no result to repeat.
     fn unrepeatable(&self, number: RunNo) -> Failure {
         match self.directory.absence(number) {
-            Absence::Cancelled(why) => why,
-            Absence::Lost => {
-                let message = format!(
-                    "{}; it is not run again: look at its effects, then use a new key",
-                    loss(number)
-                );
-                Failure::new(Code::RunLost, message)
+            absence @ Absence::Cancelled(_) => absence.explain(number),
+            absence @ Absence::Lost => {
+                let mut failure = absence.explain(number);
+                failure.message += "; it is not run again: look at its effects, then use a new key";
+                failure
             }
             Absence::Dropped | Absence::Never => {
                 let message = format!(
@@ -153,25 +162,8 @@ impl Keeper {
 
     /// Why a run that is not going has no result.
     pub(super) fn missing(&self, number: RunNo) -> Failure {
-        match self.directory.absence(number) {
-            Absence::Cancelled(why) => why,
-            Absence::Lost => Failure::new(Code::RunLost, loss(number)),
-            Absence::Dropped => {
-                let message = format!(
-                    "run {number} is not in the session's history (older runs are dropped from it)"
-                );
-                Failure::new(Code::RunNotFound, message)
-            }
-            Absence::Never => {
-                let message = format!("the session has had no run {number}");
-                Failure::new(Code::RunNotFound, message)
-            }
-        }
+        self.directory.absence(number).explain(number)
     }
-}
-
-fn loss(number: RunNo) -> String {
-    format!("run {number} was going when the session's keeper died: its outcome is not known")
 }
 
 /// Stands for all that makes an order what it is.

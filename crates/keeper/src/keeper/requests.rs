@@ -4,8 +4,8 @@ use super::Keeper;
 use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
 use sessile_protocol::{
-    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
-    ReadOutput, Reply, Request, RunNo, StateView, Status,
+    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language, OpenRun,
+    OutputView, ReadOutput, Reply, Request, RunNo, RunPhase, RunsView, StateView, Status,
 };
 use sessile_session::{Close, Input, Refusal, Tick};
 use sessile_store::SavedKernel;
@@ -35,8 +35,9 @@ impl Keeper {
     pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
         let answer = match request {
             Request::Exec(order) => self.exec(connection, call, order),
-            Request::Result { run, max_output, patience_ms } => {
-                let want = Want::Result { max_output, recorded: false, repeated: false };
+            Request::Result { run, max_output, patience_ms, until_input } => {
+                let want =
+                    Want::Result { max_output, recorded: false, repeated: false, until_input };
                 let due = self.due_after(patience_ms);
                 self.result(run, Waiter { connection, call, want, due })
             }
@@ -54,6 +55,7 @@ impl Keeper {
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
+            Request::Runs => Ok(Some(Answer::Runs(self.open_runs()))),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),
@@ -96,8 +98,12 @@ impl Keeper {
             return Ok(Some(Answer::Completed(Box::new(done))));
         }
         let due = waiter.due;
+        let is_prompt_awaited = run.stdin.is_some() && waiter.ends_at_input();
         run.waiters.push(waiter);
         self.note_due(due);
+        if is_prompt_awaited {
+            self.expect_prompt();
+        }
         Ok(None)
     }
 
@@ -108,15 +114,21 @@ impl Keeper {
         read: ReadOutput,
     ) -> Result<Option<Answer>, Failure> {
         let due = self.due_after(read.patience_ms);
+        let waiting_for_input = self.awaits_input(read.run);
         let Some(run) = self.runs.get_mut(&read.run) else {
             let recorded = self.directory.recorded_output(&read);
             return Ok(Some(Answer::Output(recorded.ok_or_else(|| self.missing(read.run))?)));
         };
-        if let Some(view) = run.output(&read) {
-            return Ok(Some(Answer::Output(view)));
+        let wait = read.wait && !(read.until_input && waiting_for_input);
+        if let Some(view) = run.output(&ReadOutput { wait, ..read }) {
+            return Ok(Some(Answer::Output(OutputView { waiting_for_input, ..view })));
         }
+        let is_prompt_awaited = run.stdin.is_some() && read.until_input;
         run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
         self.note_due(due);
+        if is_prompt_awaited {
+            self.expect_prompt();
+        }
         Ok(None)
     }
 
@@ -146,6 +158,15 @@ impl Keeper {
             queued: self.session.queued() as u64,
             kernels: kernels.collect(),
         }
+    }
+
+    fn open_runs(&mut self) -> RunsView {
+        let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
+        let mut runs: Vec<OpenRun> = open.map(|(number, run)| run.open_view(*number)).collect();
+        for run in &mut runs {
+            run.waiting_for_input = self.awaits_input(run.run);
+        }
+        RunsView { runs }
     }
 
     fn close(

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::runs::{Run, Waiter, Want};
-use sessile_protocol::{Answer, Completed, ReadOutput, Reply, RunNo};
+use sessile_protocol::{Answer, Completed, OutputView, ReadOutput, Reply, RunNo};
 use sessile_session::Tick;
 
 impl Keeper {
@@ -61,7 +61,7 @@ impl Keeper {
             let is_over = |waiter: &mut Waiter| waiter.due.is_some_and(|due| due <= now);
             let over: Vec<Waiter> = run.waiters.extract_if(.., is_over).collect();
             for waiter in over {
-                let reply = Reply::new(waiter.call, Ok(so_far(*number, run, &waiter.want)));
+                let reply = Reply::new(waiter.call, Ok(so_far(*number, run, &waiter.want, false)));
                 self.connections.send(waiter.connection, &reply, &self.reactor);
             }
             next = run.waiters.iter().filter_map(|waiter| waiter.due).chain(next).min();
@@ -92,13 +92,14 @@ impl Keeper {
 }
 
 /// What can be said of a run that somebody will not wait for any longer.
-fn so_far(number: RunNo, run: &Run, want: &Want) -> Answer {
+pub(super) fn so_far(number: RunNo, run: &Run, want: &Want, waiting_for_input: bool) -> Answer {
     let accepted = Answer::Accepted { run: number };
     match want {
         Want::Result { .. } => accepted,
         Want::Output(read) => {
             let read = ReadOutput { wait: false, ..*read };
-            run.output(&read).map_or(accepted, Answer::Output)
+            let view = run.output(&read).map(|view| OutputView { waiting_for_input, ..view });
+            view.map_or(accepted, Answer::Output)
         }
     }
 }

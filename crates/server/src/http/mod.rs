@@ -66,6 +66,7 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::exec))
         .routes(routes!(runs::eval))
         .routes(routes!(runs::once))
+        .routes(routes!(runs::list))
         .routes(routes!(runs::result))
         .routes(routes!(runs::output))
         .routes(routes!(runs::input))

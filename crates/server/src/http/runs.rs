@@ -2,7 +2,7 @@
 
 use super::App;
 use super::body::{Body, Params, Session, SessionRun};
-use super::sessions::WaitQuery;
+use super::sessions::{HistoryQuery, WaitQuery};
 use super::{stream, wire};
 use crate::keepers::Continuity;
 use crate::service::{Caller, ErrorCode, RunAnswer, RunOrder, ServiceError};
@@ -35,6 +35,7 @@ impl wire::ExecRequest {
             max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
             key: key(headers)?,
             interactive: self.interactive,
+            until_input: self.interactive,
             ..Exec::default()
         };
         Ok(RunOrder { exec, wait_ms: self.wait.map(|span| span.0.min(MAX_WAIT_MS)) })
@@ -178,6 +179,22 @@ pub(super) async fn once(
     Ok(respond(&RunAnswer::Finished(done), None))
 }
 
+/// The runs of a session, newest last: queued, running and finished ones
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs", tag = "runs",
+    params(("id" = String, Path, description = "The session"), HistoryQuery),
+    responses((status = 200, body = Vec<wire::RunRow>), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Params(query): Params<HistoryQuery>,
+) -> Result<Json<Value>, ServiceError> {
+    let runs = app.service.runs(&caller, &id, query.limit.unwrap_or(20)).await?;
+    Ok(Json(runs.into()))
+}
+
 /// The result of a run, now or when it has finished
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}", tag = "runs",
@@ -268,6 +285,7 @@ pub(super) async fn output(
         wait: wait_ms.is_some(),
         known: None,
         patience_ms: wait_ms,
+        until_input: true,
     };
     let view = app.service.output(&caller, &id, read).await?;
     let (bytes, next) = match stream {
@@ -288,21 +306,12 @@ fn chunk(bytes: &[u8], next: u64, phase: RunPhase) -> Value {
     let mut answer = json!({
         "data": data,
         "next": next - (bytes.len() - whole) as u64,
-        "phase": phase_name(phase),
+        "phase": phase.as_str(),
     });
     if is_base64 {
         answer["encoding"] = "base64".into();
     }
     answer
-}
-
-pub(super) fn phase_name(phase: RunPhase) -> &'static str {
-    match phase {
-        RunPhase::Queued => "queued",
-        RunPhase::Running => "running",
-        RunPhase::Exited => "exited",
-        RunPhase::Closed => "closed",
-    }
 }
 
 /// Give an interactive run something to read
@@ -359,25 +368,6 @@ pub(super) async fn signal(
 }
 
 pub(super) fn signal_number(name: &str) -> Result<i32, ServiceError> {
-    use rustix::process::Signal;
-    let bare = name.strip_prefix("SIG").unwrap_or(name);
-    let named = match bare {
-        "HUP" => Some(Signal::HUP),
-        "INT" => Some(Signal::INT),
-        "QUIT" => Some(Signal::QUIT),
-        "KILL" => Some(Signal::KILL),
-        "USR1" => Some(Signal::USR1),
-        "USR2" => Some(Signal::USR2),
-        "TERM" => Some(Signal::TERM),
-        "CONT" => Some(Signal::CONT),
-        "STOP" => Some(Signal::STOP),
-        "TSTP" => Some(Signal::TSTP),
-        "WINCH" => Some(Signal::WINCH),
-        _ => None,
-    };
-    let number = named.map(Signal::as_raw).or_else(|| bare.parse().ok());
-    number.filter(|n| (1..=64).contains(n)).ok_or_else(|| {
-        let message = format!("{name:?} is not a signal; use INT, TERM, KILL, HUP, QUIT, USR1, USR2, CONT, STOP, TSTP, WINCH or a number");
-        ServiceError::new(ErrorCode::BadRequest, message)
-    })
+    sessile_gateway::signal_number(name)
+        .map_err(|error| ServiceError::new(ErrorCode::BadRequest, error.to_string()))
 }

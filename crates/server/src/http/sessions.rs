@@ -179,7 +179,7 @@ pub(super) struct HistoryQuery {
     /// The newest so many
     #[serde(default, deserialize_with = "entries")]
     #[param(minimum = 0, maximum = 100_000)]
-    limit: Option<u64>,
+    pub(super) limit: Option<u64>,
 }
 
 /// What was run, newest last

@@ -369,6 +369,12 @@ pub(super) struct RunResult {
     stderr: String,
     run: u64,
     running: bool,
+    /// It is blocked in a read of its stdin, and has read all that it was given
+    #[schema(required = false)]
+    waiting_for_input: bool,
+    /// Of a run that is still going: how far its output was read
+    #[schema(required = false, example = "12-0")]
+    cursor: String,
     #[schema(required = false)]
     exit_code: i32,
     #[schema(required = false)]
@@ -406,6 +412,33 @@ pub(super) struct RunResult {
     repeated: bool,
     #[schema(required = false)]
     continuity: Continuity,
+}
+
+/// A run in a list.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct RunRow {
+    run: u64,
+    /// queued, running, exited (something may still write) or closed
+    phase: String,
+    language: String,
+    command: String,
+    /// When it began
+    #[schema(nullable)]
+    timestamp: Option<String>,
+    #[schema(required = false)]
+    exit_code: i32,
+    #[schema(required = false)]
+    duration_ms: u64,
+    #[schema(required = false)]
+    interactive: bool,
+    /// It is blocked in a read of its stdin, and has read all that it was given
+    #[schema(required = false)]
+    waiting_for_input: bool,
+    #[schema(required = false)]
+    timed_out: bool,
+    #[schema(required = false)]
+    interrupted: bool,
 }
 
 /// What `sessile start` answers.

@@ -3,7 +3,7 @@
 use super::answer::Refusal;
 use super::calls::OpenCall;
 use super::progress::{INTERVAL, Progress};
-use crate::service::{Caller, Service, ServiceError, Watch};
+use crate::service::{Awaited, Caller, Service, ServiceError, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
 use sessile_protocol::{Completed, RunNo, SessionId};
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Waiter<'_> {
                     service.interrupt(self.caller, &watch.session, Some(run)).await?;
                     return Ok(Outcome::Cancelled(run));
                 }
-                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT) => finished?,
+                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, Awaited::Result) => finished?,
             };
             if let Some(done) = finished {
                 return Ok(Outcome::Finished(done));

@@ -197,6 +197,7 @@ impl Follower {
                 wait: true,
                 known: Some(self.cursor.phase),
                 patience_ms: Some(PATIENCE_MS),
+                until_input: false,
             };
             let Some(view) = self.read(read).await? else { return Err(unexpected()) };
             self.take(view).await?;
@@ -250,7 +251,8 @@ impl Follower {
         let (run, max_output) = (self.run, self.max_output);
         match &mut self.source {
             Source::Keeper(reached) => {
-                let request = Request::Result { run, max_output, patience_ms: None };
+                let request =
+                    Request::Result { run, max_output, patience_ms: None, until_input: false };
                 let Answer::Completed(done) = reached.call(request).await? else {
                     return Err(unexpected());
                 };

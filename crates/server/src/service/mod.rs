@@ -17,7 +17,7 @@ pub use error::{ErrorCode, ServiceError};
 pub(crate) use admission::Caller;
 pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
-pub(crate) use runs::{RunAnswer, RunOrder};
+pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use watch::Watch;

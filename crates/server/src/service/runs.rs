@@ -22,6 +22,14 @@ pub(crate) struct RunOrder {
     pub(crate) wait_ms: Option<u64>,
 }
 
+/// What ends a wait for a run, before its time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    Result,
+    /// Its result, or that it waits for input.
+    ResultOrInput,
+}
+
 #[derive(Debug)]
 pub(crate) enum RunAnswer {
     Finished(Box<Completed>),
@@ -100,7 +108,7 @@ impl Service {
         let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
-        match self.await_result(reached, run, max_output, wait_ms).await? {
+        match self.await_result(reached, run, max_output, wait_ms, Awaited::Result).await? {
             Some(done) => Ok(RunAnswer::Finished(done)),
             None => {
                 // The one that we have may still wait for the result.
@@ -117,10 +125,15 @@ impl Service {
         run: RunNo,
         max_output: u64,
         wait_ms: Option<u64>,
+        awaited: Awaited,
     ) -> Result<Option<Box<Completed>>, ServiceError> {
         let is_patient = reached.version() >= PATIENT;
-        let request =
-            Request::Result { run, max_output, patience_ms: wait_ms.filter(|_| is_patient) };
+        let request = Request::Result {
+            run,
+            max_output,
+            patience_ms: wait_ms.filter(|_| is_patient),
+            until_input: awaited == Awaited::ResultOrInput,
+        };
         let outcome = match wait_ms {
             Some(ms) if !is_patient => {
                 match tokio::time::timeout(Duration::from_millis(ms), reached.call(request)).await {
@@ -159,7 +172,8 @@ impl Service {
         wait_ms: u64,
         max_output: u64,
     ) -> Result<RunAnswer, ServiceError> {
-        if let Some(done) = self.finished(caller, id, run, wait_ms, max_output).await? {
+        let awaited = Awaited::ResultOrInput;
+        if let Some(done) = self.finished(caller, id, run, wait_ms, max_output, awaited).await? {
             return Ok(RunAnswer::Finished(done));
         }
         let read = ReadOutput { max: max_output, wait: false, ..ReadOutput::waiting(run) };
@@ -175,10 +189,11 @@ impl Service {
         run: RunNo,
         wait_ms: u64,
         max_output: u64,
+        awaited: Awaited,
     ) -> Result<Option<Box<Completed>>, ServiceError> {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {
-            return self.await_result(&mut reached, run, max_output, Some(wait_ms)).await;
+            return self.await_result(&mut reached, run, max_output, Some(wait_ms), awaited).await;
         }
         let directory = place.directory.clone();
         let done = blocking(move || Ok(directory.recorded_run(run, max_output))).await?;
@@ -186,6 +201,32 @@ impl Service {
             Some(done) => Ok(Some(Box::new(done))),
             None => Err(self.missing_run(&place.directory, run)),
         }
+    }
+
+    /// Runs that are not over, and the newest finished ones; oldest first.
+    pub(crate) async fn runs(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        limit: u64,
+    ) -> Result<Vec<serde_json::Value>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        // Before the history: one that ends meanwhile is not missed.
+        let open = match self.reach_if_live(&place).await? {
+            Some(mut reached) => {
+                let Answer::Runs(view) = reached.call(Request::Runs).await? else {
+                    return Err(unexpected());
+                };
+                view.runs
+            }
+            None => Vec::new(),
+        };
+        blocking(move || {
+            let max = place.directory.metadata()?.max_history;
+            let finished = place.directory.history().newest(limit.min(max));
+            Ok(sessile_gateway::runs(&open, &finished))
+        })
+        .await
     }
 
     pub(super) fn missing_run(

@@ -1,0 +1,25 @@
+use crate::{args, output};
+use clap::Args;
+use clap_complete::Shell;
+use std::io;
+use std::process::ExitCode;
+
+/// Print a script that completes commands and options in a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile completions bash >~/.local/share/bash-completion/completions/sessile\n  \
+    sessile completions zsh >~/.zfunc/_sessile\n  \
+    sessile completions fish >~/.config/fish/completions/sessile.fish")]
+pub(crate) struct Completions {
+    /// The shell that is to complete them
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut args::command(), "sessile", &mut script);
+        output::all(&mut io::stdout().lock(), &script)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

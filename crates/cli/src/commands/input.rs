@@ -1,0 +1,83 @@
+use crate::output;
+use crate::reader::Reader;
+use crate::settings::Settings;
+use anyhow::bail;
+use clap::Args;
+use serde_json::json;
+use sessile_client::{Client, ClientError};
+use sessile_protocol::{Answer, Code, Request, RunNo};
+use std::io::{self, Read};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What is sent at once. A person's lines are sent as they are typed.
+const CHUNK: usize = 64 << 10;
+
+/// There is no event that tells of a run that has read some of its input; at
+/// this pace, 16 MiB at a time, nobody is held up.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Give an interactive run what is read on our stdin
+///
+/// The run's stdin stays open after that, unless --eof is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    echo y | sessile input sess_… 3\n  \
+    sessile input sess_… 3 --eof <answers.txt\n  \
+    sessile input sess_… 3 --eof </dev/null")]
+pub(crate) struct Input {
+    /// The session
+    id: String,
+    /// The run's number
+    run: u64,
+    /// Close the run's stdin after that
+    #[arg(long)]
+    eof: bool,
+}
+
+impl Input {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let mut reader = Reader::find(settings, &self.id)?;
+        let run = RunNo(self.run);
+        let client = reader.keeper(run)?;
+        let mut unread = None;
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let n = read(&mut buffer)?;
+            let is_last = n == 0;
+            // Where input is refused, so is none at all.
+            if !is_last || self.eof || unread.is_none() {
+                unread = Some(give(client, run, &buffer[..n], self.eof && is_last)?);
+            }
+            if is_last {
+                break;
+            }
+        }
+        output::json(&json!({"run": run, "unread": unread}))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read(buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match io::stdin().lock().read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome @ (Ok(_) | Err(_)) => return outcome,
+        }
+    }
+}
+
+/// Sends a part; how much of all the input the run has not read yet. A run that
+/// reads slower than we do is waited for.
+fn give(client: &mut Client, run: RunNo, bytes: &[u8], eof: bool) -> anyhow::Result<u64> {
+    loop {
+        match client.call(Request::Input { run, bytes: bytes.to_vec(), eof }) {
+            Ok(Answer::Input { unread }) => return Ok(unread),
+            Ok(_) => bail!(ClientError::Unexpected),
+            Err(ClientError::Refused(refusal)) if refusal.code == Code::QueueFull => {
+                std::thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

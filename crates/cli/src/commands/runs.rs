@@ -1,0 +1,31 @@
+use crate::output;
+use crate::reader::Reader;
+use crate::settings::Settings;
+use clap::Args;
+use std::process::ExitCode;
+
+/// List the runs of a session, newest last: queued, running and finished ones
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sessile runs sess_…\n  sessile runs sess_… | jq '.[] | select(.phase == \"running\") | .run'"
+)]
+pub(crate) struct Runs {
+    /// The session
+    id: String,
+    /// Show the newest N of the finished ones
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u64,
+}
+
+impl Runs {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let mut reader = Reader::find(settings, &self.id)?;
+        // Those that are going first: one that ends meanwhile is in the history
+        // then, and is not missed.
+        let open = reader.open_runs()?;
+        let max = reader.directory.metadata()?.max_history;
+        let finished = reader.directory.history().newest(self.limit.min(max));
+        output::json(&sessile_gateway::runs(&open, &finished).into())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads the runs of a session: its keeper knows them; when it has none, its
+//! files do. Reading brings no lost session back.
+
+use crate::args;
+use crate::settings::Settings;
+use anyhow::bail;
+use sessile_client::{Client, ClientError};
+use sessile_protocol::{Answer, Completed, OpenRun, OutputView, ReadOutput, Request, RunNo};
+use sessile_store::{Directory, Liveness};
+
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) directory: Directory,
+    keeper: Option<Client>,
+}
+
+/// A run, as far as it has got.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Finished(Box<Completed>),
+    Running(OutputView),
+}
+
+impl Reader {
+    pub(crate) fn find(settings: &Settings, id: &str) -> anyhow::Result<Self> {
+        let directory = settings.sessions.find(&args::session(id)?)?;
+        let keeper = match directory.connect() {
+            Liveness::Live(socket) => Some(Client::new(socket)),
+            Liveness::Gone => None,
+        };
+        Ok(Self { directory, keeper })
+    }
+
+    /// The keeper, for what files cannot do.
+    pub(crate) fn keeper(&mut self, run: RunNo) -> anyhow::Result<&mut Client> {
+        match &mut self.keeper {
+            Some(client) => Ok(client),
+            None if self.directory.recorded_run(run, 0).is_some() => {
+                bail!("run {run} has finished")
+            }
+            None => bail!(self.directory.absence(run).explain(run)),
+        }
+    }
+
+    /// The result of a run, if it is there in time.
+    pub(crate) fn result(
+        &mut self,
+        run: RunNo,
+        max_output: u64,
+        patience_ms: Option<u64>,
+    ) -> anyhow::Result<Outcome> {
+        let Some(client) = &mut self.keeper else {
+            let done = self.directory.recorded_run(run, max_output);
+            let done = done.ok_or_else(|| self.directory.absence(run).explain(run))?;
+            return Ok(Outcome::Finished(Box::new(done)));
+        };
+        let answer =
+            client.call(Request::Result { run, max_output, patience_ms, until_input: true })?;
+        if let Answer::Completed(done) = answer {
+            return Ok(Outcome::Finished(done));
+        }
+        let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
+        Ok(Outcome::Running(so_far(client, run, max_output)?))
+    }
+
+    pub(crate) fn output(&mut self, read: ReadOutput) -> anyhow::Result<OutputView> {
+        let Some(client) = &mut self.keeper else {
+            let view = self.directory.recorded_output(&read);
+            return Ok(view.ok_or_else(|| self.directory.absence(read.run).explain(read.run))?);
+        };
+        let Answer::Output(view) = client.call(Request::Output(read))? else {
+            bail!(ClientError::Unexpected);
+        };
+        Ok(view)
+    }
+
+    /// The runs that are not over.
+    pub(crate) fn open_runs(&mut self) -> anyhow::Result<Vec<OpenRun>> {
+        let Some(client) = &mut self.keeper else {
+            return Ok(Vec::new());
+        };
+        let Answer::Runs(view) = client.call(Request::Runs)? else {
+            bail!(ClientError::Unexpected);
+        };
+        Ok(view.runs)
+    }
+}
+
+/// What a run that is going has written.
+pub(crate) fn so_far(client: &mut Client, run: RunNo, max: u64) -> anyhow::Result<OutputView> {
+    let read = ReadOutput { max, wait: false, ..ReadOutput::waiting(run) };
+    let Answer::Output(view) = client.call(Request::Output(read))? else {
+        bail!(ClientError::Unexpected);
+    };
+    Ok(view)
+}
