@@ -47,7 +47,12 @@ impl Input {
             let is_last = n == 0;
             // Where input is refused, so is none at all.
             if !is_last || self.eof || unread.is_none() {
-                unread = Some(give(client, run, &buffer[..n], self.eof && is_last)?);
+                let part = match (is_last && self.eof, unread) {
+                    (true, Some(_)) => Part::End,
+                    (true, None) => Part::Nothing,
+                    (false, _) => Part::Bytes(&buffer[..n]),
+                };
+                unread = Some(give(client, run, part)?);
             }
             if is_last {
                 break;
@@ -56,6 +61,16 @@ impl Input {
         output::json(&json!({"run": run, "unread": unread}))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A part of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part<'a> {
+    Bytes(&'a [u8]),
+    /// The end of what was given.
+    End,
+    /// The end, and there was nothing before it.
+    Nothing,
 }
 
 fn read(buffer: &mut [u8]) -> io::Result<usize> {
@@ -69,13 +84,23 @@ fn read(buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Sends a part; how much of all the input the run has not read yet. A run that
 /// reads slower than we do is waited for.
-fn give(client: &mut Client, run: RunNo, bytes: &[u8], eof: bool) -> anyhow::Result<u64> {
+fn give(client: &mut Client, run: RunNo, part: Part<'_>) -> anyhow::Result<u64> {
+    let (bytes, eof) = match part {
+        Part::Bytes(bytes) => (bytes, false),
+        Part::End | Part::Nothing => (&[][..], true),
+    };
     loop {
         match client.call(Request::Input { run, bytes: bytes.to_vec(), eof }) {
             Ok(Answer::Input { unread }) => return Ok(unread),
             Ok(_) => bail!(ClientError::Unexpected),
             Err(ClientError::Refused(refusal)) if refusal.code == Code::QueueFull => {
                 std::thread::sleep(PAUSE);
+            }
+            // It has read what it wanted, and ended: that closed its stdin.
+            Err(ClientError::Refused(refusal))
+                if refusal.code == Code::InputClosed && part == Part::End =>
+            {
+                return Ok(0);
             }
             Err(error) => return Err(error.into()),
         }
