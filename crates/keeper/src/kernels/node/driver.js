@@ -381,6 +381,7 @@ interrupt.install(
     if (current !== null && current.outcome === null) current.outcome = { kind: 'interrupted' };
   },
   finishCurrent,
+  streams.settle,
 );
 imports.install();
 installExits();

@@ -27,6 +27,8 @@ const SPARE = 2;
 const QUEUE_MS = 1000;
 // Deep enough to find user code under what it has called.
 const FRAMES = 200;
+// Some ten times what a loaded machine takes.
+const START_MS = 1000;
 // An event loop that turns at all is heard from much sooner.
 const STUCK_MS = 200;
 // Not writable by user code and found without any lookup they can change.
@@ -44,12 +46,15 @@ let asyncIds = null;
 let totals = -1;
 let onInterrupt = null;
 let onSettled = null;
+let onWatching = null;
 
 // `interrupted` is called in the middle of user code and may only set plain
 // variables; `settled` is called from the event loop after it. `targetFile` is
-// where the keeper may write which run it signals for.
-function install(targetFile, interrupted, settled) {
+// where the keeper may write which run it signals for. `watching` is called when
+// the watcher's thread is up.
+function install(targetFile, interrupted, settled, watching) {
   target = targetFile;
+  onWatching = watching;
   onInterrupt = interrupted;
   onSettled = settled;
   asyncIds = openAsyncIds();
@@ -106,14 +111,27 @@ function watchSignals() {
   watcher.unref();
 }
 
+// While a thread starts, it opens files of its own: a standard descriptor that
+// is free for an instant could become one of them.
+function isStarting() {
+  return watcher !== null && watcher !== false && safe.AtomicsLoad(cells, WATCHING) === 0;
+}
+
+// Waits for its end; a watcher that does not come up is not waited for again.
+function awaitWatcher() {
+  if (isStarting() && safe.AtomicsWait(cells, WATCHING, 0, START_MS) === 'timed-out') watcher = false;
+}
+
 function afterSignal(kind) {
   // The event loop turns: whatever was terminated has been left completely.
   depth = 0;
   unheardSince = 0;
   // From here on the watcher's own handle keeps the default action (death) off,
   // and user code sees no listener of ours.
-  if (kind === 'watching') stopListening();
-  else {
+  if (kind === 'watching') {
+    stopListening();
+    onWatching();
+  } else {
     recover();
     onSettled();
   }
@@ -267,5 +285,5 @@ function unguarded(fn) {
   }
 }
 
-module.exports = { __proto__: null, install, watchSignals, setRun, isMeant, terminate, guarded, unguarded };
+module.exports = { __proto__: null, install, watchSignals, isStarting, awaitWatcher, setRun, isMeant, terminate, guarded, unguarded };
 //# sourceURL=node:internal/sessile/interrupt

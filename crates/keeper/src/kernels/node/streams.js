@@ -18,7 +18,7 @@ const { Writable, Readable } = require('node:stream');
 const { Console } = require('node:console');
 const safe = require('./safe.js');
 const descriptors = require('./descriptors.js');
-const { guarded } = require('./interrupt.js');
+const { guarded, isStarting, awaitWatcher } = require('./interrupt.js');
 
 const { openSync, fstatSync } = fs;
 const { O_WRONLY, O_RDONLY, O_NONBLOCK } = fs.constants;
@@ -35,6 +35,8 @@ const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
 const runIn = safe.uncurry(AsyncLocalStorage.prototype.run);
 
 let current = null;
+// A run that is over and has not left 0, 1 and 2 yet.
+let parked = null;
 // What is alive in a kernel that runs nothing: the control channel.
 let baseline = 1;
 let sweeper = null;
@@ -63,6 +65,10 @@ function within(run, fn) {
 }
 
 function open(run, paths) {
+  if (parked !== null) {
+    awaitWatcher();
+    settle();
+  }
   run.paths = ['', paths.stdout, paths.stderr];
   run.fds = [0, 1, 2];
   run.stdin = { fd: descriptors.place(0, paths.stdin), stream: null };
@@ -80,6 +86,20 @@ function open(run, paths) {
 function close(run) {
   if (run.stdin.stream !== null) retire(run.stdin.stream);
   current = null;
+  if (isStarting()) parked = run;
+  else leave(run);
+}
+
+// The first run is often over before the watcher's thread is up; then 0, 1 and 2
+// stay as they are until it is, or until the next run wants them.
+function settle() {
+  if (parked === null) return;
+  const run = parked;
+  parked = null;
+  leave(run);
+}
+
+function leave(run) {
   if (isAnythingAlive() || run.keepOpen === true) keep(run);
   else {
     letGo(run, 1);
@@ -288,5 +308,5 @@ function install() {
   }
 }
 
-module.exports = { __proto__: null, install, within, owner, open, close, write, calibrate, descriptorFor };
+module.exports = { __proto__: null, install, within, owner, open, close, settle, write, calibrate, descriptorFor };
 //# sourceURL=node:internal/sessile/streams

@@ -75,4 +75,5 @@ const signal = new Signal();
 signal.onsignal = onSignal;
 signal.start(SIGINT);
 Atomics.store(cells, WATCHING, 1);
+Atomics.notify(cells, WATCHING);
 parentPort.postMessage('watching');

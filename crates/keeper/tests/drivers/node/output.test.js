@@ -86,7 +86,17 @@ test('pipes of runs that left nothing are closed, and of those that did, bounded
   assert.ok(openPipes(kernel) <= 2 * 66, `${openPipes(kernel)} pipes`);
 });
 
+test('the pipes of a first run are let go when the watcher is up', async (kernel) => {
+  const first = await kernel.run('console.log(1)');
+  const second = await kernel.run('console.log(2)');
+  await Promise.all([first.run.stdout.closed, first.run.stderr.closed]);
+  assert.deepEqual([first.stdout, second.stdout], ['1\n', '2\n']);
+  assert.deepEqual([first.notes, second.notes], [[], []]);
+});
+
 test('a run that left nothing has let go of its pipes when it is reported', async (kernel) => {
+  const first = await kernel.run('0');
+  await Promise.all([first.run.stdout.closed, first.run.stderr.closed]);
   await kernel.run('console.log(1)');
   assert.equal(openPipes(kernel), 0);
   const standard = [0, 1, 2].map((fd) => fs.readlinkSync(`/proc/${kernel.process.pid}/fd/${fd}`));
