@@ -31,8 +31,12 @@ pub(crate) fn has(program: &str) -> bool {
 /// Installs what is missing, and says plainly what could not be had: tests of
 /// it are skipped by name.
 pub(crate) fn prepare() {
-    let missing: Vec<&str> =
+    let mut missing: Vec<&str> =
         WANTED.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
+    // Debian keeps this part of Python in a package of its own.
+    if has("apt-get") && !makes_environments() {
+        missing.push("python3-venv");
+    }
     if missing.is_empty() {
         return;
     }
@@ -45,6 +49,13 @@ pub(crate) fn prepare() {
             eprintln!("NOT AVAILABLE: {program} (package {package}); its tests are skipped");
         }
     }
+}
+
+/// Whether `python3 -m venv` would work.
+fn makes_environments() -> bool {
+    let mut call = Command::new("python3");
+    call.args(["-c", "import ensurepip, venv"]).stderr(Stdio::null());
+    call.status().is_ok_and(|status| status.success())
 }
 
 fn install(packages: &[&str]) -> anyhow::Result<()> {
