@@ -36,6 +36,12 @@ impl Table {
             print_ratio(&format!("{name} / {base}"), ratio, *limit);
         }
     }
+
+    /// The ratio of the slowest tenths, which a median hides.
+    pub(crate) fn print_tail(&self, name: &str, base: &str) {
+        let of = |name| self.quantile(name, 0.9).as_secs_f64();
+        print_ratio(&format!("the same at p90, {name} / {base}"), of(name) / of(base), Some(1.2));
+    }
 }
 
 pub(crate) fn print_ratio(name: &str, ratio: f64, limit: Option<f64>) {
