@@ -531,3 +531,31 @@ fn a_keeper_of_the_previous_protocol_version_is_served_as_well() {
     server.post(&format!("{session}/interrupt"), &json!({})).is(200);
     server.delete(&session).is(200);
 }
+
+#[test]
+fn every_run_is_counted_once_however_its_result_was_asked_for() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server);
+    let path = format!("{session}/exec");
+    exec(&server, &session, ":");
+    let keyed = || server.owner("POST", &path).json(&json!({"command": ":"}));
+    for _ in 0..2 {
+        keyed().header("Idempotency-Key", "k").send().is(200);
+    }
+    gate(&h, "gate");
+    server.post(&path, &json!({"command": "cat gate", "wait": 0})).is(202);
+    open(&h, "gate");
+    for _ in 0..2 {
+        server.get(&format!("{session}/runs/3?wait=30s")).is(200);
+    }
+    let streamed = keyed().header("Accept", "text/event-stream").events();
+    assert_eq!(streamed.last().unwrap().name, "closed");
+    server.owner("GET", &format!("{session}/runs/4/events")).events().for_each(drop);
+    let mut socket = server.socket(&format!("{session}/ws"));
+    socket.send(&json!({"type": "exec", "command": ":"}));
+    socket.receive_until("closed");
+    let metrics = server.get("/metrics").is(200).text();
+    let counted = "sessile_runs_total{language=\"bash\",outcome=\"succeeded\"} 5\n";
+    assert!(metrics.contains(counted), "{metrics}");
+}

@@ -1,14 +1,19 @@
 //! What the server counts.
 
+use crate::keepers::held;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use sessile_protocol::{Completed, KernelFate, RunNo, SessionId};
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct RunLabels {
+struct RunLabels {
     pub(crate) language: &'static str,
     pub(crate) outcome: &'static str,
 }
@@ -24,7 +29,7 @@ pub(crate) struct CodeLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct StreamLabels {
+struct StreamLabels {
     pub(crate) stream: &'static str,
 }
 
@@ -32,16 +37,22 @@ pub(crate) struct StreamLabels {
 pub(crate) struct Metrics {
     registry: Registry,
     pub(crate) sessions: Family<StatusLabels, Gauge>,
-    pub(crate) runs: Family<RunLabels, Counter>,
-    pub(crate) run_seconds: Histogram,
-    pub(crate) queue_seconds: Histogram,
-    pub(crate) output_bytes: Family<StreamLabels, Counter>,
-    pub(crate) kernel_restarts: Family<RunLabels, Counter>,
+    runs: Family<RunLabels, Counter>,
+    run_seconds: Histogram,
+    queue_seconds: Histogram,
+    output_bytes: Family<StreamLabels, Counter>,
+    kernel_restarts: Family<RunLabels, Counter>,
     pub(crate) keepers_adopted: Counter,
     pub(crate) keepers_lost: Counter,
     pub(crate) refusals: Family<CodeLabels, Counter>,
     pub(crate) streams: Gauge,
+    /// Runs that were begun here and have not been counted yet.
+    going: Mutex<HashSet<(SessionId, RunNo)>>,
 }
+
+/// Runs that nobody asks about again stay in the set; more of them than this
+/// are not counted at all.
+const GOING: usize = 10_000;
 
 /// From 100 µs, which is a no-op in a warm shell, to three minutes.
 fn seconds() -> Histogram {
@@ -62,6 +73,7 @@ impl Metrics {
             keepers_lost: Counter::default(),
             refusals: Family::default(),
             streams: Gauge::default(),
+            going: Mutex::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("sessions", "Sessions by status", metrics.sessions.clone());
@@ -110,5 +122,45 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
+    }
+
+    /// A run has been begun whose end somebody will ask for later.
+    pub(crate) fn began(&self, session: &SessionId, run: RunNo) {
+        let mut going = held(&self.going);
+        if going.len() < GOING {
+            going.insert((session.clone(), run));
+        }
+    }
+
+    /// Somebody has seen the end of a run: the first one counts.
+    pub(crate) fn ended(&self, session: &SessionId, done: &Completed) {
+        if held(&self.going).remove(&(session.clone(), done.run)) {
+            self.observe(done, Duration::from_micros(done.duration_us));
+        }
+    }
+
+    /// Counts a run whose caller has waited so long for it.
+    pub(crate) fn observe(&self, done: &Completed, elapsed: Duration) {
+        let language = done.language.as_str();
+        let outcome = match (done.timed_out, done.interrupted, done.exit_code) {
+            (true, _, _) => "timed_out",
+            (_, true, _) => "interrupted",
+            (_, _, 0) => "succeeded",
+            _ => "failed",
+        };
+        self.runs.get_or_create(&RunLabels { language, outcome }).inc();
+        let duration = Duration::from_micros(done.duration_us);
+        self.run_seconds.observe(duration.as_secs_f64());
+        self.queue_seconds.observe(elapsed.saturating_sub(duration).as_secs_f64());
+        for (stream, view) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
+            self.output_bytes.get_or_create(&StreamLabels { stream }).inc_by(view.total);
+        }
+        let outcome = match done.kernel {
+            KernelFate::Kept => return,
+            KernelFate::Restarted => "restarted",
+            KernelFate::Restored { .. } => "restored",
+            KernelFate::Fresh => "fresh",
+        };
+        self.kernel_restarts.get_or_create(&RunLabels { language, outcome }).inc();
     }
 }

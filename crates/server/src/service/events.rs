@@ -8,6 +8,7 @@
 use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::Reached;
+use crate::metrics::Metrics;
 use sessile_gateway::whole_end;
 use sessile_protocol::{
     Answer, Completed, OutputView, ReadOutput, Request, RunNo, RunPhase, SessionId,
@@ -119,6 +120,7 @@ impl Drop for StreamGuard {
 #[derive(Debug)]
 pub(crate) struct Follower {
     source: Source,
+    metrics: Arc<Metrics>,
     pub(crate) run: RunNo,
     cursor: Cursor,
     /// Bytes that were read but end in the middle of a character.
@@ -162,6 +164,7 @@ impl Service {
         };
         let mut follower = Follower {
             source,
+            metrics: self.metrics.clone(),
             run,
             cursor,
             halves: Default::default(),
@@ -256,6 +259,7 @@ impl Follower {
                 let Answer::Completed(done) = reached.call(request).await? else {
                     return Err(unexpected());
                 };
+                self.metrics.ended(&reached.place.id, &done);
                 Ok(done)
             }
             Source::Disk(directory) => {

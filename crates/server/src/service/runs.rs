@@ -3,10 +3,9 @@
 use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
-use crate::metrics::{RunLabels, StreamLabels};
 use sessile_client::NewSession;
 use sessile_protocol::{
-    Answer, Completed, Exec, KernelFate, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
+    Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -69,6 +68,7 @@ impl Service {
         let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
+        self.metrics.began(&reached.place.id, run);
         Ok(Told { answer: run, continuity: reached.continuity.clone() })
     }
 
@@ -87,10 +87,15 @@ impl Service {
         }
         let answer = reached.call(Request::Exec(exec)).await?;
         if let Answer::Completed(done) = answer {
-            self.measure(&done, begun.elapsed());
+            match done.repeated {
+                // The first one may have been counted.
+                true => self.metrics.ended(&reached.place.id, &done),
+                false => self.metrics.observe(&done, begun.elapsed()),
+            }
             return Ok(RunAnswer::Finished(done));
         }
         let Answer::Accepted { run } = answer else { return Err(unexpected()) };
+        self.metrics.began(&reached.place.id, run);
         self.so_far(reached, run, max_output).await
     }
 
@@ -108,6 +113,7 @@ impl Service {
         let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
+        self.metrics.began(&reached.place.id, run);
         match self.await_result(reached, run, max_output, wait_ms, Awaited::Result).await? {
             Some(done) => Ok(RunAnswer::Finished(done)),
             None => {
@@ -144,6 +150,7 @@ impl Service {
             Some(_) | None => reached.call(request).await?,
         };
         if let Answer::Completed(done) = outcome {
+            self.metrics.ended(&reached.place.id, &done);
             return Ok(Some(done));
         }
         let Answer::Accepted { .. } = outcome else { return Err(unexpected()) };
@@ -336,31 +343,6 @@ impl Service {
             RunAnswer::Finished(done) => Ok(done),
             RunAnswer::Running { .. } => Err(unexpected()),
         }
-    }
-
-    fn measure(&self, done: &Completed, elapsed: Duration) {
-        let language = done.language.as_str();
-        let outcome = match (done.timed_out, done.interrupted, done.exit_code) {
-            (true, _, _) => "timed_out",
-            (_, true, _) => "interrupted",
-            (_, _, 0) => "succeeded",
-            _ => "failed",
-        };
-        let metrics = &self.metrics;
-        metrics.runs.get_or_create(&RunLabels { language, outcome }).inc();
-        let duration = Duration::from_micros(done.duration_us);
-        metrics.run_seconds.observe(duration.as_secs_f64());
-        metrics.queue_seconds.observe(elapsed.saturating_sub(duration).as_secs_f64());
-        for (stream, view) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
-            metrics.output_bytes.get_or_create(&StreamLabels { stream }).inc_by(view.total);
-        }
-        let outcome = match done.kernel {
-            KernelFate::Kept => return,
-            KernelFate::Restarted => "restarted",
-            KernelFate::Restored { .. } => "restored",
-            KernelFate::Fresh => "fresh",
-        };
-        metrics.kernel_restarts.get_or_create(&RunLabels { language, outcome }).inc();
     }
 }
 
