@@ -1,6 +1,6 @@
 //! A keeper of an earlier version, and what its clients get from it.
 
-use sessile_protocol::{Answer, Call, Code, Exec, Reply, Request, RunNo, decode, encode};
+use sessile_protocol::{Answer, Call, Code, Exec, PROTOCOL, Reply, Request, RunNo, decode, encode};
 use sessile_testkit::{harness, order, v1};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ fn reply_to(session: &std::path::Path, request: Request) -> Reply {
 fn a_keeper_of_version_1_knows_nothing_of_what_came_later() {
     let h = harness!();
     let s = h.session();
-    assert_eq!(reply_to(&s.dir(), Request::Status).v, 2);
+    assert_eq!(reply_to(&s.dir(), Request::Status).v, PROTOCOL);
     let proxy = v1::Proxy::before(&s.dir());
     assert_eq!(reply_to(&s.dir(), Request::Status).v, 1);
     let mut link = s.link();
@@ -44,7 +44,7 @@ fn a_keeper_of_version_1_knows_nothing_of_what_came_later() {
     }
     s.run("echo by the command line").prints("by the command line\n");
     drop(proxy);
-    assert_eq!(reply_to(&s.dir(), Request::Status).v, 2);
+    assert_eq!(reply_to(&s.dir(), Request::Status).v, PROTOCOL);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod failure;
 mod frame;
 mod id;
 mod request;
+mod screen;
 mod size;
 
 pub use answer::{
@@ -22,6 +23,7 @@ pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
 pub use request::{Exec, ReadOutput, Request, Until};
+pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 
 /// Version of the messages on the keeper's socket. It grows when a message
@@ -29,4 +31,6 @@ pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 ///
 /// 2: `patience_ms`, `key`, `interactive`, `known`, `Input` and `Signal`, which
 /// a keeper of version 1 passes over or refuses.
-pub const PROTOCOL: u16 = 2;
+///
+/// 3: terminals, jobs, and a timeout for silence.
+pub const PROTOCOL: u16 = 3;

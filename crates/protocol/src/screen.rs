@@ -1,0 +1,122 @@
+//! What a terminal shows, as a person would see it.
+
+use crate::{RunNo, RunPhase};
+use serde::{Deserialize, Serialize};
+
+/// A terminal's size in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+impl TerminalSize {
+    /// What programs assume when they are not told.
+    pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
+
+    /// Larger than any screen; a grid of this size has a million cells.
+    pub const MOST: u16 = 1000;
+
+    /// Whether a terminal may have this size.
+    #[must_use]
+    pub fn is_valid(self) -> bool {
+        (1..=Self::MOST).contains(&self.cols) && (1..=Self::MOST).contains(&self.rows)
+    }
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The terminal of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenView {
+    pub run: RunNo,
+    pub phase: RunPhase,
+    pub screen: Screen,
+    /// Grows with all that the run prints and with every new size.
+    pub revision: u64,
+    #[serde(default)]
+    pub waiting_for_input: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Screen {
+    pub size: TerminalSize,
+    /// None when it is hidden.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+    #[serde(default)]
+    pub title: String,
+    /// A full-screen program has the other screen, without scrollback.
+    #[serde(default)]
+    pub is_alternate: bool,
+    /// From the top; as many as the terminal has rows.
+    pub lines: Vec<ScreenLine>,
+}
+
+/// Counted from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    pub col: u16,
+    pub row: u16,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenLine {
+    /// From the left. What follows the last one is blank.
+    pub spans: Vec<Span>,
+    /// It goes on in the next line.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wrapped: bool,
+}
+
+/// Characters that look alike and are equally wide.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    pub text: String,
+    /// Each character takes two columns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wide: bool,
+    #[serde(default, skip_serializing_if = "Style::is_plain")]
+    pub style: Style,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Style {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<Color>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Color>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bold: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub faint: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub italic: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub underline: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strikethrough: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blink: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inverse: bool,
+}
+
+impl Style {
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Color {
+    /// One of the 256 of a terminal's palette.
+    Indexed(u8),
+    Rgb(u8, u8, u8),
+}
