@@ -1,0 +1,257 @@
+//! avt and all that we keep beside it. What a panic in avt throws away.
+
+use super::clusters::{self, Clusters, Kind};
+use super::modes::{self, PrivateModes};
+use super::replies::{Facts, Replies};
+use super::sequences::{Scanner, Sequence};
+use super::titles::Titles;
+use crate::width;
+use avt::parser::{AnsiMode, DecMode, Function, Parser, State};
+use avt::{ScreenKind, Terminal};
+use sessile_protocol::TerminalSize;
+use std::collections::HashSet;
+
+pub(super) struct Core {
+    pub(super) terminal: Terminal,
+    pub(super) clusters: Clusters,
+    pub(super) titles: Titles,
+    pub(super) modes: PrivateModes,
+    parser: Parser,
+    scanner: Scanner,
+    size: TerminalSize,
+    writing: Writing,
+    /// Whether the cursor may count from the top of the scroll region.
+    origin_seen: bool,
+    /// How many clusters go without their marks before room is looked for again.
+    crowded: usize,
+}
+
+/// IRM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writing {
+    Over,
+    Inserting,
+}
+
+/// Looking for room reads the whole screen, so it is not done for each.
+const CROWDED: usize = 4000;
+
+impl Core {
+    pub(super) fn new(size: TerminalSize, history: usize) -> Self {
+        let (cols, rows) = (usize::from(size.cols).max(1), usize::from(size.rows).max(1));
+        let Ok(terminal) = Terminal::with_scrollback(cols, rows, Some(history)) else {
+            unreachable!("only a size of zero is refused")
+        };
+        Self {
+            terminal,
+            clusters: Clusters::default(),
+            titles: Titles::default(),
+            modes: PrivateModes::default(),
+            parser: Parser::new(),
+            scanner: Scanner::default(),
+            size,
+            writing: Writing::Over,
+            origin_seen: false,
+            crowded: 0,
+        }
+    }
+
+    pub(super) fn resize(&mut self, size: TerminalSize) {
+        self.size = size;
+        self.terminal.resize(usize::from(size.cols), usize::from(size.rows));
+    }
+
+    /// Takes one character, or a run of plain ones, from the text; it is taken
+    /// before anything is done with it.
+    pub(super) fn step(&mut self, text: &mut &str, replies: &mut Replies) {
+        if self.parser.state == State::Ground {
+            let plain = text.bytes().take_while(|byte| matches!(byte, b' '..=b'~')).count();
+            if plain > 0 {
+                let (run, rest) = text.split_at(plain);
+                *text = rest;
+                self.terminal.feed(run);
+                return;
+            }
+        }
+        let mut chars = text.chars();
+        if let Some(ch) = chars.next() {
+            *text = chars.as_str();
+            self.take_char(ch, replies);
+        }
+    }
+
+    fn take_char(&mut self, ch: char, replies: &mut Replies) {
+        let before = self.parser.state;
+        let function = self.parser.feed(ch);
+        let after = self.parser.state;
+        if let Some(function) = function {
+            self.execute(function);
+        }
+        if before == State::Ground && after == State::Ground {
+            return;
+        }
+        match self.scanner.look(before, ch, after) {
+            Some(Sequence::Csi(params, last)) => {
+                let params = params.to_owned();
+                self.csi(&params, last, replies);
+            }
+            Some(Sequence::Osc { text, is_cut, end }) => {
+                self.titles.osc(text);
+                if !is_cut {
+                    replies.osc(text, end);
+                }
+            }
+            Some(Sequence::Escape('Z')) => replies.device_attributes(),
+            Some(Sequence::Escape('=')) => self.modes.set_keypad(),
+            Some(Sequence::Escape('>')) => self.modes.reset_keypad(),
+            Some(Sequence::Escape(_)) | None => {}
+        }
+    }
+
+    fn execute(&mut self, function: Function) {
+        match function {
+            // xterm ignores it, too.
+            Function::Print('\u{7f}') => {}
+            Function::Print(ch) if width::is_mark(ch) => self.join(ch),
+            Function::Print(ch) if clusters::is_reserved(ch) => {
+                self.terminal.execute(Function::Print('\u{fffd}'));
+            }
+            // Nine bytes must not make for 65535 characters of work; whoever
+            // repeats a character does so within a line.
+            Function::Rep(count) => {
+                self.terminal.execute(Function::Rep(count.min(self.size.cols)));
+            }
+            Function::Sm(ref ansi) | Function::Rm(ref ansi) => {
+                if ansi.as_slice().contains(&AnsiMode::Insert) {
+                    let is_set = matches!(function, Function::Sm(_));
+                    self.writing = if is_set { Writing::Inserting } else { Writing::Over };
+                }
+                self.terminal.execute(function);
+            }
+            Function::Ris => {
+                self.modes = PrivateModes::default();
+                self.clusters = Clusters::default();
+                self.writing = Writing::Over;
+                self.terminal.execute(function);
+            }
+            Function::Decstr => {
+                self.modes.reset_softly();
+                self.writing = Writing::Over;
+                self.terminal.execute(function);
+                self.terminal.execute(Function::Decrst(vec![DecMode::CursorKeys].into()));
+            }
+            function => self.terminal.execute(function),
+        }
+    }
+
+    fn csi(&mut self, params: &str, last: char, replies: &mut Replies) {
+        if let Some(asked) = params.strip_suffix('$').filter(|_| last == 'p') {
+            self.tell_mode(asked, replies);
+        } else if let Some(list) = params.strip_prefix('?').filter(|_| matches!(last, 'h' | 'l')) {
+            list.split(';').filter_map(|mode| mode.parse().ok()).for_each(|mode| {
+                self.switch(mode, last == 'h');
+            });
+        } else {
+            self.titles.csi(params, last);
+            let mut facts = || self.facts();
+            replies.csi(params, last, &mut facts);
+        }
+    }
+
+    fn switch(&mut self, mode: u16, is_on: bool) {
+        if is_on {
+            self.modes.set(mode);
+        } else {
+            self.modes.reset(mode);
+        }
+        self.origin_seen |= mode == modes::ORIGIN;
+        // avt knows only its successors.
+        if mode == modes::OLD_ALTERNATE {
+            let modes = vec![DecMode::AltScreenBuffer].into();
+            self.terminal.execute(if is_on {
+                Function::Decset(modes)
+            } else {
+                Function::Decrst(modes)
+            });
+        }
+    }
+
+    fn tell_mode(&self, asked: &str, replies: &mut Replies) {
+        let (prefix, number) = match asked.strip_prefix('?') {
+            Some(number) => ("?", number),
+            None => ("", asked),
+        };
+        let Ok(mode) = number.parse::<u16>() else { return };
+        let state = match (prefix, mode) {
+            ("?", modes::CURSOR_KEYS) => Some(self.terminal.cursor_key_app_mode()),
+            ("?", modes::SHOW_CURSOR) => Some(self.terminal.cursor().visible),
+            ("?", mode) if modes::ALTERNATES.contains(&mode) => {
+                Some(self.terminal.active_screen_kind() == ScreenKind::Alternate)
+            }
+            ("?", mode) => self.modes.state(mode),
+            ("", 4) => Some(self.writing == Writing::Inserting),
+            _ => None,
+        };
+        replies.mode(prefix, mode, state);
+    }
+
+    fn facts(&mut self) -> Facts {
+        let cursor = self.terminal.cursor();
+        let col = cursor.col.min(usize::from(self.size.cols) - 1);
+        let mut top = 0;
+        // avt does not tell its origin, but goes there.
+        if self.origin_seen {
+            self.terminal.execute(Function::Cup(1, 1));
+            top = self.terminal.cursor().row.min(cursor.row);
+            let back = |at: usize| u16::try_from(at + 1).unwrap_or(u16::MAX);
+            self.terminal.execute(Function::Cup(back(cursor.row - top), back(col)));
+        }
+        Facts {
+            row: cursor.row - top + 1,
+            col: col + 1,
+            rows: self.size.rows,
+            cols: self.size.cols,
+        }
+    }
+
+    /// Puts a mark on the character before the cursor.
+    fn join(&mut self, mark: char) {
+        let cursor = self.terminal.cursor();
+        let Some(line) = self.terminal.screen().line(cursor.row) else { return };
+        let before = &line.cells()[..cursor.col.min(line.len())];
+        let Some(col) = before.iter().rposition(|cell| cell.width() > 0) else { return };
+        let (base, kind) = match before[col].width() {
+            2 => (before[col].char(), Kind::Wide),
+            _ => (before[col].char(), Kind::Narrow),
+        };
+        let Some(joined) = self.stand_in(base, kind, mark) else { return };
+        let column = u16::try_from(col + 1).unwrap_or(u16::MAX);
+        let modes = || vec![AnsiMode::Insert].into();
+        self.terminal.execute(Function::Rm(modes()));
+        self.terminal.execute([Function::Cha(column), Function::Print(joined)]);
+        if self.writing == Writing::Inserting {
+            self.terminal.execute(Function::Sm(modes()));
+        }
+    }
+
+    /// None when there is no room: the character stays without the mark.
+    fn stand_in(&mut self, base: char, kind: Kind, mark: char) -> Option<char> {
+        if let Ok(joined) = self.clusters.join(base, kind, mark) {
+            return Some(joined);
+        }
+        self.crowded = self.crowded.saturating_sub(1);
+        if self.crowded > 0 {
+            return None;
+        }
+        self.crowded = CROWDED;
+        let (primary, active) = (self.terminal.primary_screen(), self.terminal.screen());
+        let used: HashSet<char> = primary
+            .all_lines()
+            .chain(active.all_lines())
+            .flat_map(|line| line.chars())
+            .filter(|ch| clusters::is_reserved(*ch))
+            .collect();
+        self.clusters.retain(&used);
+        self.clusters.join(base, kind, mark).ok()
+    }
+}

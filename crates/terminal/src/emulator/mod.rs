@@ -1,0 +1,162 @@
+//! A terminal emulator: avt, told bytes instead of text, that also answers
+//! what programs ask of their terminal.
+//!
+//! Invariants: how the bytes are cut makes no difference, neither to the
+//! screen nor to the answers. A panic in avt leads to an empty screen, not
+//! to the caller. Memory is bounded by the size and `HISTORY_LINES`.
+
+mod clusters;
+mod core;
+mod decoder;
+mod grid;
+mod modes;
+mod replies;
+mod sequences;
+#[cfg(test)]
+mod tests;
+mod titles;
+
+pub use modes::Modes;
+
+use self::core::Core;
+use avt::ScreenKind;
+use decoder::Decoder;
+use replies::Replies;
+use sessile_protocol::{Cursor, Screen, ScreenLine, TerminalSize};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What has left the screen at its top and is still kept: about 600 kB at
+/// 80 columns. All that a run prints is in its recorded output, too.
+pub const HISTORY_LINES: usize = 500;
+
+pub struct Emulator {
+    size: TerminalSize,
+    decoder: Decoder,
+    replies: Replies,
+    core: Core,
+}
+
+impl std::fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Emulator").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl Emulator {
+    /// An empty screen. A size that is too small or too large is brought in
+    /// range.
+    #[must_use]
+    pub fn new(size: TerminalSize) -> Self {
+        let size = in_range(size);
+        Self {
+            size,
+            decoder: Decoder::default(),
+            replies: Replies::default(),
+            core: Core::new(size, HISTORY_LINES),
+        }
+    }
+
+    /// Takes in what the program printed. What comes back belongs into the
+    /// program's input.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let Self { size, decoder, replies, core } = self;
+        decoder.decode(bytes, |text| {
+            let mut rest = text;
+            // What brought avt down has been taken from the rest: it is not
+            // tried again.
+            while !rest.is_empty() {
+                guard(core, *size, |core| {
+                    while !rest.is_empty() {
+                        core.step(&mut rest, replies);
+                    }
+                });
+            }
+        });
+        replies.take()
+    }
+
+    pub fn resize(&mut self, size: TerminalSize) {
+        let size = in_range(size);
+        self.size = size;
+        guard(&mut self.core, size, |core| core.resize(size));
+    }
+
+    #[must_use]
+    pub fn size(&self) -> TerminalSize {
+        self.size
+    }
+
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.core.titles.current()
+    }
+
+    #[must_use]
+    pub fn modes(&self) -> Modes {
+        Modes {
+            application_cursor: self.core.terminal.cursor_key_app_mode(),
+            ..self.core.modes.summary()
+        }
+    }
+
+    #[must_use]
+    pub fn screen(&self) -> Screen {
+        let Core { terminal, clusters, .. } = &self.core;
+        let last = self.size.cols - 1;
+        let cursor = terminal.cursor().position().map(|(col, row)| Cursor {
+            col: u16::try_from(col).map_or(last, |col| col.min(last)),
+            row: u16::try_from(row).unwrap_or_default(),
+        });
+        Screen {
+            size: self.size,
+            cursor,
+            title: self.title().to_owned(),
+            is_alternate: terminal.active_screen_kind() == ScreenKind::Alternate,
+            lines: terminal
+                .screen()
+                .visible_lines()
+                .map(|line| grid::line(line, clusters))
+                .collect(),
+        }
+    }
+
+    /// The screen's lines without blanks at their ends and without the empty
+    /// ones below the last.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut all = String::new();
+        for line in self.core.terminal.screen().visible_lines() {
+            grid::text(line, &self.core.clusters, &mut all);
+            all.push('\n');
+        }
+        all.truncate(all.trim_end_matches('\n').len());
+        all
+    }
+
+    /// The last lines that left the main screen at its top, oldest first.
+    #[must_use]
+    pub fn history(&self, limit: usize) -> Vec<ScreenLine> {
+        let primary = self.core.terminal.primary_screen();
+        let kept = primary.all_lines().count() - primary.visible_lines().len();
+        primary
+            .all_lines()
+            .take(kept)
+            .skip(kept.saturating_sub(limit))
+            .map(|line| grid::line(line, &self.core.clusters))
+            .collect()
+    }
+}
+
+fn in_range(size: TerminalSize) -> TerminalSize {
+    TerminalSize {
+        cols: size.cols.clamp(1, TerminalSize::MOST),
+        rows: size.rows.clamp(1, TerminalSize::MOST),
+    }
+}
+
+fn guard(core: &mut Core, size: TerminalSize, work: impl FnOnce(&mut Core)) {
+    // What a panic leaves half done is thrown away whole.
+    if catch_unwind(AssertUnwindSafe(|| work(core))).is_err() {
+        *core = Core::new(size, HISTORY_LINES);
+    }
+}
