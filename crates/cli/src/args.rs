@@ -3,7 +3,7 @@
 use crate::config::{SESSIONS_DIR, Source};
 use clap::parser::ValueSource;
 use clap::{Parser, Subcommand};
-use sessile_protocol::{Language, SessionId, parse_duration, parse_size};
+use sessile_protocol::{Language, SessionId, TerminalSize, parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,6 +83,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
+}
+
+/// `80x24`: columns and rows.
+pub(crate) fn terminal_size(text: &str) -> Result<TerminalSize, String> {
+    let parsed = text.split_once(['x', 'X']).and_then(|(cols, rows)| {
+        Some(TerminalSize { cols: cols.parse().ok()?, rows: rows.parse().ok()? })
+    });
+    let size = parsed.ok_or_else(|| format!("{text:?} is not of the form COLSxROWS"))?;
+    size.check().map(|()| size).map_err(|failure| failure.message)
 }
 
 pub(crate) fn language(text: &str) -> Result<Language, String> {

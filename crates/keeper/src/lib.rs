@@ -24,6 +24,7 @@ mod runs;
 mod scratch;
 mod stdin;
 mod streams;
+mod terminal;
 mod waits;
 
 use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};

@@ -46,6 +46,25 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid
     work
 }
 
+/// The process group of a process.
+pub(crate) fn group(pid: Pid) -> Option<Pid> {
+    Pid::from_raw(stat_field(pid, 2)?.parse().ok()?)
+}
+
+/// The controlling terminal of a process: its major and minor number.
+pub(crate) fn terminal(pid: Pid) -> Option<(u32, u32)> {
+    let number: i32 = stat_field(pid, 4)?.parse().ok()?;
+    let number = number.cast_unsigned();
+    (number != 0).then_some(((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00)))
+}
+
+/// Whether a process has a file open by this path.
+pub(crate) fn holds(pid: Pid, path: &std::path::Path) -> bool {
+    let opened = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
+    let mut opened = opened.into_iter().flatten().flatten();
+    opened.any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path))
+}
+
 /// What tells one run's pipe from another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PipeId {
@@ -113,11 +132,16 @@ pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
 
 /// When a process was started, in clock ticks (1/100 s) after boot.
 fn started(pid: Pid) -> Option<u64> {
+    stat_field(pid, 19)?.parse().ok()
+}
+
+/// A field of what the system tells of a process, counted from its state.
+fn stat_field(pid: Pid, field: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The second field is the program's name in parentheses, and may contain
-    // any character, parentheses and spaces included.
+    // Before that, the program's name is in parentheses, and may contain any
+    // character, parentheses and spaces included.
     let rest = &stat[stat.rfind(')')? + 1..];
-    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+    rest.split_ascii_whitespace().nth(field).map(str::to_owned)
 }
 
 /// The present moment in the unit of a process's start.
@@ -142,7 +166,8 @@ pub(crate) fn signal_by_number(pid: Pid, number: i32) -> bool {
 
 /// Reaps one child that has ended, if there is one.
 pub(crate) fn reap() -> Reaped {
-    match rustix::process::wait(WaitOptions::NOHANG) {
+    match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+        Ok(Some((pid, status))) if status.stopped() => Reaped::Stopped(pid),
         Ok(Some((pid, status))) => {
             let code = match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => code,
@@ -160,6 +185,7 @@ pub(crate) fn reap() -> Reaped {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reaped {
     Ended(Pid, i32),
+    Stopped(Pid),
     /// Something that is not an end.
     Other,
     /// There are children, none has ended.

@@ -4,7 +4,7 @@ use crate::reactor::Token;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
-    RunPhase, RunValue,
+    RunPhase, RunValue, Screen,
 };
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
@@ -24,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) stderr: Spool,
     /// Of an interactive run that has not finished.
     pub(crate) stdin: Option<Box<Stdin>>,
+    /// What its terminal showed at its end.
+    pub(crate) screen: Option<Box<Screen>>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
     /// Streams that something may still write to.
@@ -87,7 +89,8 @@ impl Run {
         runs: &Path,
         cap: u64,
     ) -> Self {
-        let stdin = order.interactive.then(|| {
+        // What a terminal is given is typed on it.
+        let stdin = (order.interactive && order.terminal.is_none()).then(|| {
             let first = order.stdin.take().unwrap_or_default();
             Box::new(Stdin::new(first.into_vec()))
         });
@@ -97,6 +100,7 @@ impl Run {
             stdout: Spool::new(runs, run, StreamName::Stdout, cap),
             stderr: Spool::new(runs, run, StreamName::Stderr, cap),
             stdin,
+            screen: None,
             waiters: Vec::new(),
             progress: Progress::Queued,
             open_streams: 0,
@@ -104,6 +108,11 @@ impl Run {
             error: None,
             notes: Vec::new(),
         }
+    }
+
+    /// Whether it may ask for input while it is going.
+    pub(crate) fn takes_input(&self) -> bool {
+        self.finished().is_none() && (self.stdin.is_some() || self.order.terminal.is_some())
     }
 
     pub(crate) fn spool(&mut self, stream: StreamName) -> &mut Spool {
@@ -187,6 +196,7 @@ impl Run {
             },
             interactive: self.order.interactive,
             waiting_for_input: false,
+            terminal: self.order.terminal.is_some(),
         }
     }
 

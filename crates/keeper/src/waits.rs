@@ -28,18 +28,36 @@ mod older {
 /// a server, and does not ask a person.
 const MOST: u64 = 1024;
 
-/// Whether a process waits for something to read in this pipe, however long
+/// What a process may wait to read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Pipe(PipeId),
+    /// A terminal, which programs also open by the name of /dev/tty.
+    Terminal(PipeId),
+}
+
+impl Source {
+    fn is(self, target: &fs::Metadata) -> bool {
+        let is_at = |id: PipeId| PipeId { device: target.dev(), inode: target.ino() } == id;
+        match self {
+            Self::Pipe(id) => is_at(id),
+            Self::Terminal(id) => is_at(id) || target.rdev() == rustix::fs::makedev(5, 0),
+        }
+    }
+}
+
+/// Whether a process waits for something to read from there, however long
 /// that takes. One that waits with a limit has something else to do, too.
-pub(crate) fn waits_to_read(pid: Pid, pipe: PipeId) -> bool {
+pub(crate) fn waits_to_read(pid: Pid, source: Source) -> bool {
     let process = format!("/proc/{}", pid.as_raw_nonzero());
     let process = Path::new(&process);
-    let is_pipe = |fd: u64| {
+    let is_source = |fd: u64| {
         let target = fs::metadata(process.join("fd").join(fd.to_string()));
-        target.is_ok_and(|t| PipeId { device: t.dev(), inode: t.ino() } == pipe)
+        target.is_ok_and(|target| source.is(&target))
     };
     let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
     let mut calls = threads.filter_map(|thread| Call::of(&thread.path()));
-    calls.any(|call| call.awaited(process).is_some_and(|fds| fds.into_iter().any(is_pipe)))
+    calls.any(|call| call.awaited(process).is_some_and(|fds| fds.into_iter().any(is_source)))
 }
 
 /// A system call that a thread is blocked in.
@@ -155,7 +173,7 @@ mod tests {
         ] {
             let mut child = python(text, std::fs::File::open(&path).unwrap().into());
             let pid = Pid::from_child(&child);
-            while !waits_to_read(pid, id) {
+            while !waits_to_read(pid, Source::Pipe(id)) {
                 assert!(child.try_wait().unwrap().is_none(), "{text} has ended");
                 std::thread::yield_now();
             }
@@ -189,7 +207,7 @@ mod tests {
             while !sleeps() {
                 std::thread::yield_now();
             }
-            assert!(!waits_to_read(pid, other), "{text}");
+            assert!(!waits_to_read(pid, Source::Pipe(other)), "{text}");
             child.kill().unwrap();
             child.wait().unwrap();
         }

@@ -1,6 +1,6 @@
 //! What a keeper answers.
 
-use crate::{Language, RunNo};
+use crate::{Language, RunNo, ScreenView};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub enum Answer {
     Ended,
     Status(Status),
     Runs(RunsView),
+    Screen(Box<ScreenView>),
+    Resized,
 }
 
 /// A finished run.
@@ -235,4 +237,7 @@ pub struct OpenRun {
     pub interactive: bool,
     #[serde(default)]
     pub waiting_for_input: bool,
+    /// It has a terminal.
+    #[serde(default)]
+    pub terminal: bool,
 }

@@ -35,6 +35,8 @@ pub enum Code {
     KeyReused,
     /// The run takes no input, or no more of it.
     InputClosed,
+    /// The run has no terminal.
+    NoTerminal,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

@@ -22,7 +22,7 @@ pub use boot::{Boot, BootReport, KernelProgram};
 pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
-pub use request::{Exec, ReadOutput, Request, Until};
+pub use request::{Exec, ReadOutput, ReadScreen, Request, Until};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 

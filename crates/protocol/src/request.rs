@@ -1,6 +1,6 @@
 //! What a client may ask of a keeper.
 
-use crate::{Code, Failure, Language, RunNo, RunPhase};
+use crate::{Code, Failure, Language, RunNo, RunPhase, TerminalSize};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -54,6 +54,12 @@ pub enum Request {
     /// The runs that are not over: queued, going, or with streams that
     /// something may still write to.
     Runs,
+    /// The terminal of a run, now or when it has changed.
+    Screen(ReadScreen),
+    /// Keys for the terminal of a run: text, with names in angle brackets.
+    Keys { run: RunNo, keys: String },
+    /// A new size for the terminal of a run.
+    Resize { run: RunNo, size: TerminalSize },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,6 +95,10 @@ pub struct Exec {
     /// Answer with `Accepted` when an interactive run waits for input.
     #[serde(default)]
     pub until_input: bool,
+    /// A terminal of this size in the place of stdin, stdout and stderr. What
+    /// it shows is the run's stdout; `stdin` and `Input` are typed on it.
+    #[serde(default)]
+    pub terminal: Option<TerminalSize>,
 }
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may
@@ -133,6 +143,9 @@ impl Exec {
                 let message = format!("{name:?} cannot be an environment variable of a run");
                 return Err(Failure::new(Code::BadRequest, message));
             }
+        }
+        if let Some(size) = self.terminal {
+            size.check()?;
         }
         let size: usize = self.env.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
         if size > ENV_LIMIT {
@@ -206,4 +219,15 @@ impl ReadOutput {
             until_input: false,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadScreen {
+    pub run: RunNo,
+    /// Wait until the screen is past this revision, or the run has ended.
+    #[serde(default)]
+    pub known: Option<u64>,
+    /// Answer with what there is after this long.
+    #[serde(default)]
+    pub patience_ms: Option<u64>,
 }

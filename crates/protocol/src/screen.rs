@@ -1,6 +1,6 @@
 //! What a terminal shows, as a person would see it.
 
-use crate::{RunNo, RunPhase};
+use crate::{Code, Failure, RunNo, RunPhase};
 use serde::{Deserialize, Serialize};
 
 /// A terminal's size in characters.
@@ -17,10 +17,20 @@ impl TerminalSize {
     /// Larger than any screen; a grid of this size has a million cells.
     pub const MOST: u16 = 1000;
 
-    /// Whether a terminal may have this size.
-    #[must_use]
-    pub fn is_valid(self) -> bool {
-        (1..=Self::MOST).contains(&self.cols) && (1..=Self::MOST).contains(&self.rows)
+    /// # Errors
+    /// When no terminal may have this size.
+    pub fn check(self) -> Result<(), Failure> {
+        let allowed = 1..=Self::MOST;
+        if allowed.contains(&self.cols) && allowed.contains(&self.rows) {
+            return Ok(());
+        }
+        let message = format!(
+            "a terminal has 1 to {} columns and as many rows, not {} and {}",
+            Self::MOST,
+            self.cols,
+            self.rows
+        );
+        Err(Failure::new(Code::BadRequest, message))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::output::{Spool, StreamName};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Code, Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase,
-    RunValue, StreamView,
+    RunValue, Screen, StreamView,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -142,6 +142,18 @@ impl Directory {
         atomic::replace(&self.value_path(run), &serde_json::to_vec(remarks)?)
     }
 
+    /// What the terminal of a run showed at its end.
+    #[must_use]
+    pub fn screen(&self, run: RunNo) -> Option<Screen> {
+        serde_json::from_slice(&std::fs::read(self.screen_path(run)).ok()?).ok()
+    }
+
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_screen(&self, run: RunNo, screen: &Screen) -> io::Result<()> {
+        atomic::replace(&self.screen_path(run), &serde_json::to_vec(screen)?)
+    }
+
     /// Why a run that was accepted has no result.
     #[must_use]
     pub fn cancelled_run(&self, run: RunNo) -> Option<Failure> {
@@ -238,6 +250,10 @@ impl Directory {
 
     fn value_path(&self, run: RunNo) -> PathBuf {
         self.runs().join(format!("{run}.value"))
+    }
+
+    fn screen_path(&self, run: RunNo) -> PathBuf {
+        self.runs().join(format!("{run}.screen"))
     }
 
     fn cancelled_path(&self, run: RunNo) -> PathBuf {

@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError};
 use sessile_protocol::{
-    Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, Until,
+    Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, TerminalSize,
+    Until,
 };
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use std::time::Duration;
     sessile exec sess_… --timeout 5m --raw -- make test\n  \
     sessile exec sess_… --timeout 0 --wait 2s -- ./server\n  \
     sessile exec sess_… --interactive --background -- python3 -m pdb main.py\n  \
+    sessile exec sess_… --pty --timeout 0 --background -- vim notes.txt\n  \
     echo 'import math; math.pi' | sessile exec sess_… --language python")]
 pub(crate) struct Exec {
     /// The session
@@ -47,6 +49,13 @@ pub(crate) struct Exec {
     /// Keep the command's stdin open for `sessile input`
     #[arg(long)]
     interactive: bool,
+    /// Give the command a real terminal, for `sessile screen` and `sessile keys`
+    #[arg(long, conflicts_with = "interactive")]
+    pty: bool,
+    /// The terminal's columns and rows
+    #[arg(long, value_name = "COLSxROWS", value_parser = args::terminal_size, requires = "pty",
+          default_value = "80x24")]
+    size: TerminalSize,
     /// Bytes of each stream to print; the middle of longer ones is left out
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = args::size)]
     max_output: u64,
@@ -80,7 +89,8 @@ impl Exec {
             until: if self.raw { Until::Accepted } else { Until::Recorded },
             patience_ms: if self.background { Some(0) } else { self.wait.map(milliseconds) },
             interactive: self.interactive,
-            until_input: self.interactive,
+            until_input: self.interactive || self.pty,
+            terminal: self.pty.then_some(self.size),
             ..Order::default()
         };
         if self.raw {

@@ -2,6 +2,7 @@
 
 use super::events::letter;
 use super::requests::Closing;
+use super::terminals::{TerminalOrder, with_terminal_type};
 use super::{Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan, Stdin};
 use crate::processes;
@@ -96,6 +97,8 @@ impl Keeper {
             reporting,
             stdout,
             stderr,
+            terminal: None,
+            leaving: std::collections::VecDeque::new(),
             begun: 0,
             current: None,
             is_pressed: false,
@@ -122,7 +125,7 @@ impl Keeper {
 
     fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
-        let opened = self.open_stdin(number);
+        let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
         let (Some(live), Some(run)) = (self.kernels.get_mut(&language), self.runs.get_mut(&number))
         else {
             return;
@@ -133,6 +136,12 @@ impl Keeper {
         live.was_prompted = false;
         run.notes.extend(self.news.remove(&language).unwrap_or_default());
         run.begin();
+        let (terminal, opened) = match opened {
+            Ok(terminal) => (terminal, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        run.open_streams += u8::from(terminal.is_some());
+        let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
             run: number,
@@ -142,7 +151,8 @@ impl Keeper {
                 None if run.stdin.is_some() => Stdin::Open,
                 None => Stdin::Empty,
             },
-            env: &run.order.env,
+            env: env.as_ref().unwrap_or(&run.order.env),
+            terminal: terminal.as_ref().map(TerminalOrder::as_order),
         };
         if let Err(error) = opened.and_then(|()| live.kernel.begin(&order)) {
             // Nothing was sent: the kernel is as it was.

@@ -13,7 +13,7 @@ use sessile_session::{Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus, StreamName};
 
 /// What one stream may take up before others have their turn.
-const TURN: usize = 8 * CHUNK;
+pub(super) const TURN: usize = 8 * CHUNK;
 
 /// How long a dead kernel's last capture, done by a fork of it, is waited for.
 const CAPTURE_PATIENCE_MS: i64 = 200;
@@ -35,6 +35,8 @@ impl Keeper {
             live.stdout.token() == Some(token) || live.stderr.token() == Some(token)
         }) {
             self.take_output(language, token);
+        } else if let Some(language) = self.kernel_by(|live| live.has_terminal(token)) {
+            self.take_shown(language);
         } else if !self.feed(token) {
             self.take_late_output(token);
         }
@@ -57,6 +59,7 @@ impl Keeper {
                         self.kernel_died(language, code);
                     }
                 }
+                Reaped::Stopped(pid) => self.wake(pid),
                 Reaped::Other => {}
                 Reaped::NoneEnded => break,
                 Reaped::NoneLeft => {
@@ -105,6 +108,7 @@ impl Keeper {
                     self.captures_done(language);
                 }
                 Report::NotCaptured => self.captures_done(language),
+                Report::LetGo => self.hang_up(language),
             }
         }
         true
@@ -172,6 +176,7 @@ impl Keeper {
                 (_, _) => run.open_streams -= 1,
             }
         }
+        self.leave_terminal(language, number);
     }
 
     /// Reads along with runs that take longer than a moment.
@@ -221,6 +226,9 @@ impl Keeper {
         };
         for stream in [&mut live.stdout, &mut live.stderr] {
             take_all(stream, &mut self.buffer, run);
+        }
+        if let Some(terminal) = live.terminal.as_mut().filter(|terminal| terminal.run == number) {
+            terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         }
         // What was taken here is not reported as an event any more.
         self.answer_waiters(number, false);
@@ -300,6 +308,7 @@ impl Keeper {
         }
         self.note_losses(language, current, left_state);
         self.close_streams(language);
+        self.lose_terminal(language);
         self.kernels.remove(&language);
         self.answer_inspectors(Some(language));
         self.last_status.insert(language, exit_code);

@@ -21,6 +21,9 @@ impl Keeper {
     ) -> Result<Answer, Failure> {
         let closed = |message: String| Failure::new(Code::InputClosed, message);
         self.check_going(number, Code::InputClosed, "takes no more input")?;
+        if self.runs.get(&number).is_some_and(|run| run.order.terminal.is_some()) {
+            return self.type_input(number, bytes, is_last);
+        }
         let stdin = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut());
         let stdin = stdin.ok_or_else(|| {
             closed(format!("run {number} is not interactive: its stdin was given with its order"))
@@ -28,13 +31,7 @@ impl Keeper {
         if stdin.is_complete() {
             return Err(closed(format!("the input of run {number} was ended before")));
         }
-        let unread = stdin.unread();
-        if unread + bytes.len() as u64 > UNREAD {
-            let message = format!(
-                "run {number} has {unread} bytes of input to read yet, and may have {UNREAD}; send more when it has read some"
-            );
-            return Err(Failure::new(Code::QueueFull, message));
-        }
+        check_room(number, stdin.unread(), bytes.len())?;
         stdin.push(bytes, is_last);
         stdin.feed(&mut self.reactor);
         let unread = stdin.unread();
@@ -49,7 +46,7 @@ impl Keeper {
     }
 
     /// What can be said to somebody who deals with a run that has finished.
-    fn check_going(&self, number: RunNo, code: Code, what: &str) -> Result<(), Failure> {
+    pub(super) fn check_going(&self, number: RunNo, code: Code, what: &str) -> Result<(), Failure> {
         let is_over = match self.runs.get(&number).map(Run::phase) {
             Some(RunPhase::Queued | RunPhase::Running) => return Ok(()),
             Some(RunPhase::Exited | RunPhase::Closed) => true,
@@ -132,4 +129,15 @@ impl Keeper {
         let reached = targets.iter().filter(|pid| processes::signal_by_number(**pid, signal));
         Ok(Answer::Signalled { processes: reached.count() as u64 })
     }
+}
+
+/// Whether a run may be given so much more to read.
+pub(super) fn check_room(number: RunNo, unread: u64, more: usize) -> Result<(), Failure> {
+    if unread + more as u64 <= UNREAD {
+        return Ok(());
+    }
+    let message = format!(
+        "run {number} has {unread} bytes of input to read yet, and may have {UNREAD}; send more when it has read some"
+    );
+    Err(Failure::new(Code::QueueFull, message))
 }

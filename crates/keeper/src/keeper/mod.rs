@@ -9,6 +9,7 @@ mod prompts;
 mod records;
 mod requests;
 mod silence;
+mod terminals;
 mod waiting;
 
 use crate::connections::Connections;
@@ -17,12 +18,13 @@ use crate::reactor::{Interest, Reactor, Token};
 use crate::runs::Runs;
 use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering, Stream};
+use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
 use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -51,6 +53,9 @@ struct Live {
     reporting: Token,
     stdout: Stream,
     stderr: Stream,
+    terminal: Option<Terminal>,
+    /// One that the kernel was asked to let go of.
+    leaving: VecDeque<Terminal>,
     /// When the current run began, in the unit of a process's age.
     begun: u64,
     current: Option<RunNo>,
@@ -64,7 +69,28 @@ struct Live {
 impl Live {
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
-        processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+        let pipes = [self.stdout.id(), self.stderr.id()];
+        let Some(group) = self.foreground_group() else {
+            return processes::foreground(self.pid, self.begun, pipes);
+        };
+        let mut work = if group == self.pid {
+            processes::foreground(self.pid, self.begun, pipes)
+        } else {
+            processes::descendants(self.pid)
+        };
+        work.retain(|pid| processes::group(*pid) == Some(group));
+        work
+    }
+
+    /// Who gets the keys of the terminal that the current run has, if it is the
+    /// kernel's own.
+    fn foreground_group(&self) -> Option<Pid> {
+        let terminal = self.terminal.as_ref().filter(|t| Some(t.run) == self.current)?;
+        terminal.foreground_group().filter(|_| terminal.controls(self.pid))
+    }
+
+    fn has_terminal(&self, token: Token) -> bool {
+        self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
@@ -108,6 +134,8 @@ pub(crate) struct Keeper {
     watch_due: Option<Tick>,
     /// When the ended stdin of a run is looked after.
     stdin_due: Option<Tick>,
+    /// When it is looked who still has the terminal of a run that is over.
+    terminals_due: Option<Tick>,
     /// When a waiting client is answered, whatever there is.
     patience_due: Option<Tick>,
     silence: Option<silence::Watch>,
@@ -115,6 +143,8 @@ pub(crate) struct Keeper {
     prompts: Option<prompts::Look>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
+    /// Those who wait for a terminal to change.
+    viewers: Vec<terminals::Viewer>,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -210,11 +240,13 @@ impl Keeper {
             settle_due: None,
             watch_due: None,
             stdin_due: None,
+            terminals_due: None,
             patience_due: None,
             silence: None,
             prompts: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
+            viewers: Vec::new(),
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
@@ -253,6 +285,9 @@ impl Keeper {
             if self.stdin_due.is_some_and(|due| due <= now) {
                 self.tend_stdins();
             }
+            if self.terminals_due.is_some_and(|due| due <= now) {
+                self.tend_terminals();
+            }
             if self.patience_due.is_some_and(|due| due <= now) {
                 self.answer_impatient();
             }
@@ -261,6 +296,9 @@ impl Keeper {
             }
             if self.prompts.is_some_and(|look| look.due <= now) {
                 self.look_for_prompts();
+            }
+            if self.viewing_due().is_some_and(|due| due <= now) {
+                self.answer_viewers(None);
             }
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
@@ -299,10 +337,12 @@ impl Keeper {
             self.settle_due,
             self.watch_due,
             self.stdin_due,
+            self.terminals_due,
             self.patience_due,
             self.silence.map(|watch| watch.due),
             self.prompts.map(|look| look.due),
             self.inspection_due(),
+            self.viewing_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

@@ -85,7 +85,7 @@ impl Keeper {
         let waiter = self.waiter(caller, false);
         let is_awaited = waiter.is_some();
         self.note_due(waiter.as_ref().and_then(|waiter| waiter.due));
-        if run.stdin.is_some() && waiter.as_ref().is_some_and(Waiter::ends_at_input) {
+        if run.takes_input() && waiter.as_ref().is_some_and(Waiter::ends_at_input) {
             self.expect_prompt();
         }
         run.waiters.extend(waiter);

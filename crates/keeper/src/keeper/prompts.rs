@@ -9,7 +9,7 @@
 
 use super::Keeper;
 use crate::runs::{Run, Waiter};
-use crate::waits;
+use crate::waits::{self, Source};
 use sessile_protocol::{Reply, RunNo};
 use sessile_session::Tick;
 
@@ -36,7 +36,7 @@ impl Keeper {
             return;
         };
         let is_awaited = |run: &Run| run.waiters.iter().any(Waiter::ends_at_input);
-        let open = self.runs.iter().filter(|(_, run)| run.stdin.is_some() && is_awaited(run));
+        let open = self.runs.iter().filter(|(_, run)| run.takes_input() && is_awaited(run));
         let awaited: Vec<RunNo> = open.map(|(number, _)| *number).collect();
         let mut is_any_left = false;
         for number in awaited {
@@ -63,17 +63,22 @@ impl Keeper {
     }
 
     fn is_waiting(&self, number: RunNo) -> bool {
-        let stdin = self.runs.get(&number).and_then(|run| run.stdin.as_ref());
-        // First of all: who is found in a read after that has found nothing,
-        // because nobody but us could have given it something.
-        let Some(pipe) = stdin.and_then(|stdin| stdin.awaited()) else {
+        let Some(live) = self.kernels.values().find(|live| live.current == Some(number)) else {
             return false;
         };
-        let live = self.kernels.values().find(|live| live.current == Some(number));
-        live.is_some_and(|live| {
-            let kernel = std::iter::once(live.pid);
-            kernel.chain(live.foreground()).any(|pid| waits::waits_to_read(pid, pipe))
-        })
+        let stdin = self.runs.get(&number).and_then(|run| run.stdin.as_ref());
+        let terminal = live.terminal.as_ref().filter(|terminal| terminal.run == number);
+        // First of all: who is found in a read after that has found nothing,
+        // because nobody but us could have given it something.
+        let source = match terminal {
+            Some(terminal) => terminal.awaited().map(Source::Terminal),
+            None => stdin.and_then(|stdin| stdin.awaited()).map(Source::Pipe),
+        };
+        let Some(source) = source else {
+            return false;
+        };
+        let kernel = std::iter::once(live.pid);
+        kernel.chain(live.foreground()).any(|pid| waits::waits_to_read(pid, source))
     }
 
     fn answer_at_input(&mut self, number: RunNo) {

@@ -100,6 +100,11 @@ impl Keeper {
                 continue;
             };
             run.settle();
+            if let Some(screen) = &run.screen
+                && self.directory.write_screen(number, screen).is_err()
+            {
+                run.notes.push("the disk refused the run's screen".to_owned());
+            }
             self.release(number);
         }
         let _ = self.write_metadata();

@@ -56,6 +56,9 @@ impl Keeper {
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
             Request::Runs => Ok(Some(Answer::Runs(self.open_runs()))),
+            Request::Screen(read) => self.read_screen(connection, call, read),
+            Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
+            Request::Resize { run, size } => self.resize(run, size).map(Some),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),
@@ -98,7 +101,7 @@ impl Keeper {
             return Ok(Some(Answer::Completed(Box::new(done))));
         }
         let due = waiter.due;
-        let is_prompt_awaited = run.stdin.is_some() && waiter.ends_at_input();
+        let is_prompt_awaited = run.takes_input() && waiter.ends_at_input();
         run.waiters.push(waiter);
         self.note_due(due);
         if is_prompt_awaited {
@@ -123,7 +126,7 @@ impl Keeper {
         if let Some(view) = run.output(&ReadOutput { wait, ..read }) {
             return Ok(Some(Answer::Output(OutputView { waiting_for_input, ..view })));
         }
-        let is_prompt_awaited = run.stdin.is_some() && read.until_input;
+        let is_prompt_awaited = run.takes_input() && read.until_input;
         run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
         self.note_due(due);
         if is_prompt_awaited {

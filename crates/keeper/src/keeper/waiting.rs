@@ -77,6 +77,7 @@ impl Keeper {
             return;
         }
         self.inspectors.retain(|inspector| !gone.contains(&inspector.connection));
+        self.viewers.retain(|viewer| !gone.contains(&viewer.connection));
         let mut left = Vec::new();
         for (number, run) in &mut self.runs {
             let before = run.waiters.len();

@@ -70,8 +70,13 @@ impl Plan<'_> {
         let reports = open_both_ways(&reports)?;
         let (kernel, invocation): (Box<dyn Kernel>, Invocation) = match self.kernel.language {
             Language::Bash | Language::Sh | Language::Zsh => {
-                let (shell, invocation) =
-                    Shell::prepare(self.kernel.language, &self.directory, orders, self.heritage)?;
+                let (shell, invocation) = Shell::prepare(
+                    self.kernel.language,
+                    &self.directory,
+                    orders,
+                    &program,
+                    self.heritage,
+                )?;
                 (Box::new(shell), invocation)
             }
             Language::Python | Language::Node => {

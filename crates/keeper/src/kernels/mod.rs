@@ -26,6 +26,25 @@ pub(crate) struct Order<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) stdin: Stdin<'a>,
     pub(crate) env: &'a BTreeMap<String, String>,
+    /// In the place of all three streams.
+    pub(crate) terminal: Option<Terminal<'a>>,
+}
+
+/// The terminal of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal<'a> {
+    pub(crate) path: &'a str,
+    /// The kernel has not had it before.
+    pub(crate) is_new: bool,
+}
+
+/// What becomes of a terminal that a kernel is to let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// The kernel has nothing to do with it.
+    Free,
+    /// The kernel will say when it is ready for the end of it.
+    Awaited,
 }
 
 /// Where a run reads from.
@@ -56,6 +75,8 @@ pub(crate) enum Report {
     },
     /// A capture came to nothing.
     NotCaptured,
+    /// The kernel is ready for its terminal to hang up.
+    LetGo,
 }
 
 #[derive(Debug)]
@@ -93,6 +114,22 @@ pub(crate) trait Kernel: Debug {
     /// after its foreground program was killed.
     fn stop_signal(&self) -> Option<i32> {
         None
+    }
+
+    /// The last run with a terminal is over, and nothing else has it.
+    fn release(&mut self) -> io::Result<Release> {
+        Ok(Release::Free)
+    }
+
+    /// The terminal has hung up.
+    fn released(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether the process can tell jobs apart on its terminal: then keys may
+    /// stop them.
+    fn has_job_control(&self) -> bool {
+        false
     }
 
     /// Whether a capture was asked for that has not been reported.

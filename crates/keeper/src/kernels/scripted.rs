@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Report, Stdin};
+use super::{Ended, Kernel, Lines, Order, Release, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -67,6 +67,8 @@ enum Message {
     Ready,
     Done(Done),
     State(Map<String, Value>),
+    /// Nothing keeps its terminal from hanging up.
+    LetGo,
 }
 
 #[derive(Deserialize)]
@@ -141,6 +143,7 @@ impl Scripted {
                 error: done.error,
                 notes: done.notes,
             })),
+            Message::LetGo => Some(Report::LetGo),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
                 let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
@@ -168,14 +171,19 @@ impl Kernel for Scripted {
             }
             Stdin::Empty => PathBuf::from("/dev/null"),
         };
+        let (mut stdin, mut stdout, mut stderr) =
+            (stdin, self.directory.join("o"), self.directory.join("e"));
+        if let Some(terminal) = order.terminal {
+            [stdin, stdout, stderr] = [(); 3].map(|()| PathBuf::from(terminal.path));
+        }
         self.order(&json!({
             "op": "run",
             "run": order.run,
             "text": inline,
             "code": code,
             "stdin": stdin,
-            "stdout": self.directory.join("o"),
-            "stderr": self.directory.join("e"),
+            "stdout": stdout,
+            "stderr": stderr,
             "env": order.env,
         }))
     }
@@ -198,6 +206,15 @@ impl Kernel for Scripted {
 
     fn exit(&mut self) -> io::Result<()> {
         self.order(&json!({"op": "exit"}))
+    }
+
+    fn release(&mut self) -> io::Result<Release> {
+        self.order(&json!({"op": "release"}))?;
+        Ok(Release::Awaited)
+    }
+
+    fn released(&mut self) -> io::Result<()> {
+        self.order(&json!({"op": "released"}))
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {

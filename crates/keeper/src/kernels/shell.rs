@@ -24,7 +24,7 @@
 
 use super::launch::{Invocation, install};
 use super::records;
-use super::{Ended, Heritage, Kernel, Lines, Order, Report, Stdin, mentions};
+use super::{Ended, Heritage, Kernel, Lines, Order, Release, Report, Stdin, mentions};
 use crate::processes;
 use crate::scratch::{Slate, make_fifo, write_file};
 use rustix::process::Pid;
@@ -40,8 +40,10 @@ use std::path::{Path, PathBuf};
 mod dialect;
 mod functions;
 mod guard;
+mod terminal;
 mod voice;
 use dialect::{Dialect, Guard};
+use terminal::JobControl;
 use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
@@ -74,6 +76,7 @@ pub(super) struct Shell {
     /// The functions that runs have defined, by name, where the shell itself
     /// cannot list them.
     functions: BTreeMap<String, String>,
+    jobs: JobControl,
 }
 
 /// Captures that are under way, each in a fork of the shell. In dash only one
@@ -129,6 +132,7 @@ impl Shell {
         language: Language,
         directory: &Path,
         orders: OwnedFd,
+        program: &Path,
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = Dialect::of(language);
@@ -156,6 +160,7 @@ impl Shell {
             inherited_exit_trap: None,
             captures: Captures::default(),
             functions: BTreeMap::new(),
+            jobs: JobControl::of(dialect, program),
         };
         let mut boot = dialect.boot(&shell.dir);
         if let Some(saved) = heritage.state
@@ -207,6 +212,9 @@ impl Shell {
     fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
         let (dir, prefix) = (&self.dir, self.voice.prefix);
         let stdin = match order.stdin {
+            Stdin::Bytes(_) | Stdin::Open | Stdin::Empty if order.terminal.is_some() => {
+                format!("<>{}", order.terminal.map_or("", |terminal| terminal.path))
+            }
             Stdin::Bytes(_) | Stdin::Open => format!("<{dir}/i"),
             // Read and write, which tells a run's own empty stdin from that of
             // a background job (see processes::is_asynchronous).
@@ -227,7 +235,10 @@ impl Shell {
         };
         let report = self.report_line(order.run, voice) + &env.after;
         let done = self.done_line(order.run, voice);
-        let streams = format!(">{dir}/o 2>{dir}/e");
+        let streams = match order.terminal {
+            Some(terminal) => format!(">{0} 2>{0}", terminal.path),
+            None => format!(">{dir}/o 2>{dir}/e"),
+        };
         let (exec, reopen) = (self.exec(), self.reopen());
         Ok(match form {
             // A text that moves descriptors about may have closed the copies
@@ -417,6 +428,7 @@ impl Shell {
             }
             "d" => self.done(number()?),
             "c" => self.captured(number()?),
+            "g" => Some(Report::LetGo),
             kind => {
                 let probe = self.probe.as_mut()?;
                 probe.hear(kind, usize::try_from(number()?.0).ok()?);
@@ -430,6 +442,7 @@ impl Shell {
         if current.reported.is_none() {
             current.reported = Some(status);
             flags.clone_into(&mut self.flags);
+            self.jobs.hide(&mut self.flags);
         }
         if current.awaits_done { None } else { self.done(run) }
     }
@@ -443,6 +456,9 @@ impl Shell {
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
             let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
+        }
+        if let Some(line) = self.jobs.end(self.voice) {
+            let _ = self.send(&line);
         }
         self.keep_status(status);
         if current.awaits_done {
@@ -587,7 +603,8 @@ impl Kernel for Shell {
             let _ = std::fs::remove_file(&path);
             write_file(&path, stdin)?;
         }
-        self.send(&trigger)?;
+        let prepare = order.terminal.map(|terminal| self.prepare_terminal(terminal));
+        self.send(&(prepare.unwrap_or_default() + &trigger))?;
         self.current = Some(Current {
             run: order.run,
             form,
@@ -670,6 +687,18 @@ impl Kernel for Shell {
             }
             ExitTrap::Open => None,
         }
+    }
+
+    fn release(&mut self) -> io::Result<Release> {
+        self.release_terminal()
+    }
+
+    fn released(&mut self) -> io::Result<()> {
+        self.terminal_released()
+    }
+
+    fn has_job_control(&self) -> bool {
+        self.jobs.is_possible()
     }
 
     fn is_capturing(&self) -> bool {

@@ -174,6 +174,7 @@ impl From<Failure> for ServiceError {
             Code::RunLost => ErrorCode::RunLost,
             Code::KeyReused => ErrorCode::KeyReused,
             Code::InputClosed => ErrorCode::InputClosed,
+            Code::NoTerminal => ErrorCode::BadRequest,
             Code::Ending => ErrorCode::KeeperUnavailable,
             Code::KernelUnavailable => ErrorCode::KernelUnavailable,
             Code::Storage => ErrorCode::Storage,

@@ -14,7 +14,7 @@ const fs = require('node:fs');
 const { closeSync, openSync, fstatSync, readlinkSync, writeSync } = fs;
 const safe = require('./safe.js');
 
-const { O_RDONLY, O_WRONLY } = fs.constants;
+const { O_NOCTTY, O_RDONLY, O_WRONLY } = fs.constants;
 
 // How long a full non-blocking pipe is left to drain before the next try.
 const DRAIN_MS = 1;
@@ -83,7 +83,8 @@ function checkTouched(fd) {
 // Puts `path` at descriptor `fd` (0, 1 or 2) and returns the descriptor that
 // holds it: `fd`, or a higher one if another thread was faster.
 function place(fd, path) {
-  const flags = fd === 0 ? O_RDONLY : O_WRONLY;
+  // A terminal must not become ours: its end would be ours, too.
+  const flags = (fd === 0 ? O_RDONLY : O_WRONLY) | O_NOCTTY;
   if (isTouched[fd]) checkTouched(fd);
   if (isStillTaken(fd)) return openSync(path, flags);
   // Most runs have no input: 0 stays what it was.

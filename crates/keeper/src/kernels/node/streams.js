@@ -21,7 +21,7 @@ const descriptors = require('./descriptors.js');
 const { guarded, isStarting, awaitWatcher } = require('./interrupt.js');
 
 const { openSync, fstatSync } = fs;
-const { O_WRONLY, O_RDONLY, O_NONBLOCK } = fs.constants;
+const { O_WRONLY, O_RDONLY, O_NOCTTY, O_NONBLOCK } = fs.constants;
 const { isView } = ArrayBuffer;
 const activeResources = process.getActiveResourcesInfo;
 
@@ -121,7 +121,7 @@ function keep(run) {
 // Through /proc, as the keeper may have unlinked the pipe's name by now.
 function reopen(run, fd) {
   try {
-    return openSync(`/proc/self/fd/${fd}`, O_WRONLY);
+    return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NOCTTY);
   } catch {
     return openAnew(run, fd);
   }
@@ -130,7 +130,7 @@ function reopen(run, fd) {
 function openAnew(run, fd) {
   try {
     // Without a reader this must fail at once instead of waiting for one.
-    return openSync(run.paths[fd], O_WRONLY | O_NONBLOCK);
+    return openSync(run.paths[fd], O_WRONLY | O_NOCTTY | O_NONBLOCK);
   } catch {
     return -1;
   }
@@ -267,7 +267,7 @@ function openInput(fd) {
   if (fstatSync(fd).isFIFO()) {
     // A description of its own: reading must be non-blocking here, and must
     // not become so for children that inherit descriptor 0.
-    const own = openSync(`/proc/self/fd/${fd}`, O_RDONLY | O_NONBLOCK);
+    const own = openSync(`/proc/self/fd/${fd}`, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     const { Socket } = require('node:net');
     stream = new Socket({ fd: own, readable: true, writable: false, manualStart: true });
   } else {

@@ -9,7 +9,7 @@ Invariants:
 """
 import os
 import sys
-from _signal import SIGINT, signal
+from _signal import SIG_DFL, SIG_IGN, SIGHUP, SIGINT, getsignal, signal
 from posix import _exit, getpid
 
 channel = load("channel")
@@ -96,8 +96,9 @@ def loop(kernel):
             if getpid() != kernel.pid:
                 _exit(0)
 
+    held = []
     while True:
-        message = receive(idle)
+        message = held.pop(0) if held else receive(idle)
         if message is None:
             return
         operation = message.get("op") if type(message) is dict else None
@@ -105,6 +106,8 @@ def loop(kernel):
             run.answer(kernel, message)
         elif operation == "state":
             _answer_state(kernel)
+        elif operation == "release":
+            held += _let_go(kernel)
         elif operation == "exit":
             return
 
@@ -115,3 +118,22 @@ def _answer_state(kernel):
     except BaseException as problem:
         text = channel.encode({"op": "state", "error": repr(problem)})
     kernel.channel.send(text)
+
+
+def _let_go(kernel):
+    """Waits for our terminal to hang up, which must not be our end.
+
+    Returns what was asked of us meanwhile.
+    """
+    before = getsignal(SIGHUP)
+    signal(SIGHUP, SIG_IGN)
+    kernel.channel.send('{"op":"letgo"}')
+    held = []
+    while True:
+        message = kernel.channel.receive(lambda ctl: None)
+        if message is None or message.get("op") == "released":
+            break
+        held.append(message)
+    # One that was not set from Python cannot be brought back.
+    signal(SIGHUP, SIG_DFL if before is None else before)
+    return held

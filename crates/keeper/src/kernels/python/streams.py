@@ -8,7 +8,7 @@ closing one only flushes it.
 import sys
 from codecs import backslashreplace_errors, lookup_error, register_error
 from io import FileIO, BufferedReader, RawIOBase, TextIOWrapper
-from posix import write
+from posix import isatty, write
 
 ESCAPE = "escape"
 surrogateescape_errors = lookup_error("surrogateescape")
@@ -44,6 +44,9 @@ class Outlet(RawIOBase):
 
     def writable(self):
         return True
+
+    def isatty(self):
+        return isatty(self._number)
 
     def write(self, data):
         fd = self._number

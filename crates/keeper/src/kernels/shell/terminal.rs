@@ -1,0 +1,135 @@
+//! A shell and the terminal of its run.
+//!
+//! A session leader that opens a terminal gets it as its controlling one; so a
+//! redirection is all that bash and dash need. (zsh opens everything in a way
+//! that avoids it.) With a terminal they can do job control, which is on for
+//! the time of the run only.
+//!
+//! When the terminal hangs up, the system sends SIGHUP to the shell, and to
+//! nobody else. So the shell ignores that signal for an instant: it sets the
+//! user's trap aside, says so, waits for the end of the terminal, and brings
+//! the trap back.
+
+use super::super::{Release, Terminal};
+use super::Shell;
+use super::dialect::Dialect;
+use super::voice::Voice;
+use crate::scratch::{make_fifo, open_both_ways, write_file};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Job control of a shell that was started without a terminal.
+#[derive(Debug)]
+pub(super) struct JobControl {
+    way: Way,
+    state: State,
+    /// Held open while the shell comes back from its wait for it.
+    awaited: Option<OwnedFd>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// bash looks for its terminal only when it starts, and when an `exec`
+    /// has failed.
+    FailedExec,
+    /// dash looks for it when monitoring is turned on.
+    Monitor,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Off,
+    /// On for the current run; the user had it off.
+    Ours,
+    /// The user has it on.
+    Users,
+}
+
+impl JobControl {
+    pub(super) fn of(dialect: Dialect, program: &Path) -> Self {
+        let real = std::fs::canonicalize(program).unwrap_or_default();
+        let is_dash = real.file_name().is_some_and(|name| name == "dash");
+        let way = match dialect {
+            Dialect::Bash => Way::FailedExec,
+            Dialect::Posix if is_dash => Way::Monitor,
+            Dialect::Posix | Dialect::Zsh => Way::None,
+        };
+        Self { way, state: State::Off, awaited: None }
+    }
+
+    pub(super) fn is_possible(&self) -> bool {
+        self.way != Way::None
+    }
+
+    /// Takes our doing out of the options that a run left.
+    pub(super) fn hide(&self, flags: &mut String) {
+        if self.state == State::Ours {
+            flags.retain(|flag| flag != 'm');
+        }
+    }
+
+    /// After a run.
+    pub(super) fn end(&mut self, voice: Voice) -> Option<String> {
+        let was = std::mem::replace(&mut self.state, State::Off);
+        (was == State::Ours).then(|| format!("{}set +m\n", voice.prefix))
+    }
+}
+
+impl Shell {
+    /// The lines before a run with a terminal.
+    pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
+        let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
+        self.jobs.state = match self.jobs.way {
+            Way::None => return String::new(),
+            Way::FailedExec | Way::Monitor if self.flags.contains('m') => State::Users,
+            Way::FailedExec | Way::Monitor => State::Ours,
+        };
+        if !terminal.is_new {
+            return format!("{prefix}set -m\n");
+        }
+        let open = format!("{prefix}: <>{path}\n");
+        match self.jobs.way {
+            Way::None => open,
+            Way::Monitor => format!("{open}{prefix}set -m\n"),
+            // The exec is a line of its own, for nothing follows it; and some
+            // versions forget all traps over it. Where it was in vain, programs
+            // that are not in the shell's own process group would be stopped
+            // when they read.
+            Way::FailedExec => format!(
+                "{open}{prefix}trap >|{dir}/k;{prefix}set -m\n{prefix}exec {dir}/nothing/at/all\n\
+                 {prefix}. {dir}/k;[[ -t 255 ]] || {prefix}set +m\n"
+            ),
+        }
+    }
+
+    pub(super) fn release_terminal(&mut self) -> io::Result<Release> {
+        let (dir, voice) = (&self.dir, self.voice);
+        let prefix = voice.prefix;
+        make_fifo(&self.path("a"))?;
+        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/a", voice.echo);
+        let (script, call) = match self.dialect {
+            Dialect::Bash => (
+                format!("{wait};{prefix}eval \"${{1:-trap - HUP}}\"\n"),
+                format!("{} {dir}/g \"$({prefix}trap -p HUP)\"", voice.source),
+            ),
+            // dash lists the traps of a substitution, not its own.
+            Dialect::Posix | Dialect::Zsh => (
+                format!(
+                    "{prefix}trap >|{dir}/k;{wait};{prefix}trap - HUP;{} {dir}/k\n",
+                    voice.source
+                ),
+                format!("{} {dir}/g", voice.source),
+            ),
+        };
+        write_file(&self.path("g"), script.as_bytes())?;
+        self.send(&format!("{call} </dev/null >/dev/null 2>&1\n"))?;
+        Ok(Release::Awaited)
+    }
+
+    pub(super) fn terminal_released(&mut self) -> io::Result<()> {
+        self.jobs.awaited = Some(open_both_ways(&self.path("a"))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! A real terminal: the pair of devices, and what is on its screen.
+//!
+//! A kernel's runs with a terminal have it one after the other. It is the
+//! kernel's controlling terminal where the kernel can have one: then the system
+//! itself turns Ctrl-C into a signal and tells programs of a new size; where
+//! not, that is done here.
+//!
+//! The keeper holds the programs' side open, too: their end is told by their
+//! kernel, never by the device.
+
+use crate::processes::{self, PipeId};
+use crate::reactor::{Interest, Reactor, Token};
+use crate::streams::Drained;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Winsize};
+use sessile_protocol::{RunNo, Screen, TerminalSize};
+use sessile_terminal::{Emulator, Modes};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What a device gives at once.
+const PIECE: usize = 16 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    master: OwnedFd,
+    slave: OwnedFd,
+    path: PathBuf,
+    id: PipeId,
+    token: Token,
+    /// Typed, and without a place in the device yet.
+    unsent: VecDeque<u8>,
+    emulator: Emulator,
+    revision: u64,
+    /// The run that has it, or had it last.
+    pub(crate) run: RunNo,
+}
+
+impl Terminal {
+    pub(crate) fn open(run: RunNo, size: TerminalSize, reactor: &mut Reactor) -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&master)?;
+        rustix::pty::unlockpt(&master)?;
+        let name = rustix::pty::ptsname(&master, Vec::new())?;
+        let path = PathBuf::from(name.to_str().map_err(|_| io::ErrorKind::InvalidData)?);
+        // Never ours: a keeper has no terminal.
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = rustix::fs::open(&path, flags, Mode::empty())?;
+        let mut modes = termios::tcgetattr(&slave)?;
+        // Also erases characters of several bytes whole.
+        modes.input_modes |= termios::InputModes::IUTF8;
+        termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
+        termios::tcsetwinsize(&slave, winsize(size))?;
+        rustix::io::ioctl_fionbio(&master, true)?;
+        let stat = rustix::fs::fstat(&slave)?;
+        let token = reactor.add(&master, Interest::Read)?;
+        Ok(Self {
+            master,
+            slave,
+            path,
+            id: PipeId { device: stat.st_dev, inode: stat.st_ino },
+            token,
+            unsent: VecDeque::new(),
+            emulator: Emulator::new(size),
+            revision: 0,
+            run,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(crate) fn screen(&self) -> Screen {
+        self.emulator.screen()
+    }
+
+    pub(crate) fn modes(&self) -> Modes {
+        self.emulator.modes()
+    }
+
+    /// Another run has it now, with an empty screen.
+    pub(crate) fn pass_on(&mut self, run: RunNo, size: TerminalSize) {
+        self.run = run;
+        self.unsent = VecDeque::new();
+        self.emulator = Emulator::new(size);
+        self.revision = 0;
+        let _ = termios::tcsetwinsize(&self.slave, winsize(size));
+    }
+
+    /// Takes what was written on it, at most `limit` bytes.
+    pub(crate) fn drain(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        reactor: &Reactor,
+        mut sink: impl FnMut(&[u8]),
+    ) -> Drained {
+        let mut taken = 0;
+        while taken < limit {
+            let piece = PIECE.min(buffer.len());
+            match rustix::io::read(&self.master, &mut buffer[..piece]) {
+                Ok(0) => return Drained::Empty,
+                Ok(n) => {
+                    let bytes = &buffer[..n];
+                    sink(bytes);
+                    let replies = self.emulator.feed(bytes);
+                    self.revision += 1;
+                    taken += n;
+                    if !replies.is_empty() {
+                        self.push(&replies, reactor);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return Drained::Empty,
+            }
+        }
+        Drained::More
+    }
+
+    /// What was typed and not read.
+    pub(crate) fn unread(&self) -> u64 {
+        let inside = rustix::io::ioctl_fionread(&self.slave).unwrap_or(0);
+        self.unsent.len() as u64 + inside
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8], reactor: &Reactor) {
+        self.unsent.extend(bytes);
+        self.feed(reactor);
+    }
+
+    /// Types as much as the device takes.
+    pub(crate) fn feed(&mut self, reactor: &Reactor) {
+        while !self.unsent.is_empty() {
+            match rustix::io::write(&self.master, self.unsent.as_slices().0) {
+                Ok(0) => break,
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        let interest = if self.unsent.is_empty() {
+            self.unsent = VecDeque::new();
+            Interest::Read
+        } else {
+            Interest::ReadWrite
+        };
+        reactor.change(&self.master, self.token, interest);
+    }
+
+    /// The device, if everything that was typed has been read.
+    pub(crate) fn awaited(&self) -> Option<PipeId> {
+        (self.unread() == 0).then_some(self.id)
+    }
+
+    /// The key that ends the input, as the program has it.
+    pub(crate) fn end_key(&self) -> Option<u8> {
+        let modes = termios::tcgetattr(&self.slave).ok()?;
+        let key = modes.special_codes[SpecialCodeIndex::VEOF];
+        (modes.local_modes.contains(LocalModes::ICANON) && key != 0).then_some(key)
+    }
+
+    /// The keys that stand for signals just now. Without job control nobody
+    /// could wake up what a key has stopped.
+    pub(crate) fn signal_keys(&self) -> Vec<(u8, i32)> {
+        let Ok(modes) = termios::tcgetattr(&self.slave) else {
+            return Vec::new();
+        };
+        let is_on = modes.local_modes.contains(LocalModes::ISIG);
+        [(SpecialCodeIndex::VINTR, libc::SIGINT), (SpecialCodeIndex::VQUIT, libc::SIGQUIT)]
+            .into_iter()
+            .map(|(code, signal)| (modes.special_codes[code], signal))
+            .filter(|(key, _)| is_on && *key != 0)
+            .collect()
+    }
+
+    /// For a kernel without job control, which a stopped program would stop.
+    pub(crate) fn forbid_suspending(&self) {
+        if let Ok(mut modes) = termios::tcgetattr(&self.slave) {
+            modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
+            let _ = termios::tcsetattr(&self.slave, OptionalActions::Now, &modes);
+        }
+    }
+
+    pub(crate) fn resize(&mut self, size: TerminalSize) {
+        let _ = termios::tcsetwinsize(&self.slave, winsize(size));
+        self.emulator.resize(size);
+        self.revision += 1;
+    }
+
+    /// Who gets the keys: the process group in its foreground.
+    pub(crate) fn foreground_group(&self) -> Option<Pid> {
+        termios::tcgetpgrp(&self.master).ok()
+    }
+
+    /// Whether it is the controlling terminal of a process.
+    pub(crate) fn controls(&self, pid: Pid) -> bool {
+        let Ok(stat) = rustix::fs::fstat(&self.slave) else {
+            return false;
+        };
+        let device = stat.st_rdev;
+        processes::terminal(pid) == Some((rustix::fs::major(device), rustix::fs::minor(device)))
+    }
+
+    /// Hangs up: who has it open reads its end from now on.
+    pub(crate) fn close(self, reactor: &Reactor) {
+        reactor.remove(&self.master);
+    }
+}
+
+fn winsize(size: TerminalSize) -> Winsize {
+    Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 }
+}
