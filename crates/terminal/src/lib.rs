@@ -7,6 +7,7 @@
 mod emulator;
 mod keys;
 mod palette;
+pub mod render;
 mod width;
 
 pub use emulator::{Emulator, HISTORY_LINES, Modes};

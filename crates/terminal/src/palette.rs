@@ -50,6 +50,11 @@ pub(crate) fn indexed(index: u8) -> Rgb {
     }
 }
 
+/// Half way from one colour to another.
+pub(crate) fn between(Rgb(r, g, b): Rgb, Rgb(x, y, z): Rgb) -> Rgb {
+    Rgb(r.midpoint(x), g.midpoint(y), b.midpoint(z))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
