@@ -283,8 +283,7 @@ impl Keeper {
 
     fn screen_view(&mut self, number: RunNo) -> Result<ScreenView, Failure> {
         let waiting_for_input = self.awaits_input(number);
-        let terminal = self.kernels.values().filter_map(|live| live.terminal.as_ref());
-        let terminal = terminal.into_iter().find(|terminal| terminal.run == number);
+        let terminal = self.terminal_of(number);
         let Some(run) = self.runs.get(&number) else {
             let screen = self.directory.screen(number);
             let screen = screen.ok_or_else(|| match self.history.find(number) {
@@ -317,9 +316,7 @@ impl Keeper {
         is_last: bool,
     ) -> Result<Answer, Failure> {
         if is_last {
-            let terminal = self.kernels.values().filter_map(|live| live.terminal.as_ref());
-            let terminal = terminal.into_iter().find(|terminal| terminal.run == number);
-            bytes.push(terminal.and_then(Terminal::end_key).unwrap_or(END_KEY));
+            bytes.push(self.terminal_of(number).and_then(Terminal::end_key).unwrap_or(END_KEY));
         }
         let unread = self.type_on(number, &bytes)?;
         if self.prompts.is_some() {
@@ -330,9 +327,7 @@ impl Keeper {
 
     pub(super) fn keys(&mut self, number: RunNo, keys: &str) -> Result<Answer, Failure> {
         self.check_terminal(number, "gets no keys")?;
-        let terminal = self.kernels.values().filter_map(|live| live.terminal.as_ref());
-        let terminal = terminal.into_iter().find(|terminal| terminal.run == number);
-        let modes = terminal.map(Terminal::modes).unwrap_or_default();
+        let modes = self.terminal_of(number).map(Terminal::modes).unwrap_or_default();
         let bytes = sessile_terminal::encode(keys, modes)
             .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
         self.type_input(number, bytes, false)
@@ -382,27 +377,33 @@ impl Keeper {
             return Err(no_terminal(number));
         };
         check_room(number, terminal.unread(), bytes.len())?;
-        let mut signals = Vec::new();
+        let keys = terminal.signal_keys();
+        let signal_of = |byte: u8| keys.iter().find(|(key, _)| *key == byte).map(|(_, s)| *s);
+        let signals: Vec<i32> = bytes.iter().filter_map(|byte| signal_of(*byte)).collect();
         if terminal.controls(live.pid) {
             terminal.push(bytes, &self.reactor);
         } else {
-            let keys = terminal.signal_keys();
-            let signal_of = |byte: u8| keys.iter().find(|(key, _)| *key == byte).map(|(_, s)| *s);
-            for piece in bytes.chunk_by(|_, next| signal_of(*next).is_none()) {
-                match signal_of(piece[0]) {
-                    Some(signal) => {
-                        signals.push(signal);
-                        terminal.push(&piece[1..], &self.reactor);
-                    }
-                    None => terminal.push(piece, &self.reactor),
+            let typed: Vec<u8> =
+                bytes.iter().copied().filter(|byte| signal_of(*byte).is_none()).collect();
+            terminal.push(&typed, &self.reactor);
+            for signal in &signals {
+                live.kernel.pressing(number);
+                // The kernel first, as when a run is interrupted.
+                for pid in std::iter::once(live.pid).chain(live.foreground()) {
+                    processes::signal_by_number(pid, *signal);
                 }
             }
         }
-        let unread = terminal.unread();
-        for signal in signals {
-            self.signal(number, signal)?;
+        if signals.contains(&libc::SIGINT) {
+            let _ = live.kernel.pressed(number);
         }
-        Ok(unread)
+        Ok(self.terminal_of(number).map_or(0, Terminal::unread))
+    }
+
+    /// The terminal that a run has, or had last.
+    fn terminal_of(&self, number: RunNo) -> Option<&Terminal> {
+        let mut terminals = self.kernels.values().filter_map(|live| live.terminal.as_ref());
+        terminals.find(|terminal| terminal.run == number)
     }
 }
 
