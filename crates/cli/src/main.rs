@@ -19,6 +19,7 @@ mod presence;
 mod reader;
 mod settings;
 mod tool;
+mod viewer;
 
 use std::process::ExitCode;
 

@@ -42,6 +42,11 @@ impl Reader {
         }
     }
 
+    /// The keeper, if there is one.
+    pub(crate) fn live(&mut self) -> Option<&mut Client> {
+        self.keeper.as_mut()
+    }
+
     /// The result of a run, if it is there in time.
     pub(crate) fn result(
         &mut self,

@@ -148,6 +148,12 @@ impl Directory {
         serde_json::from_slice(&std::fs::read(self.screen_path(run)).ok()?).ok()
     }
 
+    /// The newest run of which a screen is kept.
+    #[must_use]
+    pub fn last_screen(&self) -> Option<RunNo> {
+        self.numbered_files().filter(|(_, kind)| kind == "screen").map(|(run, _)| run).max()
+    }
+
     /// # Errors
     /// When the disk refuses.
     pub fn write_screen(&self, run: RunNo, screen: &Screen) -> io::Result<()> {

@@ -82,6 +82,14 @@ fn read(buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
+/// Gives a run all of this, as fast as it reads.
+pub(crate) fn give_all(client: &mut Client, run: RunNo, bytes: &[u8]) -> anyhow::Result<()> {
+    for piece in bytes.chunks(CHUNK) {
+        give(client, run, Part::Bytes(piece))?;
+    }
+    Ok(())
+}
+
 /// Sends a part; how much of all the input the run has not read yet. A run that
 /// reads slower than we do is waited for.
 fn give(client: &mut Client, run: RunNo, part: Part<'_>) -> anyhow::Result<u64> {

@@ -10,13 +10,17 @@ pub(crate) mod exec;
 pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
+pub(crate) mod keys;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
+pub(crate) mod pty;
 pub(crate) mod reset;
+pub(crate) mod resize;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod screen;
 pub(crate) mod serve;
 pub(crate) mod signal;
 pub(crate) mod start;
@@ -39,6 +43,10 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
+        Command::Screen(command) => command.execute(&settings),
+        Command::Keys(command) => command.execute(&settings),
+        Command::Resize(command) => command.execute(&settings),
+        Command::Pty(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),

@@ -243,7 +243,7 @@ impl Keeper {
     ) -> Result<Option<Answer>, Failure> {
         let view = self.screen_view(read.run)?;
         match read.known {
-            Some(known) if view.revision <= known && view.phase < RunPhase::Exited => {
+            Some(known) if view.revision <= known && view.phase < RunPhase::Closed => {
                 let due = self.due_after(read.patience_ms);
                 self.viewers.push(Viewer { connection, call, run: read.run, known, due });
                 Ok(None)
@@ -270,7 +270,7 @@ impl Keeper {
             }
             let outcome = self.screen_view(viewer.run);
             let is_news =
-                |view: &ScreenView| view.revision > viewer.known || view.phase >= RunPhase::Exited;
+                |view: &ScreenView| view.revision > viewer.known || view.phase == RunPhase::Closed;
             if !is_over && outcome.as_ref().is_ok_and(|view| !is_news(view)) {
                 self.viewers.push(viewer);
                 continue;

@@ -1,0 +1,35 @@
+use crate::reader::Reader;
+use crate::settings::Settings;
+use crate::{args, output};
+use anyhow::bail;
+use clap::Args;
+use serde_json::json;
+use sessile_client::ClientError;
+use sessile_protocol::{Answer, Request, RunNo, TerminalSize};
+use std::process::ExitCode;
+
+/// Give the terminal of a run another size
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile resize sess_… 3 120x40")]
+pub(crate) struct Resize {
+    /// The session
+    id: String,
+    /// The run's number
+    run: u64,
+    /// Columns and rows
+    #[arg(value_name = "COLSxROWS", value_parser = args::terminal_size)]
+    size: TerminalSize,
+}
+
+impl Resize {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let mut reader = Reader::find(settings, &self.id)?;
+        let run = RunNo(self.run);
+        let request = Request::Resize { run, size: self.size };
+        let Answer::Resized = reader.keeper(run)?.call(request)? else {
+            bail!(ClientError::Unexpected);
+        };
+        output::json(&json!({"run": run, "cols": self.size.cols, "rows": self.size.rows}))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,72 @@
+use crate::output;
+use crate::reader::Reader;
+use crate::settings::Settings;
+use crate::viewer::Waiting;
+use clap::{Args, ValueEnum};
+use sessile_protocol::RunNo;
+use sessile_terminal::render;
+use std::io;
+use std::process::ExitCode;
+
+/// Show the terminal of a run, as a person would see it
+///
+/// For a run that was started with --pty, also after its end. With --wait-for
+/// or --settle it waits for the screen; the exit code is 1 when it was waited
+/// for in vain (the screen is printed all the same).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile screen sess_… 3\n  \
+    sessile screen sess_… 3 --wait-for '^>>> $' --timeout 5s\n  \
+    sessile screen sess_… 3 --settle 200ms --format json\n  \
+    sessile screen sess_… 3 --format png >screen.png")]
+pub(crate) struct Screen {
+    /// The session
+    id: String,
+    /// The run's number
+    run: u64,
+    /// text: as it looks; json: the text, the cursor and the title; cells: with
+    /// colours; svg, png: a picture
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Cells,
+    Svg,
+    Png,
+}
+
+impl Screen {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let mut reader = Reader::find(settings, &self.id)?;
+        print(&mut reader, RunNo(self.run), &self.waiting, self.format)
+    }
+}
+
+/// Waits for a screen and prints it.
+pub(crate) fn print(
+    reader: &mut Reader,
+    run: RunNo,
+    waiting: &Waiting,
+    format: Format,
+) -> anyhow::Result<ExitCode> {
+    let (view, awaited) = waiting.look(reader, run)?;
+    let screen = &view.screen;
+    match format {
+        Format::Json => output::json(&sessile_gateway::screen(&view, awaited).into())?,
+        Format::Cells => output::json(&render::cells(screen))?,
+        Format::Text => bytes(format!("{}\n", render::text(screen)).as_bytes())?,
+        Format::Svg => bytes(render::svg(screen).as_bytes())?,
+        Format::Png => bytes(&render::png(screen)?)?,
+    }
+    Ok(if waiting.is_in_vain(awaited) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    output::all(&mut io::stdout().lock(), bytes)
+}

@@ -1,0 +1,103 @@
+//! Looks at the terminal of a run, now or when it shows what is awaited.
+
+use crate::args;
+use crate::reader::Reader;
+use anyhow::bail;
+use clap::Args;
+use sessile_client::ClientError;
+use sessile_gateway::Awaited;
+use sessile_protocol::{Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView};
+use sessile_terminal::watch::{Pattern, Verdict, Watch, Why};
+use std::time::{Duration, Instant};
+
+/// A program that draws without end is looked at this often.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a screen stands still when nothing else is asked for: longer than a
+/// program takes between two writes of one answer.
+pub(crate) const SETTLE: Duration = Duration::from_millis(50);
+
+/// What to wait for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Waiting {
+    /// Wait until this regular expression is found on the screen
+    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    wait_for: Option<Pattern>,
+    /// Wait until the screen has not changed for this long
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    settle: Option<Duration>,
+    /// Wait for this long at the most
+    #[arg(long, value_name = "TIME", value_parser = args::duration, default_value = "10s")]
+    timeout: Duration,
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text).map_err(|error| error.to_string())
+}
+
+impl Waiting {
+    /// For somebody who wants to see what comes of what was just typed.
+    pub(crate) fn or_settle(self, settle: Duration) -> Self {
+        let is_any = self.wait_for.is_some() || self.settle.is_some();
+        Self { settle: if is_any { self.settle } else { Some(settle) }, ..self }
+    }
+
+    /// Whether what was awaited did not come.
+    pub(crate) fn is_in_vain(&self, awaited: Awaited) -> bool {
+        match awaited {
+            Awaited::Nothing | Awaited::Came(Why::Matched | Why::Settled) => false,
+            // A screen that stays as it is has settled.
+            Awaited::Came(Why::Ended) => self.wait_for.is_some(),
+            Awaited::TimedOut => true,
+        }
+    }
+
+    /// The screen of a run, and what became of the wait.
+    pub(crate) fn look(
+        &self,
+        reader: &mut Reader,
+        run: RunNo,
+    ) -> anyhow::Result<(ScreenView, Awaited)> {
+        let begun = Instant::now();
+        let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let settle = self.settle.map(milliseconds);
+        let mut watch = Watch::new(self.wait_for.clone(), settle, milliseconds(self.timeout));
+        let mut patience_ms = None;
+        loop {
+            let view = screen(reader, ReadScreen { run, known: watch.known(), patience_ms })?;
+            match watch.look(now(), view.revision, &view.screen, view.phase) {
+                Verdict::Done(why) => {
+                    let is_asked = self.wait_for.is_some() || self.settle.is_some();
+                    let awaited = if is_asked { Awaited::Came(why) } else { Awaited::Nothing };
+                    return Ok((view, awaited));
+                }
+                Verdict::GaveUp => return Ok((view, Awaited::TimedOut)),
+                Verdict::Wait { at_most_ms } => {
+                    std::thread::sleep(PAUSE.min(Duration::from_millis(at_most_ms)));
+                    patience_ms = Some(at_most_ms);
+                }
+            }
+        }
+    }
+}
+
+/// The terminal of a run; from its files when there is no keeper.
+fn screen(reader: &mut Reader, read: ReadScreen) -> anyhow::Result<ScreenView> {
+    if let Some(client) = reader.live() {
+        let Answer::Screen(view) = client.call(Request::Screen(read))? else {
+            bail!(ClientError::Unexpected);
+        };
+        return Ok(*view);
+    }
+    let run = read.run;
+    let directory = &reader.directory;
+    let Some(screen) = directory.screen(run) else {
+        bail!(match directory.recorded_run(run, 0) {
+            Some(_) => Failure::new(Code::NoTerminal, format!("run {run} had no terminal")),
+            None => directory.absence(run).explain(run),
+        });
+    };
+    let phase = RunPhase::Closed;
+    Ok(ScreenView { run, phase, screen, revision: u64::MAX, waiting_for_input: false })
+}
