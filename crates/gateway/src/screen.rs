@@ -43,6 +43,8 @@ pub fn screen(view: &ScreenView, awaited: Awaited) -> Map<String, Value> {
     put("title", screen.title.clone().into());
     put("size", json!({"cols": screen.size.cols, "rows": screen.size.rows}));
     put("is_alternate", screen.is_alternate.into());
-    put("revision", view.revision.into());
+    if view.phase < RunPhase::Closed {
+        put("revision", view.revision.into());
+    }
     answer
 }

@@ -26,6 +26,13 @@ use std::path::{Path, PathBuf};
 /// What a device gives at once.
 const PIECE: usize = 16 << 10;
 
+/// Cells that are drawn before others have their turn: some 10 ms of work.
+const TURN: u64 = 1 << 20;
+
+/// Cells that are drawn at a run's end, when all that it wrote is to be on the
+/// screen: a fifth of a second of work, which only programs need that mean harm.
+const LAST_TURN: u64 = 20 << 20;
+
 #[derive(Debug)]
 pub(crate) struct Terminal {
     master: OwnedFd,
@@ -36,6 +43,8 @@ pub(crate) struct Terminal {
     /// Typed, and without a place in the device yet.
     unsent: VecDeque<u8>,
     emulator: Emulator,
+    /// Recorded, and not drawn yet.
+    undrawn: Vec<u8>,
     revision: u64,
     /// The run that has it, or had it last.
     pub(crate) run: RunNo,
@@ -68,6 +77,7 @@ impl Terminal {
             token,
             unsent: VecDeque::new(),
             emulator: Emulator::new(size),
+            undrawn: Vec::new(),
             revision: 0,
             run,
         })
@@ -98,6 +108,7 @@ impl Terminal {
         self.run = run;
         self.unsent = VecDeque::new();
         self.emulator = Emulator::new(size);
+        self.undrawn = Vec::new();
         self.revision = 0;
         let _ = termios::tcsetwinsize(&self.slave, winsize(size));
     }
@@ -112,24 +123,41 @@ impl Terminal {
     ) -> Drained {
         let mut taken = 0;
         while taken < limit {
+            if !self.undrawn.is_empty() {
+                // Who floods the screen waits until it has been drawn.
+                self.draw(TURN, reactor);
+                if !self.undrawn.is_empty() {
+                    return Drained::More;
+                }
+            }
             let piece = PIECE.min(buffer.len());
             match rustix::io::read(&self.master, &mut buffer[..piece]) {
                 Ok(0) => return Drained::Empty,
                 Ok(n) => {
-                    let bytes = &buffer[..n];
-                    sink(bytes);
-                    let replies = self.emulator.feed(bytes);
-                    self.revision += 1;
+                    sink(&buffer[..n]);
+                    self.undrawn.extend_from_slice(&buffer[..n]);
                     taken += n;
-                    if !replies.is_empty() {
-                        self.push(&replies, reactor);
-                    }
                 }
                 Err(Errno::INTR) => {}
                 Err(_) => return Drained::Empty,
             }
         }
         Drained::More
+    }
+
+    /// Brings the screen up to what was recorded, for the last time.
+    pub(crate) fn finish(&mut self, reactor: &Reactor) {
+        self.draw(LAST_TURN, reactor);
+        self.undrawn = Vec::new();
+    }
+
+    fn draw(&mut self, work: u64, reactor: &Reactor) {
+        let fed = self.emulator.feed_within(&self.undrawn, work);
+        self.undrawn.drain(..fed.taken);
+        self.revision += 1;
+        if !fed.replies.is_empty() {
+            self.push(&fed.replies, reactor);
+        }
     }
 
     /// What was typed and not read.

@@ -12,6 +12,7 @@ use super::interaction::check_room;
 use crate::kernels::{self, Release};
 use crate::processes;
 use crate::reactor::Token;
+use crate::streams::Drained;
 use crate::terminal::Terminal;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{
@@ -110,7 +111,11 @@ impl Keeper {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |_| {});
             return;
         };
-        terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        let state =
+            terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        if state == Drained::More {
+            self.again.push(terminal.token());
+        }
         if terminal.revision() == before {
             return;
         }
@@ -133,6 +138,7 @@ impl Keeper {
         if let (Some(terminal), Some(run)) = (&mut live.terminal, self.runs.get_mut(&number)) {
             // All that the device holds, and no end of what others write.
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+            terminal.finish(&self.reactor);
             run.screen = Some(Box::new(terminal.screen()));
         }
         self.let_go(language);
