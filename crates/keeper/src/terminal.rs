@@ -123,35 +123,60 @@ impl Terminal {
     ) -> Drained {
         let mut taken = 0;
         while taken < limit {
+            self.draw(TURN, reactor);
             if !self.undrawn.is_empty() {
                 // Who floods the screen waits until it has been drawn.
-                self.draw(TURN, reactor);
-                if !self.undrawn.is_empty() {
-                    return Drained::More;
-                }
+                return Drained::More;
             }
-            let piece = PIECE.min(buffer.len());
-            match rustix::io::read(&self.master, &mut buffer[..piece]) {
-                Ok(0) => return Drained::Empty,
-                Ok(n) => {
-                    sink(&buffer[..n]);
-                    self.undrawn.extend_from_slice(&buffer[..n]);
-                    taken += n;
-                }
-                Err(Errno::INTR) => {}
-                Err(_) => return Drained::Empty,
+            match self.record(buffer, &mut sink) {
+                Some(n) => taken += n,
+                None => return Drained::Empty,
             }
         }
         Drained::More
     }
 
-    /// Brings the screen up to what was recorded, for the last time.
-    pub(crate) fn finish(&mut self, reactor: &Reactor) {
+    /// Takes all that is left of a run, at most `limit` bytes, and brings the
+    /// screen up to it.
+    pub(crate) fn finish(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        reactor: &Reactor,
+        mut sink: impl FnMut(&[u8]),
+    ) {
+        let mut taken = 0;
+        while taken < limit {
+            match self.record(buffer, &mut sink) {
+                Some(n) => taken += n,
+                None => break,
+            }
+        }
         self.draw(LAST_TURN, reactor);
         self.undrawn = Vec::new();
     }
 
+    /// One piece of what was written; none when there is nothing for now.
+    fn record(&mut self, buffer: &mut [u8], sink: &mut impl FnMut(&[u8])) -> Option<usize> {
+        let piece = PIECE.min(buffer.len());
+        loop {
+            match rustix::io::read(&self.master, &mut buffer[..piece]) {
+                Ok(0) => return None,
+                Ok(n) => {
+                    sink(&buffer[..n]);
+                    self.undrawn.extend_from_slice(&buffer[..n]);
+                    return Some(n);
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     fn draw(&mut self, work: u64, reactor: &Reactor) {
+        if self.undrawn.is_empty() {
+            return;
+        }
         let fed = self.emulator.feed_within(&self.undrawn, work);
         self.undrawn.drain(..fed.taken);
         self.revision += 1;

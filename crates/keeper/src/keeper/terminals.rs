@@ -137,8 +137,7 @@ impl Keeper {
         };
         if let (Some(terminal), Some(run)) = (&mut live.terminal, self.runs.get_mut(&number)) {
             // All that the device holds, and no end of what others write.
-            terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
-            terminal.finish(&self.reactor);
+            terminal.finish(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
             run.screen = Some(Box::new(terminal.screen()));
         }
         self.let_go(language);
@@ -187,7 +186,7 @@ impl Keeper {
         let (Some(terminal), Some(run)) = (terminal, self.runs.get_mut(&number)) else {
             return;
         };
-        terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        terminal.finish(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         run.screen = Some(Box::new(terminal.screen()));
         run.open_streams -= 1;
         if run.finished().is_some() {
