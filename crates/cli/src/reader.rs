@@ -59,8 +59,12 @@ impl Reader {
         if let Answer::Completed(done) = answer {
             return Ok(Outcome::Finished(done));
         }
-        let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
-        Ok(Outcome::Running(so_far(client, run, max_output)?))
+        let Answer::Accepted { run, waiting_for_input } = answer else {
+            bail!(ClientError::Unexpected)
+        };
+        let mut view = so_far(client, run, max_output)?;
+        view.waiting_for_input |= waiting_for_input;
+        Ok(Outcome::Running(view))
     }
 
     pub(crate) fn output(&mut self, read: ReadOutput) -> anyhow::Result<OutputView> {

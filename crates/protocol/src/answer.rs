@@ -9,6 +9,10 @@ pub enum Answer {
     /// The run has its number, and has not finished yet.
     Accepted {
         run: RunNo,
+        /// It is an interactive run that waits for input, and the call that it
+        /// answers wanted to know.
+        #[serde(default)]
+        waiting_for_input: bool,
     },
     Completed(Box<Completed>),
     Output(OutputView),
@@ -30,6 +34,14 @@ pub enum Answer {
     Ended,
     Status(Status),
     Runs(RunsView),
+}
+
+impl Answer {
+    /// That a run has its number.
+    #[must_use]
+    pub fn accepted(run: RunNo) -> Self {
+        Self::Accepted { run, waiting_for_input: false }
+    }
 }
 
 /// A finished run.

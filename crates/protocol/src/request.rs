@@ -54,6 +54,14 @@ pub enum Request {
     /// The runs that are not over: queued, going, or with streams that
     /// something may still write to.
     Runs,
+    /// The runs numbered above `after`, over or not, oldest first and not
+    /// necessarily all: as soon as there is one.
+    Following {
+        after: RunNo,
+        /// Answer with none after this long.
+        #[serde(default)]
+        patience_ms: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -105,6 +105,7 @@ impl Keeper {
                     self.captures_done(language);
                 }
                 Report::NotCaptured => self.captures_done(language),
+                Report::Wants { question, input } => self.learn(language, question, input),
             }
         }
         true
@@ -213,7 +214,7 @@ impl Keeper {
         }
     }
 
-    /// Takes what a run that is going has written up to now.
+    /// Takes what a run that waits for input has written up to now.
     pub(super) fn catch_up(&mut self, number: RunNo) {
         let live = self.kernels.values_mut().find(|live| live.current == Some(number));
         let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
@@ -223,7 +224,7 @@ impl Keeper {
             take_all(stream, &mut self.buffer, run);
         }
         // What was taken here is not reported as an event any more.
-        self.answer_waiters(number, false);
+        self.answer_waiting(number);
     }
 
     /// Output of a run that is over, by something that it left behind.

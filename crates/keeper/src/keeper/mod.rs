@@ -3,6 +3,7 @@
 
 mod effects;
 mod events;
+mod following;
 mod interaction;
 mod orders;
 mod prompts;
@@ -115,6 +116,7 @@ pub(crate) struct Keeper {
     prompts: Option<prompts::Look>,
     closing: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
+    followers: Vec<following::Follower>,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -215,6 +217,7 @@ impl Keeper {
             prompts: None,
             closing: Vec::new(),
             inspectors: Vec::new(),
+            followers: Vec::new(),
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
