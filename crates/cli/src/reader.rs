@@ -42,6 +42,11 @@ impl Reader {
         }
     }
 
+    /// The connection to the keeper, for those who ask more of it.
+    pub(crate) fn into_keeper(self) -> Option<Client> {
+        self.keeper
+    }
+
     /// The result of a run, if it is there in time.
     pub(crate) fn result(
         &mut self,

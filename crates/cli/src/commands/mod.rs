@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod list;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Exec(command) => command.execute(&settings),
         Command::Runs(command) => command.execute(&settings),
         Command::Output(command) => command.execute(&settings),
+        Command::Logs(command) => command.execute(&settings),
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
