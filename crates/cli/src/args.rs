@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Exec(crate::commands::exec::Exec),
     Runs(crate::commands::runs::Runs),
     Output(crate::commands::output::Output),
+    Logs(crate::commands::logs::Logs),
     Wait(crate::commands::wait::Wait),
     Input(crate::commands::input::Input),
     Signal(crate::commands::signal::Signal),

@@ -47,6 +47,11 @@ impl Reader {
         self.keeper.as_mut()
     }
 
+    /// The connection to the keeper, for those who ask more of it.
+    pub(crate) fn into_keeper(self) -> Option<Client> {
+        self.keeper
+    }
+
     /// The result of a run, if it is there in time.
     pub(crate) fn result(
         &mut self,
@@ -64,8 +69,12 @@ impl Reader {
         if let Answer::Completed(done) = answer {
             return Ok(Outcome::Finished(done));
         }
-        let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
-        Ok(Outcome::Running(so_far(client, run, max_output)?))
+        let Answer::Accepted { run, waiting_for_input } = answer else {
+            bail!(ClientError::Unexpected)
+        };
+        let mut view = so_far(client, run, max_output)?;
+        view.waiting_for_input |= waiting_for_input;
+        Ok(Outcome::Running(view))
     }
 
     pub(crate) fn output(&mut self, read: ReadOutput) -> anyhow::Result<OutputView> {

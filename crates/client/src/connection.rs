@@ -64,6 +64,8 @@ pub struct Client {
     first: Vec<u8>,
     home: Option<Home>,
     revived: Option<Box<Metadata>>,
+    /// The keeper's, of its last reply.
+    version: Option<u16>,
 }
 
 /// Where another keeper is to be had.
@@ -89,6 +91,7 @@ impl Client {
             first: Vec::new(),
             home: None,
             revived: None,
+            version: None,
         }
     }
 
@@ -110,6 +113,52 @@ impl Client {
     #[must_use]
     pub fn revived(&self) -> Option<&Metadata> {
         self.revived.as_deref()
+    }
+
+    /// The version of the messages that the keeper speaks, once it has answered.
+    #[must_use]
+    pub fn version(&self) -> Option<u16> {
+        self.version
+    }
+
+    /// Asks without waiting: the number that the reply will have. Several calls
+    /// may be open at once.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn ask(&mut self, request: Request) -> Result<u64, ClientError> {
+        self.send(request)
+    }
+
+    /// The next reply to any call that was asked. `None` when nobody reads
+    /// `listener` any more, which is watched meanwhile.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn reply(&mut self, listener: BorrowedFd<'_>) -> Result<Option<Reply>, ClientError> {
+        loop {
+            if let Some(body) = self.splitter.next_body()? {
+                let reply: Reply = decode(body)?;
+                self.version = Some(reply.v);
+                return Ok(Some(reply));
+            }
+            // Of what is only written to, nothing but errors is reported.
+            let mut fds = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(listener, PollFlags::empty()),
+            ];
+            match rustix::event::poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            if !fds[1].revents().is_empty() {
+                return Ok(None);
+            }
+            if !fds[0].revents().is_empty() {
+                self.receive()?;
+            }
+        }
     }
 
     /// Asks and waits for the answer.
@@ -178,6 +227,7 @@ impl Client {
     fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
         while let Some(body) = self.splitter.next_body()? {
             let reply: Reply = decode(body)?;
+            self.version = Some(reply.v);
             if reply.id == id {
                 return Ok(Some(reply.outcome?));
             }

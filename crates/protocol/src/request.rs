@@ -60,6 +60,14 @@ pub enum Request {
     Keys { run: RunNo, keys: String },
     /// A new size for the terminal of a run.
     Resize { run: RunNo, size: TerminalSize },
+    /// The runs numbered above `after`, over or not, oldest first and not
+    /// necessarily all: as soon as there is one.
+    Following {
+        after: RunNo,
+        /// Answer with none after this long.
+        #[serde(default)]
+        patience_ms: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

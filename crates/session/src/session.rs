@@ -273,6 +273,12 @@ impl Session {
         self.kernels.values().filter_map(Kernel::running)
     }
 
+    /// The highest number that a run has had.
+    #[must_use]
+    pub fn last_run(&self) -> RunNo {
+        self.last_run
+    }
+
     #[must_use]
     pub fn queued(&self) -> usize {
         self.kernels.values().map(Kernel::queued).sum()

@@ -144,8 +144,11 @@ fn answer(client: &mut Client, order: Order) -> anyhow::Result<Map<String, Value
         done.notes.splice(0..0, revival(client));
         return Ok(sessile_gateway::completed(&done));
     }
-    let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
-    let so_far = reader::so_far(client, run, max_output)?;
+    let Answer::Accepted { run, waiting_for_input } = answer else {
+        bail!(ClientError::Unexpected)
+    };
+    let mut so_far = reader::so_far(client, run, max_output)?;
+    so_far.waiting_for_input |= waiting_for_input;
     let mut fields = sessile_gateway::running(run, &so_far);
     if let Some(note) = revival(client) {
         fields.insert("notes".to_owned(), vec![note].into());
@@ -179,7 +182,7 @@ fn explain(error: ClientError) -> anyhow::Error {
 
 /// Runs a command and passes its output on as it comes. Its exit code.
 pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
-    let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
+    let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
         bail!(ClientError::Unexpected);
     };
     let mut signals = interrupts::Count::default();

@@ -125,7 +125,9 @@ struct End {
 
 /// List the terminals of all sessions
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile pty list\n  sessile pty list | jq -r '.[].session_id'")]
+#[command(
+    after_help = "Examples:\n  sessile pty list\n  sessile pty list | jq -r '.[].session_id'"
+)]
 struct List {}
 
 /// A key as `Keys` takes it.

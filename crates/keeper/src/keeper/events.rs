@@ -109,6 +109,7 @@ impl Keeper {
                 }
                 Report::NotCaptured => self.captures_done(language),
                 Report::LetGo => self.hang_up(language),
+                Report::Wants { question, input } => self.learn(language, question, input),
             }
         }
         true
@@ -218,7 +219,7 @@ impl Keeper {
         }
     }
 
-    /// Takes what a run that is going has written up to now.
+    /// Takes what a run that waits for input has written up to now.
     pub(super) fn catch_up(&mut self, number: RunNo) {
         let live = self.kernels.values_mut().find(|live| live.current == Some(number));
         let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
@@ -231,7 +232,7 @@ impl Keeper {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         }
         // What was taken here is not reported as an event any more.
-        self.answer_waiters(number, false);
+        self.answer_waiting(number);
     }
 
     /// Output of a run that is over, by something that it left behind.

@@ -3,6 +3,7 @@
 
 mod effects;
 mod events;
+mod following;
 mod interaction;
 mod orders;
 mod prompts;
@@ -145,6 +146,7 @@ pub(crate) struct Keeper {
     inspectors: Vec<requests::Inspector>,
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
+    followers: Vec<following::Follower>,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -247,6 +249,7 @@ impl Keeper {
             closing: Vec::new(),
             inspectors: Vec::new(),
             viewers: Vec::new(),
+            followers: Vec::new(),
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),

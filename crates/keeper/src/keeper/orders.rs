@@ -91,7 +91,8 @@ impl Keeper {
         run.waiters.extend(waiter);
         self.runs.insert(number, run);
         self.perform(effects);
-        Ok((!is_awaited).then_some(Answer::Accepted { run: number }))
+        self.answer_followers();
+        Ok((!is_awaited).then_some(Answer::accepted(number)))
     }
 
     /// Before the run begins, so that it is never begun a second time.
@@ -133,11 +134,11 @@ impl Keeper {
             done.repeated = true;
             return Ok(Some(match waiter {
                 Some(_) => Answer::Completed(Box::new(done)),
-                None => Answer::Accepted { run: number },
+                None => Answer::accepted(number),
             }));
         }
         let Some(waiter) = waiter else {
-            return Ok(Some(Answer::Accepted { run: number }));
+            return Ok(Some(Answer::accepted(number)));
         };
         self.result(number, waiter)
     }

@@ -65,7 +65,7 @@ impl Service {
         if reached.version() < PATIENT {
             understood(&exec)?;
         }
-        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+        let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
         self.metrics.began(&reached.place.id, run);
@@ -94,9 +94,13 @@ impl Service {
             }
             return Ok(RunAnswer::Finished(done));
         }
-        let Answer::Accepted { run } = answer else { return Err(unexpected()) };
+        let Answer::Accepted { run, waiting_for_input } = answer else { return Err(unexpected()) };
         self.metrics.began(&reached.place.id, run);
-        self.so_far(reached, run, max_output).await
+        let mut answer = self.so_far(reached, run, max_output).await?;
+        if let RunAnswer::Running { so_far, .. } = &mut answer {
+            so_far.waiting_for_input |= waiting_for_input;
+        }
+        Ok(answer)
     }
 
     /// A keeper of version 1 waits for the end, or not at all.
@@ -110,7 +114,7 @@ impl Service {
         let max_output = exec.max_output;
         exec.until = Until::Accepted;
         exec.patience_ms = None;
-        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+        let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
         self.metrics.began(&reached.place.id, run);
