@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Output(crate::commands::output::Output),
     Wait(crate::commands::wait::Wait),
     Input(crate::commands::input::Input),
+    Jobs(crate::commands::jobs::Jobs),
     Signal(crate::commands::signal::Signal),
     End(crate::commands::end::End),
     List(crate::commands::list::List),

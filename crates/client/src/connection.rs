@@ -62,6 +62,8 @@ pub struct Client {
     buffer: Vec<u8>,
     /// The first request, until it is answered.
     first: Vec<u8>,
+    /// The keeper's protocol version, once it has answered.
+    version: Option<u16>,
     home: Option<Home>,
     revived: Option<Box<Metadata>>,
 }
@@ -87,6 +89,7 @@ impl Client {
             last: 0,
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
+            version: None,
             home: None,
             revived: None,
         }
@@ -110,6 +113,17 @@ impl Client {
     #[must_use]
     pub fn revived(&self) -> Option<&Metadata> {
         self.revived.as_deref()
+    }
+
+    /// The keeper's protocol version: it may be older than we are.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn version(&mut self) -> Result<u16, ClientError> {
+        if self.version.is_none() {
+            self.call(Request::Status)?;
+        }
+        Ok(self.version.unwrap_or_default())
     }
 
     /// Asks and waits for the answer.
@@ -178,6 +192,7 @@ impl Client {
     fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
         while let Some(body) = self.splitter.next_body()? {
             let reply: Reply = decode(body)?;
+            self.version = Some(reply.v);
             if reply.id == id {
                 return Ok(Some(reply.outcome?));
             }

@@ -5,6 +5,7 @@
 
 mod cursor;
 mod encoding;
+mod jobs;
 mod render;
 mod runs;
 mod signal;
@@ -14,6 +15,7 @@ pub mod tool;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use encoding::{Encoded, encode, text, whole_end};
+pub use jobs::{cpu_percent, jobs};
 pub use render::{completed, milliseconds, revival, running, so_far, started};
 pub use runs::{output, runs};
 pub use signal::{UnknownSignal, signal_number};

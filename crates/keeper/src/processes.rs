@@ -113,11 +113,51 @@ pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
 
 /// When a process was started, in clock ticks (1/100 s) after boot.
 fn started(pid: Pid) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The second field is the program's name in parentheses, and may contain
-    // any character, parentheses and spaces included.
-    let rest = &stat[stat.rfind(')')? + 1..];
-    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+    Stat::of(pid).map(|stat| stat.started)
+}
+
+/// What the system says of a process in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// `R`, `S`, `T`, …
+    pub(crate) state: char,
+    /// The process that it is in the session of.
+    pub(crate) leader: Option<Pid>,
+    /// Clock ticks that it has used, with its children that were waited for.
+    pub(crate) cpu: u64,
+    pub(crate) threads: u64,
+    pub(crate) started: u64,
+    /// Pages of memory.
+    pub(crate) resident: u64,
+}
+
+impl Stat {
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        let bytes = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        Self::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        // The second field is the program's name in parentheses, and may contain
+        // any character, parentheses and spaces included.
+        let rest = &line[line.rfind(')')? + 1..];
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Self {
+            state: fields.first()?.chars().next()?,
+            leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
+            cpu: (11..15).map(number).sum::<Option<u64>>()?,
+            threads: number(17)?,
+            started: number(19)?,
+            resident: number(21)?,
+        })
+    }
+
+    /// Whether it has ended, and only waits for somebody to take note.
+    pub(crate) fn has_ended(&self) -> bool {
+        // The first thread may have ended before the others.
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
 }
 
 /// The present moment in the unit of a process's start.

@@ -1,6 +1,6 @@
 //! What a keeper answers.
 
-use crate::{Language, RunNo};
+use crate::{JobsView, Language, RunNo};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,7 @@ pub enum Answer {
     Ended,
     Status(Status),
     Runs(RunsView),
+    Jobs(JobsView),
 }
 
 /// A finished run.

@@ -35,6 +35,8 @@ pub enum Code {
     KeyReused,
     /// The run takes no input, or no more of it.
     InputClosed,
+    /// No process of that number is a job of the session.
+    JobNotFound,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

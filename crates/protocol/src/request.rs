@@ -54,6 +54,10 @@ pub enum Request {
     /// The runs that are not over: queued, going, or with streams that
     /// something may still write to.
     Runs,
+    /// The processes that runs have left in the background.
+    Jobs,
+    /// A signal to a job, or to a process of one, and to what descends from it.
+    SignalJob { pid: u32, signal: i32 },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,6 +93,10 @@ pub struct Exec {
     /// Answer with `Accepted` when an interactive run waits for input.
     #[serde(default)]
     pub until_input: bool,
+    /// Interrupt the run when it has neither written anything nor been given
+    /// input for this long; zero means no limit.
+    #[serde(default)]
+    pub silence_ms: Option<u64>,
 }
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may

@@ -10,6 +10,7 @@ pub(crate) mod exec;
 pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
+pub(crate) mod jobs;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mcp;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Output(command) => command.execute(&settings),
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
+        Command::Jobs(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),

@@ -4,6 +4,7 @@
 mod effects;
 mod events;
 mod interaction;
+mod jobs;
 mod orders;
 mod prompts;
 mod records;
@@ -13,8 +14,9 @@ mod waiting;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
+use crate::origins::{Origins, Span};
 use crate::reactor::{Interest, Reactor, Token};
-use crate::runs::Runs;
+use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering, Stream};
 use crate::{guardian, processes};
@@ -53,6 +55,8 @@ struct Live {
     stderr: Stream,
     /// When the current run began, in the unit of a process's age.
     begun: u64,
+    /// The newest process of the system before that.
+    floor: Option<Pid>,
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
@@ -65,6 +69,13 @@ impl Live {
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
         processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+
+    /// The time of the current run, up to now.
+    fn span(&self, run: RunNo, language: Language) -> Span {
+        let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
+        let ended = processes::start_clock();
+        Span { run, language, kernel, begun, ended, floor, ceiling: None }
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
@@ -98,6 +109,7 @@ pub(crate) struct Keeper {
     /// Why a kernel could not be started.
     launch_failures: BTreeMap<Language, String>,
     lingering: BTreeMap<Token, Lingering>,
+    origins: Origins,
     runs: Runs,
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
@@ -204,6 +216,7 @@ impl Keeper {
             news,
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
+            origins: Origins::default(),
             runs: Runs::new(),
             unsettled: Vec::new(),
             unsettled_since: None,
@@ -290,7 +303,7 @@ impl Keeper {
     }
 
     fn now(&self) -> Tick {
-        Tick::try_from(self.clock.elapsed().as_millis()).unwrap_or(Tick::MAX)
+        ticks(self.clock)
     }
 
     /// How long to wait for events at the most.

@@ -56,6 +56,8 @@ impl Keeper {
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
             Request::Runs => Ok(Some(Answer::Runs(self.open_runs()))),
+            Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
+            Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),
