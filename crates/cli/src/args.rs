@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Logs(crate::commands::logs::Logs),
     Wait(crate::commands::wait::Wait),
     Input(crate::commands::input::Input),
+    Jobs(crate::commands::jobs::Jobs),
     Signal(crate::commands::signal::Signal),
     Screen(crate::commands::screen::Screen),
     Keys(crate::commands::keys::Keys),

@@ -224,10 +224,10 @@ impl Following {
     /// Follows from what is past on; `None` when the session has no keeper.
     pub(crate) fn after(past: Past, reader: Reader) -> anyhow::Result<Option<Self>> {
         let directory = reader.directory.clone();
-        let Some(client) = reader.into_keeper() else {
+        let Some(mut client) = reader.into_keeper() else {
             return Ok(None);
         };
-        if client.version().is_some_and(|version| version < FOLLOWED) {
+        if client.version()? < FOLLOWED {
             bail!(
                 "the session's keeper is of an older version and cannot be followed; read its runs without --follow"
             );

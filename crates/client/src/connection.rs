@@ -62,10 +62,10 @@ pub struct Client {
     buffer: Vec<u8>,
     /// The first request, until it is answered.
     first: Vec<u8>,
+    /// The keeper's protocol version, once it has answered.
+    version: Option<u16>,
     home: Option<Home>,
     revived: Option<Box<Metadata>>,
-    /// The keeper's, of its last reply.
-    version: Option<u16>,
 }
 
 /// Where another keeper is to be had.
@@ -89,9 +89,9 @@ impl Client {
             last: 0,
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
+            version: None,
             home: None,
             revived: None,
-            version: None,
         }
     }
 
@@ -115,10 +115,15 @@ impl Client {
         self.revived.as_deref()
     }
 
-    /// The version of the messages that the keeper speaks, once it has answered.
-    #[must_use]
-    pub fn version(&self) -> Option<u16> {
-        self.version
+    /// The keeper's protocol version: it may be older than we are.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn version(&mut self) -> Result<u16, ClientError> {
+        if self.version.is_none() {
+            self.call(Request::Status)?;
+        }
+        Ok(self.version.unwrap_or_default())
     }
 
     /// Asks without waiting: the number that the reply will have. Several calls

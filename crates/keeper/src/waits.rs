@@ -242,11 +242,11 @@ mod tests {
         let text = "import select; p = select.epoll(); p.register(0, select.EPOLLIN); p.poll()";
         let mut child = python(text, read_end.into());
         let pid = Pid::from_child(&child);
-        while !waits_to_read(pid, id, Manner::Endless) {
+        while !waits_to_read(pid, Source::Pipe(id), Manner::Endless) {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
             std::thread::yield_now();
         }
-        assert!(!waits_to_read(pid, id, Manner::Read));
+        assert!(!waits_to_read(pid, Source::Pipe(id), Manner::Read));
         child.kill().unwrap();
         child.wait().unwrap();
     }

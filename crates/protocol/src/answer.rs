@@ -1,6 +1,6 @@
 //! What a keeper answers.
 
-use crate::{Language, RunNo, ScreenView};
+use crate::{JobsView, Language, RunNo, ScreenView};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,7 @@ pub enum Answer {
     Runs(RunsView),
     Screen(Box<ScreenView>),
     Resized,
+    Jobs(JobsView),
 }
 
 impl Answer {

@@ -10,6 +10,7 @@ pub(crate) mod exec;
 pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
+pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod list;
 pub(crate) mod logs;
@@ -44,6 +45,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Logs(command) => command.execute(&settings),
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
+        Command::Jobs(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
         Command::Screen(command) => command.execute(&settings),
         Command::Keys(command) => command.execute(&settings),

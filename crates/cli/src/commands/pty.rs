@@ -174,7 +174,7 @@ impl Start {
             ..Exec::default()
         };
         let mut client = settings.launcher.open(&directory)?;
-        let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
+        let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
             bail!(ClientError::Unexpected);
         };
         output::json(&json!({

@@ -154,6 +154,7 @@ impl Keeper {
         let Some(number) = live.current.take() else {
             return;
         };
+        self.origins.add(live.span(number, language));
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -204,8 +205,10 @@ impl Keeper {
         let run = current.and_then(|number| self.runs.get_mut(&number));
         let state = match run {
             Some(run) => {
+                let before = run.written();
                 let state =
                     stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+                run.note_sign(before, self.clock);
                 if let Some(number) = current {
                     self.answer_waiters(number, false);
                 }
@@ -225,12 +228,14 @@ impl Keeper {
         let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
             return;
         };
+        let before = run.written();
         for stream in [&mut live.stdout, &mut live.stderr] {
             take_all(stream, &mut self.buffer, run);
         }
         if let Some(terminal) = live.terminal.as_mut().filter(|terminal| terminal.run == number) {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         }
+        run.note_sign(before, self.clock);
         // What was taken here is not reported as an event any more.
         self.answer_waiting(number);
     }

@@ -76,6 +76,7 @@ impl Keeper {
         let submission = Submission {
             language,
             timeout: (timeout > 0).then_some(timeout),
+            silence: order.silence_ms.filter(|limit| *limit > 0),
             risky: language.is_shell() && kernels::is_risky(&order.text),
         };
         let (number, effects) =

@@ -64,6 +64,8 @@ impl Keeper {
             Request::Screen(read) => self.read_screen(connection, call, read),
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
+            Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
+            Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),

@@ -111,11 +111,13 @@ impl Keeper {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |_| {});
             return;
         };
+        let written = run.written();
         let state =
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         if state == Drained::More {
             self.again.push(terminal.token());
         }
+        run.note_sign(written, self.clock);
         if terminal.revision() == before {
             return;
         }
@@ -324,6 +326,10 @@ impl Keeper {
             bytes.push(self.terminal_of(number).and_then(Terminal::end_key).unwrap_or(END_KEY));
         }
         let unread = self.type_on(number, &bytes)?;
+        let now = self.now();
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.last_sign = now;
+        }
         if self.prompts.is_some() {
             self.expect_prompt();
         }

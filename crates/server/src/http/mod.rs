@@ -5,6 +5,7 @@ mod body;
 mod docs;
 mod error;
 mod health;
+mod jobs;
 mod live;
 mod log;
 mod runs;
@@ -49,6 +50,7 @@ pub struct App {
     tags(
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "jobs", description = "Jobs: what runs have left in the background"),
         (name = "tools", description = "Tools for agents"),
         (name = "server", description = "The server itself")
     )
@@ -71,6 +73,8 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::output))
         .routes(routes!(runs::input))
         .routes(routes!(runs::signal))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::signal))
         .routes(routes!(stream::events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Keepers of this version and later know about patience, keys and input.
 const PATIENT: u16 = 2;
 
+/// Keepers of this version and later know about silence.
+const LISTENING: u16 = 3;
+
 /// A run to be.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunOrder {
@@ -62,9 +65,7 @@ impl Service {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
-        if reached.version() < PATIENT {
-            understood(&exec)?;
-        }
+        understood(&exec, reached.version())?;
         let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
@@ -82,6 +83,7 @@ impl Service {
         let mut exec = order.exec;
         exec.until = Until::Finished;
         exec.patience_ms = order.wait_ms;
+        understood(&exec, reached.version())?;
         if reached.version() < PATIENT {
             return self.run_without_patience(reached, exec, order.wait_ms).await;
         }
@@ -110,7 +112,6 @@ impl Service {
         mut exec: Exec,
         wait_ms: Option<u64>,
     ) -> Result<RunAnswer, ServiceError> {
-        understood(&exec)?;
         let max_output = exec.max_output;
         exec.until = Until::Accepted;
         exec.patience_ms = None;
@@ -350,12 +351,18 @@ impl Service {
     }
 }
 
-/// A keeper of version 1 would pass over what it does not know.
-fn understood(exec: &Exec) -> Result<(), ServiceError> {
-    if exec.key.is_none() && !exec.interactive {
+/// An older keeper would pass over what it does not know.
+fn understood(exec: &Exec, version: u16) -> Result<(), ServiceError> {
+    let unknown = if version < PATIENT && (exec.key.is_some() || exec.interactive) {
+        "takes neither an Idempotency-Key nor input"
+    } else if version < LISTENING && exec.silence_ms.is_some() {
+        "has no timeout for silence"
+    } else {
         return Ok(());
-    }
-    let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; start a new session for that";
+    };
+    let message = format!(
+        "this session's keeper is of an older version, which {unknown}; start a new session for that"
+    );
     Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
