@@ -115,7 +115,7 @@ impl<W: Write> Transcript<W> {
     }
 
     fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
-        let Began { run, language, command, timestamp } = began;
+        let Began { run, language, command, timestamp, .. } = began;
         let time: String = timestamp.chars().take(19).collect::<String>().replace('T', " ");
         let mut lines = command.trim_end().lines();
         let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
@@ -180,7 +180,7 @@ fn line(value: &Value) -> Vec<u8> {
 /// By the names that the HTTP API gives them.
 fn as_json(event: &Event) -> Value {
     match event {
-        Event::Began(Began { run, language, command, timestamp }) => json!({
+        Event::Began(Began { run, language, command, timestamp, .. }) => json!({
             "event": "started", "run": run, "language": language.as_str(), "command": command,
             "timestamp": timestamp,
         }),
