@@ -38,7 +38,7 @@ enum Writing {
 
 /// Cells of capacity that narrowing may take for a moment: half as many are
 /// used, of 16 bytes each.
-const MOST_CUT: u64 = 8_000_000;
+const MOST_CUT: u64 = 2_000_000;
 
 /// These allocate both screens anew, or write each cell by itself.
 const WHOLE_SCREEN: u64 = 4;
