@@ -1,4 +1,5 @@
-//! What real programs send, as they were recorded, and what a person saw then.
+//! What programs send and what a person sees then: vim, top and less shortened
+//! from recordings to a small screen, Python as readline writes it.
 
 use sessile_protocol::{Color, TerminalSize};
 use sessile_terminal::watch::Pattern;
@@ -85,7 +86,7 @@ fn less_waits_at_its_prompt() {
 fn python_edits_its_line() {
     let mut emulator = emulator();
     emulator.feed(b"Python 3.12\r\n\x1b[?2004h>>> prnt\x08\x08\x08\x1b[1@int\x1b[4C(1)");
-    // readline inserts, and the cursor goes on from where it was told to go.
+    // One letter is inserted in the middle of the line.
     emulator.feed(b"\r\n\x1b[?2004l\r1\r\n\x1b[?2004h>>> ");
     assert!(emulator.modes().bracketed_paste);
     assert!(Pattern::new("^>>> $").unwrap().matches(&emulator.screen()));
