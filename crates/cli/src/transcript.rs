@@ -155,6 +155,13 @@ impl<W: Write> Transcript<W> {
     }
 }
 
+impl Transcript<Vec<u8>> {
+    /// What was printed since the last time.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.to)
+    }
+}
+
 fn end(ended: &Ended) -> String {
     let Ended { run, exit_code, duration_us, .. } = ended;
     let mut text = format!("{run} = exit {exit_code} after {}", seconds(*duration_us));

@@ -34,10 +34,10 @@ pub(super) enum Line {
 pub(super) type LineEditor = Editor<Assistant, MemHistory>;
 
 /// Names that can be completed; looked up when they are first needed.
-type Names = Box<dyn Fn() -> Names2>;
+type LookUp = Box<dyn Fn() -> Names>;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names2 {
+pub(super) struct Names {
     pub(super) commands: BTreeSet<String>,
     pub(super) variables: BTreeSet<String>,
 }
@@ -48,12 +48,12 @@ pub(super) struct Assistant {
     program: String,
     files: FilenameCompleter,
     hints: HistoryHinter,
-    look_up: Names,
-    names: RefCell<Option<Names2>>,
+    look_up: LookUp,
+    names: RefCell<Option<Names>>,
 }
 
 impl Assistant {
-    pub(super) fn new(language: Language, program: String, look_up: Names) -> Self {
+    pub(super) fn new(language: Language, program: String, look_up: LookUp) -> Self {
         Self {
             language,
             program,
@@ -187,8 +187,11 @@ function count(text) {
 
 /// In Python a block goes on until an empty line.
 fn is_whole_block(text: &str) -> bool {
-    let is_block = text.lines().count() > 1 && text.lines().skip(1).any(|l| l.starts_with([' ', '\t']));
-    !is_block || text.ends_with('\n') || text.lines().last().is_some_and(|line| line.trim().is_empty())
+    let is_block =
+        text.lines().count() > 1 && text.lines().skip(1).any(|l| l.starts_with([' ', '\t']));
+    !is_block
+        || text.ends_with('\n')
+        || text.lines().last().is_some_and(|line| line.trim().is_empty())
 }
 
 impl Assistant {
@@ -214,9 +217,15 @@ impl Assistant {
             return done.status.code() == Some(3);
         }
         let said = String::from_utf8_lossy(&done.stderr);
-        let signs = ["unexpected end of file", "unexpected EOF", "end of file unexpected",
-            "Unterminated quoted string", "unmatched ", "parse error near `\\n'",
-            "delimited by end-of-file"];
+        let signs = [
+            "unexpected end of file",
+            "unexpected EOF",
+            "end of file unexpected",
+            "Unterminated quoted string",
+            "unmatched ",
+            "parse error near `\\n'",
+            "delimited by end-of-file",
+        ];
         text.ends_with('\\') || signs.iter().any(|sign| said.contains(sign))
     }
 }

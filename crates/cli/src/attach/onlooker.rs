@@ -7,7 +7,7 @@
 use crate::following::{Event, Following, Next, Past};
 use crate::reader::Reader;
 use crate::transcript::{Form, Transcript};
-use sessile_protocol::RunNo;
+use sessile_protocol::{RunNo, RunPhase};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
@@ -80,9 +80,11 @@ pub(super) fn follow(
     mut print: impl FnMut(String),
 ) -> anyhow::Result<()> {
     let past = Past::read(&mut reader, 0)?;
-    let terminals: BTreeSet<RunNo> =
+    let mut hidden: BTreeSet<RunNo> =
         past.open.iter().filter(|run| run.terminal).map(|run| run.run).collect();
-    let mut hidden = terminals;
+    // Of those only what they have left behind is going.
+    let over = past.open.iter().filter(|run| run.phase >= RunPhase::Exited).map(|run| run.run);
+    lock(board).ours.extend(over);
     let Some(mut following) = Following::after(past, reader)? else {
         return Ok(());
     };

@@ -178,7 +178,8 @@ impl<'a> Relay<'a> {
                 self.last = bytes.last().copied().or(self.last);
                 self.read.stdout_from = view.stdout_next;
                 self.read.stderr_from = view.stderr_next;
-                self.read.known = Some(view.phase);
+                // Its end is news until it is told.
+                self.read.known = Some(view.phase.min(RunPhase::Running));
                 if view.phase >= RunPhase::Exited && bytes.is_empty() {
                     let (run, max_output) = (self.run, 0);
                     let request =

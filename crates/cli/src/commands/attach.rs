@@ -52,7 +52,9 @@ fn detach_key(name: &str) -> Result<u8, String> {
 impl Attach {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            bail!("attach needs a terminal; in a pipe, use `sessile logs --follow` or `sessile exec`");
+            bail!(
+                "attach needs a terminal; in a pipe, use `sessile logs --follow` or `sessile exec`"
+            );
         }
         let directory = settings.sessions.find(&args::session(&self.id)?)?;
         let attachment = Attachment {

@@ -58,7 +58,8 @@ mod tests {
     fn what_it_draws_is_the_screen() {
         let size = TerminalSize { cols: 30, rows: 5 };
         let mut shown = Emulator::new(size);
-        shown.feed("a\x1b[1;31mred\x1b[0m 界 😀\r\n\x1b[48;5;200mx\x1b[0m\r\n\x1b[7mend".as_bytes());
+        shown
+            .feed("a\x1b[1;31mred\x1b[0m 界 😀\r\n\x1b[48;5;200mx\x1b[0m\r\n\x1b[7mend".as_bytes());
         let mut drawn = Emulator::new(size);
         drawn.feed(b"something\r\nelse\r\n\r\n\r\nthat goes");
         drawn.feed(ansi(&shown.screen()).as_bytes());
