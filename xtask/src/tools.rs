@@ -15,6 +15,13 @@ const WANTED: &[(&str, &str)] = &[
     ("git", "git"),
     ("curl", "curl"),
     ("jq", "jq"),
+    // What is driven on terminals.
+    ("vim", "vim"),
+    ("less", "less"),
+    ("top", "procps"),
+    ("htop", "htop"),
+    ("whiptail", "whiptail"),
+    ("sqlite3", "sqlite3"),
 ];
 
 const DENY_VERSION: &str = "0.20.2";
