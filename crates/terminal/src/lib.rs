@@ -8,7 +8,8 @@ mod emulator;
 mod keys;
 mod palette;
 pub mod render;
+pub mod watch;
 mod width;
 
-pub use emulator::{Emulator, HISTORY_LINES, Modes};
+pub use emulator::{Emulator, Fed, HISTORY_LINES, Modes};
 pub use keys::{KeyError, encode, named, paste};

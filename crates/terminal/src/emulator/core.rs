@@ -6,7 +6,7 @@ use super::replies::{Facts, Replies};
 use super::sequences::{Scanner, Sequence};
 use super::titles::Titles;
 use crate::width;
-use avt::parser::{AnsiMode, DecMode, Function, Parser, State};
+use avt::parser::{AnsiMode, AnsiModes, DecMode, Function, Parser, State};
 use avt::{ScreenKind, Terminal};
 use sessile_protocol::TerminalSize;
 use std::collections::HashSet;
@@ -24,6 +24,8 @@ pub(super) struct Core {
     origin_seen: bool,
     /// How many clusters go without their marks before room is looked for again.
     crowded: usize,
+    /// What has been done so far, in cells.
+    pub(super) work: u64,
 }
 
 /// IRM.
@@ -32,6 +34,9 @@ enum Writing {
     Over,
     Inserting,
 }
+
+/// These allocate both screens anew, or write each cell by itself.
+const WHOLE_SCREEN: u64 = 4;
 
 /// Looking for room reads the whole screen, so it is not done for each.
 const CROWDED: usize = 4000;
@@ -53,12 +58,82 @@ impl Core {
             writing: Writing::Over,
             origin_seen: false,
             crowded: 0,
+            work: 0,
         }
     }
 
     pub(super) fn resize(&mut self, size: TerminalSize) {
-        self.size = size;
+        // avt cuts a row into narrower ones that keep its capacity, which is
+        // gigabytes for a thousand columns made one. By halves, what leaves
+        // the history in between is gone before the next cut.
+        let mut cols = self.size.cols;
+        while cols / 2 > size.cols {
+            cols /= 2;
+            self.terminal.resize(usize::from(cols), usize::from(self.size.rows));
+        }
         self.terminal.resize(usize::from(size.cols), usize::from(size.rows));
+        self.size = size;
+        self.work += WHOLE_SCREEN * self.area();
+    }
+
+    fn area(&self) -> u64 {
+        u64::from(self.size.cols) * u64::from(self.size.rows)
+    }
+
+    /// About how much an operation costs, in cells that are written.
+    fn cost(&self, function: &Function) -> u64 {
+        match function {
+            Function::Ris | Function::Decaln => WHOLE_SCREEN * self.area(),
+            Function::Ed(_)
+            | Function::Decset(_)
+            | Function::Decrst(_)
+            | Function::Il(_)
+            | Function::Dl(_)
+            | Function::Su(_)
+            | Function::Sd(_)
+            | Function::Ri => self.area(),
+            Function::Lf
+            | Function::Nel
+            | Function::El(_)
+            | Function::Ech(_)
+            | Function::Dch(_)
+            | Function::Ich(_)
+            | Function::Rep(_) => u64::from(self.size.cols),
+            Function::Bs
+            | Function::Cbt(_)
+            | Function::Cha(_)
+            | Function::Cht(_)
+            | Function::Cnl(_)
+            | Function::Cpl(_)
+            | Function::Cr
+            | Function::Ctc(_)
+            | Function::Cub(_)
+            | Function::Cud(_)
+            | Function::Cuf(_)
+            | Function::Cup(..)
+            | Function::Cuu(_)
+            | Function::Decrc
+            | Function::Decsc
+            | Function::Decstbm(..)
+            | Function::Decstr
+            | Function::G1d4(_)
+            | Function::Gzd4(_)
+            | Function::Ht
+            | Function::Hts
+            | Function::Osc(_)
+            | Function::Print(_)
+            | Function::Rm(_)
+            | Function::Scorc
+            | Function::Scosc
+            | Function::Sgr(_)
+            | Function::Si
+            | Function::Sm(_)
+            | Function::So
+            | Function::Tbc(_)
+            | Function::Vpa(_)
+            | Function::Vpr(_)
+            | Function::Xtwinops(_) => 1,
+        }
     }
 
     /// Takes one character, or a run of plain ones, from the text; it is taken
@@ -69,6 +144,7 @@ impl Core {
             if plain > 0 {
                 let (run, rest) = text.split_at(plain);
                 *text = rest;
+                self.work += plain as u64;
                 self.terminal.feed(run);
                 return;
             }
@@ -109,38 +185,46 @@ impl Core {
     }
 
     fn execute(&mut self, function: Function) {
-        match function {
-            // xterm ignores it, too.
-            Function::Print('\u{7f}') => {}
-            Function::Print(ch) if width::is_mark(ch) => self.join(ch),
-            Function::Print(ch) if clusters::is_reserved(ch) => {
-                self.terminal.execute(Function::Print('\u{fffd}'));
-            }
-            // Nine bytes must not make for 65535 characters of work; whoever
+        self.work += self.cost(&function);
+        if let Function::Print(ch) = function {
+            self.print(ch);
+        } else if let Function::Rep(count) = function {
+            // Eight bytes must not make for 65535 characters of work; whoever
             // repeats a character does so within a line.
-            Function::Rep(count) => {
-                self.terminal.execute(Function::Rep(count.min(self.size.cols)));
-            }
-            Function::Sm(ref ansi) | Function::Rm(ref ansi) => {
-                if ansi.as_slice().contains(&AnsiMode::Insert) {
-                    let is_set = matches!(function, Function::Sm(_));
-                    self.writing = if is_set { Writing::Inserting } else { Writing::Over };
-                }
-                self.terminal.execute(function);
-            }
-            Function::Ris => {
-                self.modes = PrivateModes::default();
-                self.clusters = Clusters::default();
-                self.writing = Writing::Over;
-                self.terminal.execute(function);
-            }
-            Function::Decstr => {
-                self.modes.reset_softly();
-                self.writing = Writing::Over;
-                self.terminal.execute(function);
-                self.terminal.execute(Function::Decrst(vec![DecMode::CursorKeys].into()));
-            }
-            function => self.terminal.execute(function),
+            self.terminal.execute(Function::Rep(count.min(self.size.cols)));
+        } else {
+            self.note(&function);
+            self.terminal.execute(function);
+        }
+    }
+
+    fn print(&mut self, ch: char) {
+        if width::is_mark(ch) {
+            self.join(ch);
+        } else if clusters::is_reserved(ch) {
+            self.terminal.execute(Function::Print('\u{fffd}'));
+        } else if ch != '\u{7f}' {
+            // DEL is ignored by xterm, too.
+            self.terminal.execute(Function::Print(ch));
+        }
+    }
+
+    /// Keeps what avt knows but does not tell.
+    fn note(&mut self, function: &Function) {
+        let inserts = |modes: &AnsiModes| modes.as_slice().contains(&AnsiMode::Insert);
+        if matches!(function, Function::Sm(modes) if inserts(modes)) {
+            self.writing = Writing::Inserting;
+        } else if matches!(function, Function::Rm(modes) if inserts(modes)) {
+            self.writing = Writing::Over;
+        } else if *function == Function::Ris {
+            self.modes = PrivateModes::default();
+            self.clusters = Clusters::default();
+            self.writing = Writing::Over;
+        } else if *function == Function::Decstr {
+            self.modes.reset_softly();
+            self.writing = Writing::Over;
+            // avt leaves it on, xterm does not.
+            self.terminal.execute(Function::Decrst(vec![DecMode::CursorKeys].into()));
         }
     }
 
@@ -244,6 +328,7 @@ impl Core {
             return None;
         }
         self.crowded = CROWDED;
+        self.work += self.area();
         let (primary, active) = (self.terminal.primary_screen(), self.terminal.screen());
         let used: HashSet<char> = primary
             .all_lines()

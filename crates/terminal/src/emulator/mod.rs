@@ -29,6 +29,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// 80 columns. All that a run prints is in its recorded output, too.
 pub const HISTORY_LINES: usize = 500;
 
+/// What came of a part of the output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes; the rest has to be fed again.
+    pub taken: usize,
+    /// What belongs into the program's input.
+    pub replies: Vec<u8>,
+}
+
 pub struct Emulator {
     size: TerminalSize,
     decoder: Decoder,
@@ -59,6 +68,34 @@ impl Emulator {
     /// Takes in what the program printed. What comes back belongs into the
     /// program's input.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.take(bytes);
+        self.replies.take()
+    }
+
+    /// The same for one that must not be kept long: stops when about `work`
+    /// cells have been written, and says how many bytes were taken; at least
+    /// one, if there are any. A million cells take some 10 ms.
+    ///
+    /// Ordinary output is far from it. A flood of sequences that clear a large
+    /// screen is not: four bytes for a million cells.
+    pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> Fed {
+        let area = usize::from(self.size.cols) * usize::from(self.size.rows);
+        // So that a piece full of the worst sequences is about a million cells.
+        let piece = (1_000_000 / area).clamp(1, 4096);
+        let begin = self.core.work;
+        let mut taken = 0;
+        for bytes in bytes.chunks(piece) {
+            self.take(bytes);
+            taken += bytes.len();
+            // A panic makes a new core, and with it a smaller number.
+            if self.core.work.abs_diff(begin) >= work {
+                break;
+            }
+        }
+        Fed { taken, replies: self.replies.take() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
         let Self { size, decoder, replies, core } = self;
         decoder.decode(bytes, |text| {
             let mut rest = text;
@@ -72,7 +109,6 @@ impl Emulator {
                 });
             }
         });
-        replies.take()
     }
 
     pub fn resize(&mut self, size: TerminalSize) {

@@ -1,6 +1,7 @@
 use super::*;
+use crate::render::columns;
 use proptest::prelude::*;
-use sessile_protocol::{Color, Span, Style};
+use sessile_protocol::{Color, Style};
 
 fn emulator(cols: u16, rows: u16) -> Emulator {
     Emulator::new(TerminalSize { cols, rows })
@@ -19,13 +20,6 @@ fn answer(bytes: &str) -> String {
 fn cursor(emulator: &Emulator) -> (u16, u16) {
     let cursor = emulator.screen().cursor.unwrap();
     (cursor.col, cursor.row)
-}
-
-/// How many columns the spans of a line take.
-fn width(line: &ScreenLine) -> usize {
-    let columns =
-        |span: &Span| crate::width::clusters(&span.text).count() * if span.is_wide { 2 } else { 1 };
-    line.spans.iter().map(columns).sum()
 }
 
 #[test]
@@ -84,7 +78,7 @@ fn a_wide_character_is_erased_whole() {
 fn marks_stay_with_their_character() {
     let e = fed(20, 2, "e\u{301}x ❤\u{fe0f}! 界\u{301}. 1\u{fe0f}\u{20e3}\r\n\u{301}a");
     assert_eq!(e.text(), "e\u{301}x ❤\u{fe0f}! 界\u{301}. 1\u{fe0f}\u{20e3}\na");
-    assert_eq!(width(&e.screen().lines[0]), 11);
+    assert_eq!(columns(&e.screen().lines[0]), 11);
     assert_eq!(cursor(&e), (1, 1));
 }
 
@@ -285,6 +279,36 @@ fn delete_characters_are_not_shown() {
     assert_eq!(fed(20, 1, "a\x7fb").text(), "ab");
 }
 
+#[test]
+fn a_flood_is_taken_in_parts() {
+    let mut e = emulator(300, 300);
+    let flood = b"\x1b[2J\x1b[6n".repeat(1000);
+    let fed = e.feed_within(&flood, 1_000_000);
+    assert!((1..flood.len() / 10).contains(&fed.taken), "{}", fed.taken);
+    let mut rest = &flood[fed.taken..];
+    let mut told = fed.replies.len();
+    while !rest.is_empty() {
+        let fed = e.feed_within(rest, 1_000_000);
+        rest = &rest[fed.taken..];
+        told += fed.replies.len();
+    }
+    assert_eq!(told, 1000 * "\x1b[1;1R".len());
+    assert_eq!(e.feed_within(b"", 1), Fed::default());
+    assert_eq!(e.feed_within(b"x", 0).taken, 1);
+    let text = "hello world\r\n".repeat(1000);
+    assert_eq!(emulator(80, 24).feed_within(text.as_bytes(), 1_000_000).taken, text.len());
+}
+
+#[test]
+fn a_huge_screen_can_be_made_one_column_wide() {
+    let mut e = emulator(1000, 1000);
+    e.feed("x".repeat(1_200_000).as_bytes());
+    e.resize(TerminalSize { cols: 1, rows: 3 });
+    assert_eq!(e.text(), "x\nx\nx");
+    e.resize(TerminalSize { cols: 1000, rows: 1000 });
+    assert_eq!(e.screen().lines.len(), 1000);
+}
+
 /// Pieces of what full-screen programs send, and of what nobody should.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
@@ -381,7 +405,7 @@ proptest! {
             let screen = e.screen();
             prop_assert_eq!(screen.lines.len(), usize::from(e.size().rows));
             for line in &screen.lines {
-                prop_assert!(width(line) <= usize::from(e.size().cols), "{:?}", line);
+                prop_assert!(columns(line) <= usize::from(e.size().cols), "{:?}", line);
                 prop_assert!(line.spans.iter().all(|span| !span.text.is_empty()));
             }
             if let Some(cursor) = screen.cursor {

@@ -9,7 +9,8 @@ pub use cells::cells;
 pub use picture::{PictureError, png};
 pub use svg::svg;
 
-use sessile_protocol::Screen;
+use crate::width;
+use sessile_protocol::{Screen, ScreenLine};
 
 /// The screen's text, without the blanks at the ends of its lines and without
 /// the empty lines below the last one.
@@ -23,6 +24,13 @@ pub fn text(screen: &Screen) -> String {
     }
     all.truncate(all.trim_end_matches('\n').len());
     all
+}
+
+/// How many columns the spans of a line take.
+#[must_use]
+pub fn columns(line: &ScreenLine) -> usize {
+    let of_span = |is_wide: bool| if is_wide { 2 } else { 1 };
+    line.spans.iter().map(|span| width::clusters(&span.text).count() * of_span(span.is_wide)).sum()
 }
 
 #[cfg(test)]
