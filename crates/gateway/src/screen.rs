@@ -15,7 +15,8 @@ pub enum Awaited {
 }
 
 impl Awaited {
-    fn word(self) -> Option<&'static str> {
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
             Self::Came(Why::Matched) => Some("matched"),
@@ -43,6 +44,9 @@ pub fn screen(view: &ScreenView, awaited: Awaited) -> Map<String, Value> {
     put("title", screen.title.clone().into());
     put("size", json!({"cols": screen.size.cols, "rows": screen.size.rows}));
     put("is_alternate", screen.is_alternate.into());
-    put("revision", view.revision.into());
+    // What is over does not change any more, and its number is for nobody.
+    if view.revision != u64::MAX {
+        put("revision", view.revision.into());
+    }
     answer
 }

@@ -10,6 +10,7 @@ mod log;
 mod runs;
 mod sessions;
 mod stream;
+mod terminals;
 mod tools;
 mod wire;
 
@@ -49,6 +50,7 @@ pub struct App {
     tags(
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "terminals", description = "Terminals of runs: looked at, typed on"),
         (name = "tools", description = "Tools for agents"),
         (name = "server", description = "The server itself")
     )
@@ -71,6 +73,9 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::output))
         .routes(routes!(runs::input))
         .routes(routes!(runs::signal))
+        .routes(routes!(terminals::screen))
+        .routes(routes!(terminals::keys))
+        .routes(routes!(terminals::resize))
         .routes(routes!(stream::events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))

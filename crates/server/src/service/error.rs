@@ -22,6 +22,7 @@ pub enum ErrorCode {
     RunNotFound,
     KeyReused,
     InputClosed,
+    NoTerminal,
     RunCancelled,
     SessionEnded,
     RunLost,
@@ -39,7 +40,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -54,6 +55,7 @@ impl ErrorCode {
         Self::RunNotFound,
         Self::KeyReused,
         Self::InputClosed,
+        Self::NoTerminal,
         Self::RunCancelled,
         Self::SessionEnded,
         Self::RunLost,
@@ -87,6 +89,7 @@ impl ErrorCode {
             Self::RunNotFound => "run_not_found",
             Self::KeyReused => "key_reused",
             Self::InputClosed => "input_closed",
+            Self::NoTerminal => "no_terminal",
             Self::RunCancelled => "run_cancelled",
             Self::SessionEnded => "session_ended",
             Self::RunLost => "run_lost",
@@ -123,6 +126,7 @@ impl ErrorCode {
             Self::RunNotFound => "see the session's history for the runs that are kept",
             Self::KeyReused => "use a new Idempotency-Key for a new command",
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
+            Self::NoTerminal => "start the run with \"terminal\": true",
             Self::RunCancelled => "run it again",
             Self::SessionEnded => "start a new one with POST /v1/sessions",
             Self::RunLost => "look at what it has done, then run what is missing with a new key",
@@ -174,7 +178,7 @@ impl From<Failure> for ServiceError {
             Code::RunLost => ErrorCode::RunLost,
             Code::KeyReused => ErrorCode::KeyReused,
             Code::InputClosed => ErrorCode::InputClosed,
-            Code::NoTerminal => ErrorCode::BadRequest,
+            Code::NoTerminal => ErrorCode::NoTerminal,
             Code::Ending => ErrorCode::KeeperUnavailable,
             Code::KernelUnavailable => ErrorCode::KernelUnavailable,
             Code::Storage => ErrorCode::Storage,

@@ -9,6 +9,7 @@ mod events;
 mod room;
 mod runs;
 mod sessions;
+mod terminals;
 mod tool;
 mod watch;
 
@@ -19,6 +20,7 @@ pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
+pub(crate) use terminals::{ScreenWait, Seen};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use watch::Watch;
 

@@ -1,6 +1,7 @@
 //! Runs: begun, waited for, read, fed.
 
 use super::sessions::unexpected;
+use super::terminals::can_have_terminal;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
@@ -65,6 +66,7 @@ impl Service {
         if reached.version() < PATIENT {
             understood(&exec)?;
         }
+        can_have_terminal(&exec, &reached)?;
         let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
@@ -82,6 +84,7 @@ impl Service {
         let mut exec = order.exec;
         exec.until = Until::Finished;
         exec.patience_ms = order.wait_ms;
+        can_have_terminal(&exec, reached)?;
         if reached.version() < PATIENT {
             return self.run_without_patience(reached, exec, order.wait_ms).await;
         }
