@@ -8,7 +8,9 @@ mod answer;
 mod excerpt;
 mod history;
 mod screen;
+mod terminal;
 mod tokens;
 
 pub use answer::{LIMIT, chunk, last_line, sessions, tell};
 pub use screen::{Settled, settle};
+pub use terminal::terminal;

@@ -6,7 +6,7 @@ use super::home::Home;
 use super::progress::Progress;
 use super::tools::{Offer, ToolName};
 use super::waiting::Waiter;
-use super::{http, runtime, sessions};
+use super::{http, runtime, sessions, terminals};
 use crate::service::Caller;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -82,6 +82,9 @@ impl Handler {
             ToolName::Runtime => runtime::answer(&self.home, waiter, arguments).await,
             ToolName::SessionStart => sessions::start(service, waiter, &arguments).await,
             ToolName::SessionExec => sessions::exec(service, waiter, &arguments).await,
+            ToolName::SessionScreen => terminals::screen(service, waiter, &arguments).await,
+            ToolName::SessionKeys => terminals::keys(service, waiter, &arguments).await,
+            ToolName::SessionResize => terminals::resize(service, waiter, &arguments).await,
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
             ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
         };

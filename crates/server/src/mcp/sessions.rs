@@ -1,15 +1,17 @@
 //! The tools that name sessions.
 
 use super::answer::{Refusal, Told};
-use super::runtime;
+use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
+use super::{runtime, terminals};
 use crate::service::{Filter, RunAnswer, RunOrder, Service, StartSession, Told as Reached};
 use serde_json::{Map, Value, json};
 use sessile_gateway::text;
 use sessile_gateway::tool::{
     self, Again, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
+    terminal_of,
 };
-use sessile_protocol::{Completed, Language, SessionId};
+use sessile_protocol::{Completed, Exec, Language, SessionId};
 
 /// As for `runtime`.
 const QUICK_MS: u64 = 100;
@@ -79,11 +81,26 @@ pub(super) async fn exec(
     let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
     let again = Again::session(session.as_str());
     match wanted {
+        Wanted::New(run, language) if terminal_of(arguments)?.is_some() => {
+            let terminal = terminal_of(arguments)?;
+            let exec = Exec { language, terminal, ..run.order() };
+            match terminals::begin(service, waiter, &session, exec).await? {
+                Begun::Shown(told) => Ok(told),
+                Begun::Finished(done, revived) => {
+                    Ok(tell(Outcome::Finished(done), revived, &again))
+                }
+            }
+        }
         Wanted::New(run, language) => {
             begin(service, waiter, &session, &run, language, &again).await
         }
         Wanted::Earlier(Order::Wait(run, _)) => {
-            let outcome = waiter.wait(service, session, run).await?;
+            let outcome = waiter.wait(service, session.clone(), run).await?;
+            if let Outcome::Running(_) = outcome
+                && let Some(told) = terminals::shown(service, waiter, &session, run).await
+            {
+                return Ok(told);
+            }
             Ok(tell(outcome, None, &again))
         }
         Wanted::Earlier(Order::Interrupt(run)) => {

@@ -1,5 +1,6 @@
 //! The tools as a model sees them.
 
+use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use sessile_gateway::tool;
@@ -20,12 +21,22 @@ pub(super) enum ToolName {
     Runtime,
     SessionStart,
     SessionExec,
+    SessionScreen,
+    SessionKeys,
+    SessionResize,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 4] =
-    [ToolName::SessionStart, ToolName::SessionExec, ToolName::SessionEnd, ToolName::SessionList];
+const SESSIONS: [ToolName; 7] = [
+    ToolName::SessionStart,
+    ToolName::SessionExec,
+    ToolName::SessionScreen,
+    ToolName::SessionKeys,
+    ToolName::SessionResize,
+    ToolName::SessionEnd,
+    ToolName::SessionList,
+];
 
 impl Offer {
     pub(super) fn tools(self) -> Vec<ToolName> {
@@ -58,6 +69,9 @@ impl ToolName {
             Self::Runtime => "runtime",
             Self::SessionStart => "session_start",
             Self::SessionExec => "session_exec",
+            Self::SessionScreen => "session_screen",
+            Self::SessionKeys => "session_keys",
+            Self::SessionResize => "session_resize",
             Self::SessionEnd => "session_end",
             Self::SessionList => "session_list",
         }
@@ -71,6 +85,13 @@ impl ToolName {
             }
             Self::SessionStart => ("Start a session", START.to_owned(), start_schema()),
             Self::SessionExec => ("Run in a session", EXEC.to_owned(), exec_schema()),
+            Self::SessionScreen => {
+                ("Look at a terminal", SCREEN.to_owned(), terminal_tools::screen_schema())
+            }
+            Self::SessionKeys => ("Press keys", KEYS.to_owned(), terminal_tools::keys_schema()),
+            Self::SessionResize => {
+                ("Resize a terminal", RESIZE.to_owned(), terminal_tools::resize_schema())
+            }
             Self::SessionEnd => ("End a session", END.to_owned(), end_schema()),
             Self::SessionList => ("List sessions", LIST.to_owned(), list_schema()),
         };
@@ -84,16 +105,19 @@ impl ToolName {
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
-            Self::Runtime | Self::SessionExec => {
+            Self::Runtime | Self::SessionExec | Self::SessionKeys => {
                 hints.read_only(false).destructive(true).idempotent(false).open_world(true)
             }
             Self::SessionStart => {
                 hints.read_only(false).destructive(false).idempotent(false).open_world(false)
             }
+            Self::SessionResize => {
+                hints.read_only(false).destructive(false).idempotent(true).open_world(false)
+            }
             Self::SessionEnd => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
-            Self::SessionList => hints.read_only(true).open_world(false),
+            Self::SessionScreen | Self::SessionList => hints.read_only(true).open_world(false),
         }
     }
 
@@ -132,6 +156,9 @@ impl ToolName {
                 "kernel": {"type": "string", "enum": ["kept", "restarted", "restored", "fresh"]},
                 "timed_out": {"type": "boolean"},
             }),
+            Self::SessionScreen | Self::SessionKeys | Self::SessionResize => {
+                terminal_tools::output()
+            }
             Self::SessionEnd => json!({
                 "status": {"type": "string"},
                 "session_id": {"type": "string"},
@@ -206,7 +233,7 @@ fn from() -> Value {
     })
 }
 
-fn session_id() -> Value {
+pub(super) fn session_id() -> Value {
     json!({"type": "string", "description": "The session, as session_start named it"})
 }
 
@@ -259,6 +286,7 @@ fn exec_schema() -> Value {
                 "description": "Interrupt the command after this long; 0: never",
             },
             "stdin": {"type": "string", "description": "What the command reads on stdin"},
+            "terminal": terminal_tools::terminal(),
             "env": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
