@@ -8,6 +8,7 @@ mod long_runs;
 mod peer;
 mod server;
 mod survival;
+mod terminals;
 mod versions;
 
 use serde_json::Value;
