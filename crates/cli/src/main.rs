@@ -6,6 +6,7 @@ mod args;
 mod call;
 mod commands;
 mod config;
+mod following;
 mod interrupts;
 mod log;
 mod open_files;
@@ -19,6 +20,7 @@ mod presence;
 mod reader;
 mod settings;
 mod tool;
+mod transcript;
 mod viewer;
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use crate::args;
 use crate::settings::Settings;
 use anyhow::bail;
 use sessile_client::{Client, ClientError};
-use sessile_protocol::{Answer, Completed, OpenRun, OutputView, ReadOutput, Request, RunNo};
+use sessile_protocol::{Answer, Completed, Job, OpenRun, OutputView, ReadOutput, Request, RunNo};
 use sessile_store::{Directory, Liveness};
 
 #[derive(Debug)]
@@ -47,6 +47,11 @@ impl Reader {
         self.keeper.as_mut()
     }
 
+    /// The connection to the keeper, for those who ask more of it.
+    pub(crate) fn into_keeper(self) -> Option<Client> {
+        self.keeper
+    }
+
     /// The result of a run, if it is there in time.
     pub(crate) fn result(
         &mut self,
@@ -64,8 +69,12 @@ impl Reader {
         if let Answer::Completed(done) = answer {
             return Ok(Outcome::Finished(done));
         }
-        let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
-        Ok(Outcome::Running(so_far(client, run, max_output)?))
+        let Answer::Accepted { run, waiting_for_input } = answer else {
+            bail!(ClientError::Unexpected)
+        };
+        let mut view = so_far(client, run, max_output)?;
+        view.waiting_for_input |= waiting_for_input;
+        Ok(Outcome::Running(view))
     }
 
     pub(crate) fn output(&mut self, read: ReadOutput) -> anyhow::Result<OutputView> {
@@ -77,6 +86,29 @@ impl Reader {
             bail!(ClientError::Unexpected);
         };
         Ok(view)
+    }
+
+    /// What runs have left in the background. Nothing of it outlives a keeper.
+    pub(crate) fn jobs(&mut self) -> anyhow::Result<Vec<Job>> {
+        let Some(client) = &mut self.keeper else {
+            return Ok(Vec::new());
+        };
+        let Answer::Jobs(view) = client.call(Request::Jobs)? else {
+            bail!(ClientError::Unexpected);
+        };
+        Ok(view.jobs)
+    }
+
+    /// Signals a job; how many processes got it.
+    pub(crate) fn signal_job(&mut self, pid: u32, signal: i32) -> anyhow::Result<u64> {
+        let Some(client) = &mut self.keeper else {
+            bail!("process {pid} is not a job of this session, of which nothing is running");
+        };
+        let Answer::Signalled { processes } = client.call(Request::SignalJob { pid, signal })?
+        else {
+            bail!(ClientError::Unexpected);
+        };
+        Ok(processes)
     }
 
     /// The runs that are not over.

@@ -241,6 +241,62 @@ fn python_tells_it_too() {
     assert_eq!(done["stdout"], "x? 1\n", "{done}");
 }
 
+/// Node's event loop waits with a limit whenever a timer of its own is set, and
+/// each run has another pipe.
+#[test]
+fn node_tells_it_in_one_run_after_the_other() {
+    let h = harness!();
+    let s = h.session();
+    let options = ["--interactive", "--timeout", "0", "--language", "node"];
+    let text = "var rl = require('readline/promises').createInterface({ input: process.stdin, output: process.stdout });\nconsole.log(await rl.question('x? '), await rl.question('y? ')); rl.close()";
+    for _ in 0..10 {
+        let begun = s.run_with(&options, text);
+        asks(begun.json(), "x? ");
+        let listed = s.sessile("runs").json();
+        let open = listed.as_array().unwrap().iter().find(|run| run["run"] == begun.run());
+        assert_eq!(open.unwrap()["waiting_for_input"], true, "{listed}");
+        give(&h, &s, begun.run(), "1\n", &[]);
+        asks(&on_run(&h, &s, "wait", begun.run(), &[]).json(), "x? y? ");
+        asks(&on_run(&h, &s, "output", begun.run(), &[]).json(), "x? y? ");
+        give(&h, &s, begun.run(), "2\n", &[]);
+        let done = on_run(&h, &s, "wait", begun.run(), &[]).json();
+        assert_eq!(done["stdout"], "x? y? 1 2\n", "{done}");
+    }
+}
+
+/// What listens to stdin takes a line that comes too early, and loses it.
+#[test]
+fn node_that_has_something_else_to_do_does_not_wait_for_input() {
+    let h = harness!();
+    let s = h.session();
+    h.sessile(&["run", "mkfifo go"]).exits(0);
+    // A server of an earlier run is no concern of this one.
+    let server = "var server = require('net').createServer().listen(0, '127.0.0.1'); 0";
+    s.run_with(&["--language", "node"], server).exits(0);
+    for work in [
+        "await require('fs').promises.readFile('go')",
+        "await new Promise((done) => require('child_process').execFile('cat', ['go'], done))",
+        "await new Promise((done) => { const timer = setInterval(() => { if (require('fs').existsSync('went')) { clearInterval(timer); done() } }, 5) })",
+    ] {
+        let _ = std::fs::remove_file(h.path("went"));
+        let text = format!(
+            "var rl = require('readline/promises').createInterface({{ input: process.stdin }});\n{work};\nconsole.log(await rl.question('')); rl.close()"
+        );
+        let options = ["--interactive", "--timeout", "0", "--language", "node", "--wait", "200ms"];
+        let begun = s.run_with(&options, &text).has("running", true);
+        assert!(begun.json()["waiting_for_input"].is_null(), "{work}");
+        let waiter = h.begin(&["wait", s.id(), &begun.run().to_string()], b"");
+        match work.contains("went") {
+            true => std::fs::write(h.path("went"), "").unwrap(),
+            false => std::fs::write(h.path("go"), "\n").unwrap(),
+        }
+        asks(&waiter.finish().json(), "");
+        give(&h, &s, begun.run(), "now\n", &[]);
+        let done = on_run(&h, &s, "wait", begun.run(), &[]).json();
+        assert_eq!(done["stdout"], "now\n", "{work}");
+    }
+}
+
 #[test]
 fn a_debugger_is_driven_by_successive_commands() {
     let h = harness!();

@@ -34,7 +34,7 @@ fn an_order_is_answered_when_the_patience_for_it_is_over() {
             let run = link.accept(order);
             assert!(begun.elapsed() >= Duration::from_millis(patience));
             let accepted = link.call(result_within(run, patience)).unwrap();
-            assert_eq!(accepted, Answer::Accepted { run });
+            assert_eq!(accepted, Answer::accepted(run));
             open(&h, "gate");
             assert_eq!(link.result(run).stdout.head, b"before\nafter\n");
         }
@@ -81,7 +81,7 @@ fn a_client_that_goes_away_takes_its_waiting_along() {
     leaves.send(Request::Output(ReadOutput::waiting(run)));
     drop(leaves);
     let accepted = stays.call(result_within(run, 20)).unwrap();
-    assert_eq!(accepted, Answer::Accepted { run });
+    assert_eq!(accepted, Answer::accepted(run));
     open(&h, "gate");
     assert_eq!(stays.result(run).exit_code, 0);
 }
@@ -98,9 +98,9 @@ fn each_call_has_a_patience_of_its_own() {
         link.send(Request::Result { run, max_output: 0, patience_ms: None, until_input: false });
     let long = link.send(result_within(run, 60));
     let short = link.send(result_within(run, 5));
-    assert_eq!(link.reply(short), Ok(Answer::Accepted { run }));
+    assert_eq!(link.reply(short), Ok(Answer::accepted(run)));
     assert!(!link.is_answered(forever) && !link.is_answered(long));
-    assert_eq!(link.reply(long), Ok(Answer::Accepted { run }));
+    assert_eq!(link.reply(long), Ok(Answer::accepted(run)));
     assert!(!link.is_answered(forever));
     open(&h, "gate");
     assert!(matches!(link.reply(forever), Ok(Answer::Completed(_))));

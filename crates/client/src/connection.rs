@@ -62,6 +62,8 @@ pub struct Client {
     buffer: Vec<u8>,
     /// The first request, until it is answered.
     first: Vec<u8>,
+    /// The keeper's protocol version, once it has answered.
+    version: Option<u16>,
     home: Option<Home>,
     revived: Option<Box<Metadata>>,
 }
@@ -87,6 +89,7 @@ impl Client {
             last: 0,
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
+            version: None,
             home: None,
             revived: None,
         }
@@ -110,6 +113,57 @@ impl Client {
     #[must_use]
     pub fn revived(&self) -> Option<&Metadata> {
         self.revived.as_deref()
+    }
+
+    /// The keeper's protocol version: it may be older than we are.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn version(&mut self) -> Result<u16, ClientError> {
+        if self.version.is_none() {
+            self.call(Request::Status)?;
+        }
+        Ok(self.version.unwrap_or_default())
+    }
+
+    /// Asks without waiting: the number that the reply will have. Several calls
+    /// may be open at once.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn ask(&mut self, request: Request) -> Result<u64, ClientError> {
+        self.send(request)
+    }
+
+    /// The next reply to any call that was asked. `None` when nobody reads
+    /// `listener` any more, which is watched meanwhile.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn reply(&mut self, listener: BorrowedFd<'_>) -> Result<Option<Reply>, ClientError> {
+        loop {
+            if let Some(body) = self.splitter.next_body()? {
+                let reply: Reply = decode(body)?;
+                self.version = Some(reply.v);
+                return Ok(Some(reply));
+            }
+            // Of what is only written to, nothing but errors is reported.
+            let mut fds = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(listener, PollFlags::empty()),
+            ];
+            match rustix::event::poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            if !fds[1].revents().is_empty() {
+                return Ok(None);
+            }
+            if !fds[0].revents().is_empty() {
+                self.receive()?;
+            }
+        }
     }
 
     /// Asks and waits for the answer.
@@ -178,6 +232,7 @@ impl Client {
     fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
         while let Some(body) = self.splitter.next_body()? {
             let reply: Reply = decode(body)?;
+            self.version = Some(reply.v);
             if reply.id == id {
                 return Ok(Some(reply.outcome?));
             }

@@ -5,6 +5,7 @@
 
 mod cursor;
 mod encoding;
+mod jobs;
 mod render;
 mod runs;
 mod screen;
@@ -15,6 +16,7 @@ pub mod tool;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use encoding::{Encoded, encode, text, whole_end};
+pub use jobs::{cpu_percent, jobs};
 pub use render::{completed, milliseconds, revival, running, so_far, started};
 pub use runs::{output, runs};
 pub use screen::{Awaited, screen};

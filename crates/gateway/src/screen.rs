@@ -44,8 +44,7 @@ pub fn screen(view: &ScreenView, awaited: Awaited) -> Map<String, Value> {
     put("title", screen.title.clone().into());
     put("size", json!({"cols": screen.size.cols, "rows": screen.size.rows}));
     put("is_alternate", screen.is_alternate.into());
-    // What is over does not change any more, and its number is for nobody.
-    if view.revision != u64::MAX {
+    if view.phase < RunPhase::Closed {
         put("revision", view.revision.into());
     }
     answer

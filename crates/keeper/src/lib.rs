@@ -18,6 +18,8 @@ mod connections;
 mod guardian;
 mod keeper;
 mod kernels;
+mod origins;
+mod ports;
 mod processes;
 mod reactor;
 mod runs;

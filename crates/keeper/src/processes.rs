@@ -48,13 +48,12 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid
 
 /// The process group of a process.
 pub(crate) fn group(pid: Pid) -> Option<Pid> {
-    Pid::from_raw(stat_field(pid, 2)?.parse().ok()?)
+    Stat::of(pid)?.group
 }
 
 /// The controlling terminal of a process: its major and minor number.
 pub(crate) fn terminal(pid: Pid) -> Option<(u32, u32)> {
-    let number: i32 = stat_field(pid, 4)?.parse().ok()?;
-    let number = number.cast_unsigned();
+    let number = Stat::of(pid)?.terminal.cast_unsigned();
     (number != 0).then_some(((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00)))
 }
 
@@ -132,16 +131,56 @@ pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
 
 /// When a process was started, in clock ticks (1/100 s) after boot.
 fn started(pid: Pid) -> Option<u64> {
-    stat_field(pid, 19)?.parse().ok()
+    Stat::of(pid).map(|stat| stat.started)
 }
 
-/// A field of what the system tells of a process, counted from its state.
-fn stat_field(pid: Pid, field: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // Before that, the program's name is in parentheses, and may contain any
-    // character, parentheses and spaces included.
-    let rest = &stat[stat.rfind(')')? + 1..];
-    rest.split_ascii_whitespace().nth(field).map(str::to_owned)
+/// What the system says of a process in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// `R`, `S`, `T`, …
+    pub(crate) state: char,
+    pub(crate) group: Option<Pid>,
+    /// Its controlling terminal, as the system encodes it; zero for none.
+    pub(crate) terminal: i32,
+    /// The process that it is in the session of.
+    pub(crate) leader: Option<Pid>,
+    /// Clock ticks that it has used, with its children that were waited for.
+    pub(crate) cpu: u64,
+    pub(crate) threads: u64,
+    pub(crate) started: u64,
+    /// Pages of memory.
+    pub(crate) resident: u64,
+}
+
+impl Stat {
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        let bytes = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        Self::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        // The second field is the program's name in parentheses, and may contain
+        // any character, parentheses and spaces included.
+        let rest = &line[line.rfind(')')? + 1..];
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Self {
+            state: fields.first()?.chars().next()?,
+            group: Pid::from_raw(fields.get(2)?.parse().ok()?),
+            leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
+            terminal: fields.get(4)?.parse().ok()?,
+            cpu: (11..15).map(number).sum::<Option<u64>>()?,
+            threads: number(17)?,
+            started: number(19)?,
+            resident: number(21)?,
+        })
+    }
+
+    /// Whether it has ended, and only waits for somebody to take note.
+    pub(crate) fn has_ended(&self) -> bool {
+        // The first thread may have ended before the others.
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
 }
 
 /// The present moment in the unit of a process's start.

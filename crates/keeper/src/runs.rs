@@ -28,6 +28,8 @@ pub(crate) struct Run {
     pub(crate) screen: Option<Box<Screen>>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
+    /// When it last wrote something or was given input, if its silence matters.
+    pub(crate) last_sign: Tick,
     /// Streams that something may still write to.
     pub(crate) open_streams: u8,
     pub(crate) value: Option<RunValue>,
@@ -103,6 +105,7 @@ impl Run {
             screen: None,
             waiters: Vec::new(),
             progress: Progress::Queued,
+            last_sign: 0,
             open_streams: 0,
             value: None,
             error: None,
@@ -143,6 +146,18 @@ impl Run {
                 self.notes.push("the disk refused the run's output".to_owned());
             }
         }
+    }
+
+    /// It may have written something: it had written that much before.
+    pub(crate) fn note_sign(&mut self, before: u64, clock: Instant) {
+        if self.order.silence_ms.is_some() && self.written() > before {
+            self.last_sign = ticks(clock);
+        }
+    }
+
+    /// Bytes that it has written to both streams.
+    pub(crate) fn written(&self) -> u64 {
+        self.stdout.total() + self.stderr.total()
     }
 
     pub(crate) fn finished(&self) -> Option<&Finished> {
@@ -276,6 +291,11 @@ impl Run {
         self.waiters = later;
         now
     }
+}
+
+/// The time on the session's clock, which began then.
+pub(crate) fn ticks(clock: Instant) -> Tick {
+    Tick::try_from(clock.elapsed().as_millis()).unwrap_or(Tick::MAX)
 }
 
 pub(crate) type Runs = BTreeMap<RunNo, Run>;

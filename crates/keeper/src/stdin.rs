@@ -10,6 +10,7 @@
 //! for a writer for ever, and there is no event that tells of it; so a writer
 //! shows up for an instant every now and then, as long as the run is going.
 
+use crate::kernels::Question;
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor, Token};
 use crate::scratch::{make_fifo, open_both_ways};
@@ -33,6 +34,17 @@ pub(crate) struct Stdin {
     fifo: Fifo,
     /// Set while room in the FIFO is waited for.
     token: Option<Token>,
+    /// The last question to the kernel about the run.
+    question: Question,
+    inquiry: Inquiry,
+}
+
+/// Whether the kernel has been asked if the run waits for input, and has not
+/// answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inquiry {
+    None,
+    Asked,
 }
 
 #[derive(Debug)]
@@ -47,7 +59,38 @@ enum Fifo {
 
 impl Stdin {
     pub(crate) fn new(first: Vec<u8>) -> Self {
-        Self { unsent: first.into(), is_complete: false, fifo: Fifo::None, token: None }
+        Self {
+            unsent: first.into(),
+            is_complete: false,
+            fifo: Fifo::None,
+            token: None,
+            inquiry: Inquiry::None,
+            question: Question::default(),
+        }
+    }
+
+    /// The next question to the kernel, unless one is open.
+    pub(crate) fn inquire(&mut self) -> Option<Question> {
+        if self.inquiry == Inquiry::Asked {
+            return None;
+        }
+        self.inquiry = Inquiry::Asked;
+        self.question = self.question.next();
+        Some(self.question)
+    }
+
+    /// Whether this answers the open question. One that was asked before the
+    /// last input is not open any more.
+    pub(crate) fn takes_answer(&mut self, question: Question) -> bool {
+        let is_open = self.is_asked() && self.question == question;
+        if is_open {
+            self.inquiry = Inquiry::None;
+        }
+        is_open
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.inquiry == Inquiry::Asked
     }
 
     pub(crate) fn token(&self) -> Option<Token> {
@@ -89,6 +132,7 @@ impl Stdin {
     }
 
     pub(crate) fn push(&mut self, bytes: Vec<u8>, is_last: bool) {
+        self.inquiry = Inquiry::None;
         if self.unsent.is_empty() {
             self.unsent = bytes.into();
         } else {

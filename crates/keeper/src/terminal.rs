@@ -26,6 +26,13 @@ use std::path::{Path, PathBuf};
 /// What a device gives at once.
 const PIECE: usize = 16 << 10;
 
+/// Cells that are drawn before others have their turn: some 10 ms of work.
+const TURN: u64 = 1 << 20;
+
+/// Cells that are drawn at a run's end, when all that it wrote is to be on the
+/// screen: a fifth of a second of work, which only programs need that mean harm.
+const LAST_TURN: u64 = 20 << 20;
+
 #[derive(Debug)]
 pub(crate) struct Terminal {
     master: OwnedFd,
@@ -36,6 +43,8 @@ pub(crate) struct Terminal {
     /// Typed, and without a place in the device yet.
     unsent: VecDeque<u8>,
     emulator: Emulator,
+    /// Recorded, and not drawn yet.
+    undrawn: Vec<u8>,
     revision: u64,
     /// The run that has it, or had it last.
     pub(crate) run: RunNo,
@@ -68,6 +77,7 @@ impl Terminal {
             token,
             unsent: VecDeque::new(),
             emulator: Emulator::new(size),
+            undrawn: Vec::new(),
             revision: 0,
             run,
         })
@@ -98,6 +108,7 @@ impl Terminal {
         self.run = run;
         self.unsent = VecDeque::new();
         self.emulator = Emulator::new(size);
+        self.undrawn = Vec::new();
         self.revision = 0;
         let _ = termios::tcsetwinsize(&self.slave, winsize(size));
     }
@@ -112,24 +123,66 @@ impl Terminal {
     ) -> Drained {
         let mut taken = 0;
         while taken < limit {
-            let piece = PIECE.min(buffer.len());
-            match rustix::io::read(&self.master, &mut buffer[..piece]) {
-                Ok(0) => return Drained::Empty,
-                Ok(n) => {
-                    let bytes = &buffer[..n];
-                    sink(bytes);
-                    let replies = self.emulator.feed(bytes);
-                    self.revision += 1;
-                    taken += n;
-                    if !replies.is_empty() {
-                        self.push(&replies, reactor);
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(_) => return Drained::Empty,
+            self.draw(TURN, reactor);
+            if !self.undrawn.is_empty() {
+                // Who floods the screen waits until it has been drawn.
+                return Drained::More;
+            }
+            match self.record(buffer, &mut sink) {
+                Some(n) => taken += n,
+                None => return Drained::Empty,
             }
         }
         Drained::More
+    }
+
+    /// Takes all that is left of a run, at most `limit` bytes, and brings the
+    /// screen up to it.
+    pub(crate) fn finish(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        reactor: &Reactor,
+        mut sink: impl FnMut(&[u8]),
+    ) {
+        let mut taken = 0;
+        while taken < limit {
+            match self.record(buffer, &mut sink) {
+                Some(n) => taken += n,
+                None => break,
+            }
+        }
+        self.draw(LAST_TURN, reactor);
+        self.undrawn = Vec::new();
+    }
+
+    /// One piece of what was written; none when there is nothing for now.
+    fn record(&mut self, buffer: &mut [u8], sink: &mut impl FnMut(&[u8])) -> Option<usize> {
+        let piece = PIECE.min(buffer.len());
+        loop {
+            match rustix::io::read(&self.master, &mut buffer[..piece]) {
+                Ok(0) => return None,
+                Ok(n) => {
+                    sink(&buffer[..n]);
+                    self.undrawn.extend_from_slice(&buffer[..n]);
+                    return Some(n);
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    fn draw(&mut self, work: u64, reactor: &Reactor) {
+        if self.undrawn.is_empty() {
+            return;
+        }
+        let fed = self.emulator.feed_within(&self.undrawn, work);
+        self.undrawn.drain(..fed.taken);
+        self.revision += 1;
+        if !fed.replies.is_empty() {
+            self.push(&fed.replies, reactor);
+        }
     }
 
     /// What was typed and not read.

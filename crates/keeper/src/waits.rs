@@ -1,7 +1,9 @@
 //! What processes wait for, as the system tells it: the call that each thread
 //! is in, and the descriptors that it is about.
 //!
-//! Nothing here guesses. Where the system does not tell, nobody waits.
+//! Nothing here guesses. Where the system does not tell, nobody waits. It does
+//! not tell of an interpreter with an event loop, which waits for many things at
+//! once, and whose next timer bounds each wait, wanted by the run or not.
 
 use crate::processes::PipeId;
 use rustix::process::Pid;
@@ -46,9 +48,18 @@ impl Source {
     }
 }
 
-/// Whether a process waits for something to read from there, however long
-/// that takes. One that waits with a limit has something else to do, too.
-pub(crate) fn waits_to_read(pid: Pid, source: Source) -> bool {
+/// A way to wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// However long it takes. One that waits with a limit has something else to
+    /// do, too.
+    Endless,
+    /// In a read of nothing else.
+    Read,
+}
+
+/// Whether a process waits in this manner for something to read from there.
+pub(crate) fn waits_to_read(pid: Pid, source: Source, manner: Manner) -> bool {
     let process = format!("/proc/{}", pid.as_raw_nonzero());
     let process = Path::new(&process);
     let is_source = |fd: u64| {
@@ -57,7 +68,8 @@ pub(crate) fn waits_to_read(pid: Pid, source: Source) -> bool {
     };
     let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
     let mut calls = threads.filter_map(|thread| Call::of(&thread.path()));
-    calls.any(|call| call.awaited(process).is_some_and(|fds| fds.into_iter().any(is_source)))
+    calls
+        .any(|call| call.awaited(process, manner).is_some_and(|fds| fds.into_iter().any(is_source)))
 }
 
 /// A system call that a thread is blocked in.
@@ -85,12 +97,22 @@ impl Call {
     }
 
     /// The descriptors that the thread waits to read from.
-    fn awaited(&self, process: &Path) -> Option<Vec<u64>> {
+    fn awaited(&self, process: &Path, manner: Manner) -> Option<Vec<u64>> {
+        match manner {
+            Manner::Endless => self.awaited_endlessly(process),
+            Manner::Read => self.read().map(|fd| vec![fd]),
+        }
+    }
+
+    fn read(&self) -> Option<u64> {
+        matches!(self.number, libc::SYS_read | libc::SYS_readv).then_some(self.args[0])
+    }
+
+    fn awaited_endlessly(&self, process: &Path) -> Option<Vec<u64>> {
         let [first, second, third, fourth, fifth, _] = self.args;
         // An int in a register of 64 bits.
         let is_endless = |timeout: u64| timeout as u32 == u32::MAX;
         match self.number {
-            libc::SYS_read | libc::SYS_readv => Some(vec![first]),
             older::POLL if is_endless(third) => polled(process, first, second),
             libc::SYS_ppoll if third == 0 => polled(process, first, second),
             older::SELECT | libc::SYS_pselect6 if fifth == 0 => selected(process, first, second),
@@ -98,7 +120,7 @@ impl Call {
                 watched(process, first)
             }
             libc::SYS_epoll_pwait2 if fourth == 0 => watched(process, first),
-            _ => None,
+            _ => self.read().map(|fd| vec![fd]),
         }
     }
 }
@@ -173,7 +195,7 @@ mod tests {
         ] {
             let mut child = python(text, std::fs::File::open(&path).unwrap().into());
             let pid = Pid::from_child(&child);
-            while !waits_to_read(pid, Source::Pipe(id)) {
+            while !waits_to_read(pid, Source::Pipe(id), Manner::Endless) {
                 assert!(child.try_wait().unwrap().is_none(), "{text} has ended");
                 std::thread::yield_now();
             }
@@ -207,10 +229,26 @@ mod tests {
             while !sleeps() {
                 std::thread::yield_now();
             }
-            assert!(!waits_to_read(pid, Source::Pipe(other)), "{text}");
+            assert!(!waits_to_read(pid, Source::Pipe(other), Manner::Endless), "{text}");
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    #[test]
+    fn a_wait_for_the_pipe_among_others_is_no_read() {
+        let (read_end, _write_end) = std::io::pipe().unwrap();
+        let id = pipe_id(&read_end);
+        let text = "import select; p = select.epoll(); p.register(0, select.EPOLLIN); p.poll()";
+        let mut child = python(text, read_end.into());
+        let pid = Pid::from_child(&child);
+        while !waits_to_read(pid, Source::Pipe(id), Manner::Endless) {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            std::thread::yield_now();
+        }
+        assert!(!waits_to_read(pid, Source::Pipe(id), Manner::Read));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

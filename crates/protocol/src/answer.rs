@@ -1,6 +1,6 @@
 //! What a keeper answers.
 
-use crate::{Language, RunNo, ScreenView};
+use crate::{JobsView, Language, RunNo, ScreenView};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,6 +9,10 @@ pub enum Answer {
     /// The run has its number, and has not finished yet.
     Accepted {
         run: RunNo,
+        /// It is an interactive run that waits for input, and the call that it
+        /// answers wanted to know.
+        #[serde(default)]
+        waiting_for_input: bool,
     },
     Completed(Box<Completed>),
     Output(OutputView),
@@ -32,6 +36,15 @@ pub enum Answer {
     Runs(RunsView),
     Screen(Box<ScreenView>),
     Resized,
+    Jobs(JobsView),
+}
+
+impl Answer {
+    /// That a run has its number.
+    #[must_use]
+    pub fn accepted(run: RunNo) -> Self {
+        Self::Accepted { run, waiting_for_input: false }
+    }
 }
 
 /// A finished run.

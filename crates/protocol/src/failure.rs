@@ -37,6 +37,8 @@ pub enum Code {
     InputClosed,
     /// The run has no terminal.
     NoTerminal,
+    /// No process of that number is a job of the session.
+    JobNotFound,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

@@ -60,6 +60,18 @@ pub enum Request {
     Keys { run: RunNo, keys: String },
     /// A new size for the terminal of a run.
     Resize { run: RunNo, size: TerminalSize },
+    /// The runs numbered above `after`, over or not, oldest first and not
+    /// necessarily all: as soon as there is one.
+    Following {
+        after: RunNo,
+        /// Answer with none after this long.
+        #[serde(default)]
+        patience_ms: Option<u64>,
+    },
+    /// The processes that runs have left in the background.
+    Jobs,
+    /// A signal to a job, or to a process of one, and to what descends from it.
+    SignalJob { pid: u32, signal: i32 },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,6 +111,10 @@ pub struct Exec {
     /// it shows is the run's stdout; `stdin` and `Input` are typed on it.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
+    /// Interrupt the run when it has neither written anything nor been given
+    /// input for this long; zero means no limit.
+    #[serde(default)]
+    pub silence_ms: Option<u64>,
 }
 
 /// Larger texts are data, and belong into a file or stdin. Scratch space may

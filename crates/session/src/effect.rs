@@ -31,6 +31,14 @@ pub enum Effect {
         epoch: Epoch,
         pressure: Pressure,
     },
+    /// Say when a run last gave a sign of life, with [`Input::Heard`].
+    ///
+    /// [`Input::Heard`]: crate::Input::Heard
+    Listen {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
     /// Write down the kernel's state, without keeping it from its next run.
     Capture {
         language: Language,
@@ -88,6 +96,8 @@ pub struct Outcome {
     pub exit_code: i32,
     pub fate: KernelFate,
     pub timed_out: bool,
+    /// It timed out because it had given no sign of life for this long.
+    pub silent_for: Option<Tick>,
     pub interrupted: bool,
 }
 

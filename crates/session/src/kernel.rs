@@ -45,13 +45,24 @@ enum Process {
 
 #[derive(Debug)]
 enum Work {
-    Running { due: Option<Tick> },
+    Running { due: Option<Tick>, silence: Option<Silence> },
     Interrupting { cause: Cause, since: Tick, step: usize },
+}
+
+/// How long a run may go without a sign of life. Nobody is told of each sign:
+/// when the time would be over, it is asked when the last one was.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    limit: Tick,
+    /// When to ask next; never, while an answer is to come.
+    due: Tick,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Timeout,
+    /// No sign of life for this long.
+    Silence(Tick),
     Asked,
 }
 
@@ -59,6 +70,7 @@ pub(crate) enum Cause {
 pub(crate) struct Queued {
     pub(crate) run: RunNo,
     pub(crate) timeout: Option<Tick>,
+    pub(crate) silence: Option<Tick>,
     pub(crate) risky: bool,
 }
 
@@ -133,7 +145,9 @@ impl Kernel {
             Process::Absent => None,
             Process::Starting { due, .. } => Some(*due),
             Process::Idle => self.capture_due,
-            Process::Busy { work: Work::Running { due }, .. } => *due,
+            Process::Busy { work: Work::Running { due, silence }, .. } => {
+                due.iter().copied().chain(silence.map(|silence| silence.due)).min()
+            }
             Process::Busy { work: Work::Interrupting { since, step, .. }, .. } => {
                 PRESSURES.get(*step).map(|(after, _)| since + after)
             }
@@ -171,10 +185,10 @@ impl Kernel {
         if next.risky && self.captured != Some(self.finished) {
             out.push(self.capture());
         }
-        self.process = Process::Busy {
-            run: next.run,
-            work: Work::Running { due: next.timeout.map(|t| now.saturating_add(t)) },
-        };
+        let after = |limit: Tick| now.saturating_add(limit);
+        let silence = next.silence.map(|limit| Silence { limit, due: after(limit) });
+        let work = Work::Running { due: next.timeout.map(after), silence };
+        self.process = Process::Busy { run: next.run, work };
         out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
     }
 
@@ -248,7 +262,11 @@ impl Kernel {
         Outcome {
             exit_code,
             fate,
-            timed_out: cause == Some(Cause::Timeout),
+            timed_out: matches!(cause, Some(Cause::Timeout | Cause::Silence(_))),
+            silent_for: match cause {
+                Some(Cause::Silence(limit)) => Some(limit),
+                Some(Cause::Timeout | Cause::Asked) | None => None,
+            },
             interrupted: cause == Some(Cause::Asked),
         }
     }
@@ -352,14 +370,43 @@ impl Kernel {
         if self.due().is_none_or(|due| due > now) {
             return;
         }
-        match self.process {
+        match &mut self.process {
             Process::Absent => {}
-            Process::Starting { source, .. } => self.abandon(source, out),
+            Process::Starting { source, .. } => {
+                let source = *source;
+                self.abandon(source, out);
+            }
             Process::Idle => self.capture_now(out),
-            Process::Busy { work: Work::Running { .. }, .. } => {
+            Process::Busy { work: Work::Running { due, .. }, .. }
+                if due.is_some_and(|due| due <= now) =>
+            {
                 self.interrupt(None, Cause::Timeout, now, out);
             }
+            Process::Busy { run, work: Work::Running { silence, .. } } => {
+                if let Some(silence) = silence {
+                    silence.due = Tick::MAX;
+                    let (language, epoch) = (self.language, self.epoch);
+                    out.push(Effect::Listen { language, epoch, run: *run });
+                }
+            }
             Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
+        }
+    }
+
+    /// The run gave its last sign of life at that time.
+    pub(crate) fn heard(&mut self, run: RunNo, at: Tick, now: Tick, out: &mut Vec<Effect>) {
+        let Process::Busy { run: current, work: Work::Running { silence: Some(silence), .. } } =
+            &mut self.process
+        else {
+            return;
+        };
+        if *current != run {
+            return;
+        }
+        let limit = silence.limit;
+        silence.due = at.saturating_add(limit);
+        if silence.due <= now {
+            self.interrupt(Some(run), Cause::Silence(limit), now, out);
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Submission {
     pub language: Language,
     /// How long it may take from its beginning.
     pub timeout: Option<Tick>,
+    /// How long it may go without a sign of life.
+    pub silence: Option<Tick>,
     /// It may well end its kernel (it mentions `kill` or `exec`, say): have
     /// the state captured before, even if that costs it a millisecond.
     pub risky: bool,
@@ -51,6 +53,14 @@ pub enum Input {
     Stuck {
         language: Language,
         epoch: Epoch,
+    },
+    /// When a run last wrote or was given something: asked for by
+    /// [`Effect::Listen`].
+    Heard {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+        at: Tick,
     },
     /// A kernel's state has been written down.
     Captured {
@@ -176,7 +186,8 @@ impl Session {
             .entry(submission.language)
             .or_insert_with(|| Kernel::new(submission.language));
         let mut out = Vec::new();
-        let queued = Queued { run, timeout: submission.timeout, risky: submission.risky };
+        let Submission { language: _, timeout, silence, risky } = submission;
+        let queued = Queued { run, timeout, silence, risky };
         kernel.enqueue(queued, now, &mut out);
         Ok((run, out))
     }
@@ -203,6 +214,11 @@ impl Session {
             (Phase::Open, Input::Stuck { language, epoch }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.stuck(&mut out);
+                }
+            }
+            (Phase::Open, Input::Heard { language, epoch, run, at }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.heard(run, at, now, &mut out);
                 }
             }
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
@@ -242,6 +258,7 @@ impl Session {
                 | Input::Reported { .. }
                 | Input::Died { .. }
                 | Input::Stuck { .. }
+                | Input::Heard { .. }
                 | Input::Captured { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect
@@ -271,6 +288,12 @@ impl Session {
     /// The runs that are running now.
     pub fn running(&self) -> impl Iterator<Item = RunNo> + '_ {
         self.kernels.values().filter_map(Kernel::running)
+    }
+
+    /// The highest number that a run has had.
+    #[must_use]
+    pub fn last_run(&self) -> RunNo {
+        self.last_run
     }
 
     #[must_use]

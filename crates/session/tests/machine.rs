@@ -11,15 +11,19 @@ use sessile_session::{Close, Limits};
 use world::{Act, World};
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let submit = (0..3_usize, prop::option::of(1..3000_u64), any::<bool>());
+    let limit = || prop::option::of(1..3000_u64);
+    let submit = (0..3_usize, limit(), limit(), any::<bool>());
     let act = prop_oneof![
-        6 => submit.prop_map(|(language, timeout, risky)| Act::Submit { language, timeout, risky }),
+        6 => submit.prop_map(|(language, timeout, silence, risky)| Act::Submit {
+            language, timeout, silence, risky
+        }),
         8 => any::<prop::sample::Index>().prop_map(Act::Happen),
         4 => any::<prop::sample::Index>().prop_map(Act::Die),
         2 => any::<prop::sample::Index>().prop_map(Act::Stick),
         3 => any::<prop::sample::Index>().prop_map(Act::Stale),
         2 => prop::option::of(0..40_u64).prop_map(Act::Interrupt),
         2 => Just(Act::Inspect),
+        4 => any::<prop::sample::Index>().prop_map(Act::Sign),
         6 => (0..900_u64).prop_map(Act::Wait),
         1 => Just(Act::Wait(25_000)),
         1 => prop_oneof![

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sessile_protocol::{KernelProgram, Language, RunNo, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What a session is. The fields down to `execution_count` are promised to
 /// readers; the rest is what a new keeper needs to go on with the session.
@@ -100,6 +101,12 @@ pub struct SavedKernel {
 /// Now, in RFC 3339, UTC, to the millisecond.
 #[must_use]
 pub fn timestamp() -> String {
-    let now = jiff::Timestamp::now();
-    format!("{now:.3}")
+    timestamp_before(Duration::ZERO)
+}
+
+/// What [`timestamp`] said that long ago.
+#[must_use]
+pub fn timestamp_before(age: Duration) -> String {
+    let then = jiff::Timestamp::now().checked_sub(age).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{then:.3}")
 }

@@ -106,7 +106,7 @@ impl Link {
     #[track_caller]
     pub fn accept(&mut self, order: Exec) -> RunNo {
         match self.call(Request::Exec(order)) {
-            Ok(Answer::Accepted { run }) => run,
+            Ok(Answer::Accepted { run, .. }) => run,
             other => panic!("not accepted: {other:?}"),
         }
     }

@@ -13,6 +13,9 @@ use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Keepers of this version and later know about silence.
+const LISTENING: u16 = 3;
+
 /// Run a command in a session
 ///
 /// The command is read from stdin, any number of lines, or given after `--`.
@@ -23,6 +26,7 @@ use std::time::Duration;
     echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
     sessile exec sess_… -- 'echo $((x+1))'\n  \
     sessile exec sess_… --timeout 5m --raw -- make test\n  \
+    sessile exec sess_… --timeout 0 --no-output-timeout 60s -- make test\n  \
     sessile exec sess_… --timeout 0 --wait 2s -- ./server\n  \
     sessile exec sess_… --interactive --background -- python3 -m pdb main.py\n  \
     sessile exec sess_… --pty --timeout 0 --background -- vim notes.txt\n  \
@@ -33,6 +37,10 @@ pub(crate) struct Exec {
     /// Interrupt the command after this long; 0: never [default: the session's]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
+    /// Interrupt the command when it has written nothing, and was given no
+    /// input, for this long; 0: never
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    no_output_timeout: Option<Duration>,
     /// bash, sh, zsh, python or node [default: the session's]
     #[arg(long, short, value_parser = args::language)]
     language: Option<Language>,
@@ -83,6 +91,7 @@ impl Exec {
             text,
             language: self.language,
             timeout_ms: self.timeout.map(milliseconds),
+            silence_ms: self.no_output_timeout.map(milliseconds),
             stdin: stdin.map(Into::into),
             env: self.env.into_iter().collect(),
             max_output: self.max_output,
@@ -93,6 +102,7 @@ impl Exec {
             terminal: self.pty.then_some(self.size),
             ..Order::default()
         };
+        check_version(&mut client, &order)?;
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
@@ -135,6 +145,16 @@ impl Exec {
     }
 }
 
+/// An older keeper would pass over what it does not know.
+pub(crate) fn check_version(client: &mut Client, order: &Order) -> anyhow::Result<()> {
+    if order.silence_ms.is_some() && client.version()? < LISTENING {
+        bail!(
+            "this session's keeper is of an older version, which has no timeout for silence; start a new session for that"
+        );
+    }
+    Ok(())
+}
+
 /// Runs a command: its result, or how far it has got in the time that it had.
 fn answer(client: &mut Client, order: Order) -> anyhow::Result<Map<String, Value>> {
     let max_output = order.max_output;
@@ -144,8 +164,11 @@ fn answer(client: &mut Client, order: Order) -> anyhow::Result<Map<String, Value
         done.notes.splice(0..0, revival(client));
         return Ok(sessile_gateway::completed(&done));
     }
-    let Answer::Accepted { run } = answer else { bail!(ClientError::Unexpected) };
-    let so_far = reader::so_far(client, run, max_output)?;
+    let Answer::Accepted { run, waiting_for_input } = answer else {
+        bail!(ClientError::Unexpected)
+    };
+    let mut so_far = reader::so_far(client, run, max_output)?;
+    so_far.waiting_for_input |= waiting_for_input;
     let mut fields = sessile_gateway::running(run, &so_far);
     if let Some(note) = revival(client) {
         fields.insert("notes".to_owned(), vec![note].into());
@@ -179,7 +202,7 @@ fn explain(error: ClientError) -> anyhow::Error {
 
 /// Runs a command and passes its output on as it comes. Its exit code.
 pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
-    let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
+    let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
         bail!(ClientError::Unexpected);
     };
     let mut signals = interrupts::Count::default();

@@ -10,8 +10,10 @@ pub(crate) mod exec;
 pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
+pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod list;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
@@ -40,8 +42,10 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Exec(command) => command.execute(&settings),
         Command::Runs(command) => command.execute(&settings),
         Command::Output(command) => command.execute(&settings),
+        Command::Logs(command) => command.execute(&settings),
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
+        Command::Jobs(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
         Command::Screen(command) => command.execute(&settings),
         Command::Keys(command) => command.execute(&settings),

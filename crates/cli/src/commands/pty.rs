@@ -125,7 +125,9 @@ struct End {
 
 /// List the terminals of all sessions
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile pty list\n  sessile pty list | jq -r '.[].session_id'")]
+#[command(
+    after_help = "Examples:\n  sessile pty list\n  sessile pty list | jq -r '.[].session_id'"
+)]
 struct List {}
 
 /// A key as `Keys` takes it.
@@ -172,7 +174,7 @@ impl Start {
             ..Exec::default()
         };
         let mut client = settings.launcher.open(&directory)?;
-        let Answer::Accepted { run } = client.call(Request::Exec(order))? else {
+        let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
             bail!(ClientError::Unexpected);
         };
         output::json(&json!({

@@ -9,25 +9,43 @@ use sessile_gateway::signal_number;
 use sessile_protocol::{Answer, Request, RunNo};
 use std::process::ExitCode;
 
-/// Signal what a run has in the foreground
+/// Signal what a run has in the foreground, or a job
 ///
-/// A shell itself gets no signals but INT, which interrupts the run.
+/// A shell itself gets no signals but INT, which interrupts the run. A run that
+/// has ended may have left jobs: then these get the signal. With --job, one job
+/// gets it, or a process of a job, each with all that descends from it.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile signal sess_… 3 TERM\n  sessile signal sess_… 3 USR1")]
+#[command(
+    allow_missing_positional = true,
+    override_usage = "sessile signal <ID> <RUN> <SIGNAL>\n       sessile signal <ID> --job <PID> <SIGNAL>",
+    after_help = "Examples:\n  \
+        sessile signal sess_… 3 TERM\n  \
+        sessile signal sess_… 3 USR1\n  \
+        sessile signal sess_… --job 4242 KILL"
+)]
 pub(crate) struct Signal {
     /// The session
     id: String,
     /// The run's number
-    run: u64,
+    #[arg(required_unless_present = "job", conflicts_with = "job")]
+    run: Option<u64>,
     /// A name, such as TERM or SIGTERM, or a number
     #[arg(value_parser = signal_number)]
     signal: i32,
+    /// A job, or a process of one, instead of a run
+    #[arg(long, value_name = "PID")]
+    job: Option<u32>,
 }
 
 impl Signal {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
-        let run = RunNo(self.run);
+        if let Some(pid) = self.job {
+            let processes = reader.signal_job(pid, self.signal)?;
+            output::json(&json!({"pid": pid, "processes": processes}))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let run = RunNo(self.run.unwrap_or_default());
         let request = Request::Signal { run, signal: self.signal };
         let Answer::Signalled { processes } = reader.keeper(run)?.call(request)? else {
             bail!(ClientError::Unexpected);

@@ -32,6 +32,7 @@ pub struct Run {
     pub command: String,
     pub language: Language,
     pub timeout_ms: Option<u64>,
+    pub silence_ms: Option<u64>,
     pub stdin: Option<String>,
     pub env: BTreeMap<String, String>,
 }
@@ -127,6 +128,7 @@ impl Fields<'_> {
             command: command.ok_or_else(|| format!("command is required for {action} action"))?,
             language,
             timeout_ms: self.number("timeout_ms")?,
+            silence_ms: self.number("no_output_timeout_ms")?,
             stdin: self.text("stdin")?,
             env: self.env()?,
         })

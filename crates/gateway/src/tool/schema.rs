@@ -51,6 +51,11 @@ pub fn schema() -> Value {
                     "minimum": 0,
                     "description": "Interrupt the command after this long; 0: never",
                 },
+                "no_output_timeout_ms": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Interrupt the command when it has written nothing for this long",
+                },
                 "stdin": {"type": "string", "description": "What the command reads on stdin"},
                 "env": {
                     "type": "object",

@@ -10,9 +10,12 @@ use crate::reactor::Interest;
 use crate::runs::Run;
 use crate::streams::Stream;
 use rustix::process::Signal;
-use sessile_protocol::{Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo};
+use sessile_protocol::{
+    Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo, format_duration,
+};
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
 use sessile_store::{SessionStatus, StreamName, timestamp};
+use std::time::Duration;
 
 /// A run that takes longer than this has its output read along.
 const WATCH_AFTER: Tick = 2;
@@ -23,6 +26,7 @@ impl Keeper {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
+            Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
             Effect::Capture { language, epoch: _, as_of } => {
                 if let Some(live) = self.kernels.get_mut(&language) {
                     let _ = live.kernel.capture(as_of);
@@ -89,6 +93,7 @@ impl Keeper {
         };
         let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
         let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;
+        self.origins.add_kernel(spawned.pid, language);
         Ok(Live {
             epoch,
             pid: spawned.pid,
@@ -100,6 +105,7 @@ impl Keeper {
             terminal: None,
             leaving: std::collections::VecDeque::new(),
             begun: 0,
+            floor: None,
             current: None,
             is_pressed: false,
             has_come_up: false,
@@ -131,6 +137,7 @@ impl Keeper {
             return;
         };
         live.begun = processes::start_clock();
+        live.floor = self.origins.floor();
         live.current = Some(number);
         live.is_pressed = false;
         live.was_prompted = false;
@@ -142,6 +149,7 @@ impl Keeper {
         };
         run.open_streams += u8::from(terminal.is_some());
         let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
+        run.last_sign = now;
         self.watch_due = Some(now + WATCH_AFTER);
         let order = Order {
             run: number,
@@ -203,15 +211,28 @@ impl Keeper {
         }
     }
 
+    /// Tells the session when a run last gave a sign of life.
+    fn listen(&mut self, language: Language, epoch: Epoch, run: RunNo) {
+        // What it has written and nobody has read yet is one.
+        self.catch_up(run);
+        let at = self.runs.get(&run).map_or(0, |run| run.last_sign);
+        self.step(Input::Heard { language, epoch, run, at });
+    }
+
     fn complete(&mut self, number: RunNo, outcome: Outcome) {
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
         self.last_status.insert(run.language, outcome.exit_code);
+        if let Some(limit) = outcome.silent_for {
+            let limit = format_duration(Duration::from_millis(limit));
+            run.notes.push(format!("silent for {limit}, and interrupted for that"));
+        }
         run.finish(outcome);
         self.record(number);
         // Who only wants the result has it before anything else goes to disk.
         self.answer_waiters(number, false);
+        self.origins.seal(number);
         self.unsettle(number);
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
@@ -280,6 +301,7 @@ impl Keeper {
     fn forget(&mut self) {
         self.kernels.clear();
         self.lingering.clear();
+        self.origins.forget();
         for (_, run) in std::mem::take(&mut self.runs) {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }

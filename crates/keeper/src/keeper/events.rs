@@ -109,6 +109,7 @@ impl Keeper {
                 }
                 Report::NotCaptured => self.captures_done(language),
                 Report::LetGo => self.hang_up(language),
+                Report::Wants { question, input } => self.learn(language, question, input),
             }
         }
         true
@@ -153,6 +154,7 @@ impl Keeper {
         let Some(number) = live.current.take() else {
             return;
         };
+        self.origins.add(live.span(number, language));
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -203,8 +205,10 @@ impl Keeper {
         let run = current.and_then(|number| self.runs.get_mut(&number));
         let state = match run {
             Some(run) => {
+                let before = run.written();
                 let state =
                     stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+                run.note_sign(before, self.clock);
                 if let Some(number) = current {
                     self.answer_waiters(number, false);
                 }
@@ -218,20 +222,22 @@ impl Keeper {
         }
     }
 
-    /// Takes what a run that is going has written up to now.
+    /// Takes what a run that waits for input has written up to now.
     pub(super) fn catch_up(&mut self, number: RunNo) {
         let live = self.kernels.values_mut().find(|live| live.current == Some(number));
         let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
             return;
         };
+        let before = run.written();
         for stream in [&mut live.stdout, &mut live.stderr] {
             take_all(stream, &mut self.buffer, run);
         }
         if let Some(terminal) = live.terminal.as_mut().filter(|terminal| terminal.run == number) {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         }
+        run.note_sign(before, self.clock);
         // What was taken here is not reported as an event any more.
-        self.answer_waiters(number, false);
+        self.answer_waiting(number);
     }
 
     /// Output of a run that is over, by something that it left behind.

@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use super::events::letter;
+use super::jobs::check_signal;
 use crate::processes;
 use crate::reactor::Token;
 use crate::runs::Run;
@@ -35,6 +36,10 @@ impl Keeper {
         stdin.push(bytes, is_last);
         stdin.feed(&mut self.reactor);
         let unread = stdin.unread();
+        let now = self.now();
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.last_sign = now;
+        }
         if is_last {
             self.tend_stdins();
         }
@@ -106,11 +111,14 @@ impl Keeper {
     }
 
     pub(super) fn signal(&mut self, number: RunNo, signal: i32) -> Result<Answer, Failure> {
-        if !(1..=libc::SIGRTMAX()).contains(&signal) {
-            let message = format!("there is no signal {signal}");
-            return Err(Failure::new(Code::BadRequest, message));
+        check_signal(signal)?;
+        let going = self.check_going(number, Code::RunNotFound, "has left nothing to signal");
+        if let Err(refusal) = going {
+            return match self.signal_jobs_of(number, signal) {
+                0 => Err(refusal),
+                processes => Ok(Answer::Signalled { processes }),
+            };
         }
-        self.check_going(number, Code::RunNotFound, "gets no signals")?;
         let running = self.kernels.iter().find(|(_, live)| live.current == Some(number));
         let Some((language, live)) = running else {
             // It has not begun, and has no processes yet.

@@ -3,7 +3,9 @@
 
 mod effects;
 mod events;
+mod following;
 mod interaction;
+mod jobs;
 mod orders;
 mod prompts;
 mod records;
@@ -14,8 +16,9 @@ mod waiting;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
+use crate::origins::{Origins, Span};
 use crate::reactor::{Interest, Reactor, Token};
-use crate::runs::Runs;
+use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
@@ -58,6 +61,8 @@ struct Live {
     leaving: VecDeque<Terminal>,
     /// When the current run began, in the unit of a process's age.
     begun: u64,
+    /// The newest process of the system before that.
+    floor: Option<Pid>,
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
@@ -93,6 +98,13 @@ impl Live {
         self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
     }
 
+    /// The time of the current run, up to now.
+    fn span(&self, run: RunNo, language: Language) -> Span {
+        let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
+        let ended = processes::start_clock();
+        Span { run, language, kernel, begun, ended, floor, ceiling: None }
+    }
+
     /// Whether a report of it is to come: that it is up, or that its run ended.
     fn owes_words(&self) -> bool {
         self.current.is_some() || !self.has_come_up
@@ -124,6 +136,7 @@ pub(crate) struct Keeper {
     /// Why a kernel could not be started.
     launch_failures: BTreeMap<Language, String>,
     lingering: BTreeMap<Token, Lingering>,
+    origins: Origins,
     runs: Runs,
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
@@ -145,6 +158,7 @@ pub(crate) struct Keeper {
     inspectors: Vec<requests::Inspector>,
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
+    followers: Vec<following::Follower>,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -234,6 +248,7 @@ impl Keeper {
             news,
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
+            origins: Origins::default(),
             runs: Runs::new(),
             unsettled: Vec::new(),
             unsettled_since: None,
@@ -247,6 +262,7 @@ impl Keeper {
             closing: Vec::new(),
             inspectors: Vec::new(),
             viewers: Vec::new(),
+            followers: Vec::new(),
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
@@ -328,7 +344,7 @@ impl Keeper {
     }
 
     fn now(&self) -> Tick {
-        Tick::try_from(self.clock.elapsed().as_millis()).unwrap_or(Tick::MAX)
+        ticks(self.clock)
     }
 
     /// How long to wait for events at the most.

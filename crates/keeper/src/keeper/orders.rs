@@ -76,6 +76,7 @@ impl Keeper {
         let submission = Submission {
             language,
             timeout: (timeout > 0).then_some(timeout),
+            silence: order.silence_ms.filter(|limit| *limit > 0),
             risky: language.is_shell() && kernels::is_risky(&order.text),
         };
         let (number, effects) =
@@ -91,7 +92,8 @@ impl Keeper {
         run.waiters.extend(waiter);
         self.runs.insert(number, run);
         self.perform(effects);
-        Ok((!is_awaited).then_some(Answer::Accepted { run: number }))
+        self.answer_followers();
+        Ok((!is_awaited).then_some(Answer::accepted(number)))
     }
 
     /// Before the run begins, so that it is never begun a second time.
@@ -133,11 +135,11 @@ impl Keeper {
             done.repeated = true;
             return Ok(Some(match waiter {
                 Some(_) => Answer::Completed(Box::new(done)),
-                None => Answer::Accepted { run: number },
+                None => Answer::accepted(number),
             }));
         }
         let Some(waiter) = waiter else {
-            return Ok(Some(Answer::Accepted { run: number }));
+            return Ok(Some(Answer::accepted(number)));
         };
         self.result(number, waiter)
     }

@@ -1,11 +1,12 @@
 //! What clients ask for.
 
 use super::Keeper;
+use super::following::ANSWER_PATIENCE;
 use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
 use sessile_protocol::{
-    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language, OpenRun,
-    OutputView, ReadOutput, Reply, Request, RunNo, RunPhase, RunsView, StateView, Status,
+    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
+    OutputView, ReadOutput, Reply, Request, RunNo, StateView, Status,
 };
 use sessile_session::{Close, Input, Refusal, Tick};
 use sessile_store::SavedKernel;
@@ -55,10 +56,16 @@ impl Keeper {
             Request::Reset => self.close(connection, call, Closing::Reset),
             Request::End => self.close(connection, call, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
-            Request::Runs => Ok(Some(Answer::Runs(self.open_runs()))),
+            Request::Runs => Ok(self.list(connection, call)),
+            Request::Following { after, patience_ms } => {
+                let due = self.due_after(patience_ms);
+                Ok(self.follow(connection, call, after, due))
+            }
             Request::Screen(read) => self.read_screen(connection, call, read),
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
+            Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
+            Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),
@@ -117,14 +124,23 @@ impl Keeper {
         read: ReadOutput,
     ) -> Result<Option<Answer>, Failure> {
         let due = self.due_after(read.patience_ms);
+        let asked_by = self.now() + ANSWER_PATIENCE;
         let waiting_for_input = self.awaits_input(read.run);
         let Some(run) = self.runs.get_mut(&read.run) else {
             let recorded = self.directory.recorded_output(&read);
             return Ok(Some(Answer::Output(recorded.ok_or_else(|| self.missing(read.run))?)));
         };
         let wait = read.wait && !(read.until_input && waiting_for_input);
+        let is_asked = run.stdin.as_ref().is_some_and(|stdin| stdin.is_asked());
+        let mut due = due;
+        let mut read = read;
         if let Some(view) = run.output(&ReadOutput { wait, ..read }) {
-            return Ok(Some(Answer::Output(OutputView { waiting_for_input, ..view })));
+            if !is_asked {
+                return Ok(Some(Answer::Output(OutputView { waiting_for_input, ..view })));
+            }
+            // The kernel is about to say whether the run waits.
+            read.until_input = true;
+            due = Some(asked_by);
         }
         let is_prompt_awaited = run.takes_input() && read.until_input;
         run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
@@ -161,15 +177,6 @@ impl Keeper {
             queued: self.session.queued() as u64,
             kernels: kernels.collect(),
         }
-    }
-
-    fn open_runs(&mut self) -> RunsView {
-        let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
-        let mut runs: Vec<OpenRun> = open.map(|(number, run)| run.open_view(*number)).collect();
-        for run in &mut runs {
-            run.waiting_for_input = self.awaits_input(run.run);
-        }
-        RunsView { runs }
     }
 
     fn close(

@@ -12,6 +12,7 @@ use super::interaction::check_room;
 use crate::kernels::{self, Release};
 use crate::processes;
 use crate::reactor::Token;
+use crate::streams::Drained;
 use crate::terminal::Terminal;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{
@@ -110,7 +111,13 @@ impl Keeper {
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |_| {});
             return;
         };
-        terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        let written = run.written();
+        let state =
+            terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        if state == Drained::More {
+            self.again.push(terminal.token());
+        }
+        run.note_sign(written, self.clock);
         if terminal.revision() == before {
             return;
         }
@@ -132,7 +139,7 @@ impl Keeper {
         };
         if let (Some(terminal), Some(run)) = (&mut live.terminal, self.runs.get_mut(&number)) {
             // All that the device holds, and no end of what others write.
-            terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+            terminal.finish(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
             run.screen = Some(Box::new(terminal.screen()));
         }
         self.let_go(language);
@@ -181,7 +188,7 @@ impl Keeper {
         let (Some(terminal), Some(run)) = (terminal, self.runs.get_mut(&number)) else {
             return;
         };
-        terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
+        terminal.finish(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         run.screen = Some(Box::new(terminal.screen()));
         run.open_streams -= 1;
         if run.finished().is_some() {
@@ -319,6 +326,10 @@ impl Keeper {
             bytes.push(self.terminal_of(number).and_then(Terminal::end_key).unwrap_or(END_KEY));
         }
         let unread = self.type_on(number, &bytes)?;
+        let now = self.now();
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.last_sign = now;
+        }
         if self.prompts.is_some() {
             self.expect_prompt();
         }

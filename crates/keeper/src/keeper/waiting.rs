@@ -26,6 +26,15 @@ impl Keeper {
 
     /// Answers those who waited for this run, as far as it has got.
     pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
+        self.answer_satisfied(number, recorded, false);
+    }
+
+    /// The same of a run that waits for input.
+    pub(super) fn answer_waiting(&mut self, number: RunNo) {
+        self.answer_satisfied(number, false, true);
+    }
+
+    fn answer_satisfied(&mut self, number: RunNo, recorded: bool, waiting_for_input: bool) {
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -40,7 +49,9 @@ impl Keeper {
                         Answer::Completed(Box::new(Completed { repeated: *repeated, ..done }))
                     })
                 }
-                Want::Output(read) => run.output(read).map(Answer::Output),
+                Want::Output(read) => run
+                    .output(read)
+                    .map(|view| Answer::Output(OutputView { waiting_for_input, ..view })),
             };
             if let Some(answer) = answer {
                 self.connections.send(
@@ -67,6 +78,7 @@ impl Keeper {
             next = run.waiters.iter().filter_map(|waiter| waiter.due).chain(next).min();
         }
         self.patience_due = next;
+        self.answer_impatient_followers(now);
     }
 
     /// Forgets the waiters of clients that are gone. A run that was only kept
@@ -76,6 +88,7 @@ impl Keeper {
         if gone.is_empty() {
             return;
         }
+        self.followers.retain(|follower| !gone.contains(&follower.connection));
         self.inspectors.retain(|inspector| !gone.contains(&inspector.connection));
         self.viewers.retain(|viewer| !gone.contains(&viewer.connection));
         let mut left = Vec::new();
@@ -94,7 +107,7 @@ impl Keeper {
 
 /// What can be said of a run that somebody will not wait for any longer.
 pub(super) fn so_far(number: RunNo, run: &Run, want: &Want, waiting_for_input: bool) -> Answer {
-    let accepted = Answer::Accepted { run: number };
+    let accepted = Answer::Accepted { run: number, waiting_for_input };
     match want {
         Want::Result { .. } => accepted,
         Want::Output(read) => {

@@ -12,6 +12,7 @@ mod shell;
 pub(crate) use launch::{Plan, complaints};
 
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunError, RunNo, RunValue};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
@@ -77,6 +78,22 @@ pub(crate) enum Report {
     NotCaptured,
     /// The kernel is ready for its terminal to hang up.
     LetGo,
+    /// Whether the current run can only go on with input, as asked.
+    Wants {
+        question: Question,
+        input: bool,
+    },
+}
+
+/// Numbers what a kernel is asked about a run's input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Question(u64);
+
+impl Question {
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 #[derive(Debug)]
@@ -139,6 +156,17 @@ pub(crate) trait Kernel: Debug {
     /// then what it has not reported never comes by itself.
     fn awaits_orders(&self, _: Pid) -> bool {
         false
+    }
+
+    /// Whether code of the run's is called from an event loop: then the system
+    /// cannot tell what it waits for, and the kernel has to be asked.
+    fn has_event_loop(&self) -> bool {
+        false
+    }
+
+    /// Asks whether the run can only go on with input.
+    fn ask(&mut self, _: RunNo, _: Question) -> io::Result<()> {
+        Ok(())
     }
 
     /// Asks once more, in other words, for a report that did not come.

@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Release, Report, Stdin};
+use super::{Ended, Kernel, Lines, Order, Question, Release, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -59,6 +59,7 @@ pub(super) struct Scripted {
     lines: Lines,
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
+    has_event_loop: bool,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +70,10 @@ enum Message {
     State(Map<String, Value>),
     /// Nothing keeps its terminal from hanging up.
     LetGo,
+    Input {
+        question: Question,
+        waits: bool,
+    },
 }
 
 #[derive(Deserialize)]
@@ -119,6 +124,7 @@ impl Scripted {
             orders,
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
+            has_event_loop: language == Language::Node,
         };
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
@@ -149,6 +155,7 @@ impl Scripted {
                 let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
+            Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
         }
     }
 }
@@ -227,6 +234,14 @@ impl Kernel for Scripted {
 
     fn is_capturing(&self) -> bool {
         !self.capturing.is_empty()
+    }
+
+    fn has_event_loop(&self) -> bool {
+        self.has_event_loop
+    }
+
+    fn ask(&mut self, run: RunNo, question: Question) -> io::Result<()> {
+        self.order(&json!({"op": "input", "run": run, "question": question}))
     }
 }
 

@@ -136,6 +136,30 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionRun {
     }
 }
 
+/// A process of a session.
+pub(super) struct SessionJob(pub(super) SessionId, pub(super) u32);
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionJob {
+    type Rejection = ServiceError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+        #[derive(Deserialize)]
+        struct Place {
+            pid: String,
+        }
+        let Session(id) = Session::from_request_parts(parts, state).await?;
+        let Path(place) =
+            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
+        match place.pid.parse() {
+            Ok(pid) => Ok(Self(id, pid)),
+            Err(_) => {
+                let message = format!("{:?} is not the number of a process", place.pid);
+                Err(ServiceError::new(ErrorCode::JobNotFound, message))
+            }
+        }
+    }
+}
+
 fn refuse_path(rejection: &PathRejection) -> ServiceError {
     ServiceError::new(ErrorCode::NotFound, rejection.body_text())
 }

@@ -16,9 +16,10 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::Forbidden | ErrorCode::HostNotAllowed | ErrorCode::OriginNotAllowed => {
             StatusCode::FORBIDDEN
         }
-        ErrorCode::NotFound | ErrorCode::SessionNotFound | ErrorCode::RunNotFound => {
-            StatusCode::NOT_FOUND
-        }
+        ErrorCode::NotFound
+        | ErrorCode::SessionNotFound
+        | ErrorCode::RunNotFound
+        | ErrorCode::JobNotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::KeyReused
         | ErrorCode::InputClosed

@@ -5,6 +5,7 @@ mod body;
 mod docs;
 mod error;
 mod health;
+mod jobs;
 mod live;
 mod log;
 mod runs;
@@ -50,6 +51,7 @@ pub struct App {
     tags(
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "jobs", description = "Jobs: what runs have left in the background"),
         (name = "terminals", description = "Terminals of runs: looked at, typed on"),
         (name = "tools", description = "Tools for agents"),
         (name = "server", description = "The server itself")
@@ -73,6 +75,8 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::output))
         .routes(routes!(runs::input))
         .routes(routes!(runs::signal))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::signal))
         .routes(routes!(terminals::screen))
         .routes(routes!(terminals::keys))
         .routes(routes!(terminals::resize))

@@ -30,6 +30,7 @@ impl wire::ExecRequest {
             text: self.command.into_bytes(),
             language: self.language,
             timeout_ms: self.timeout.map(|span| span.0),
+            silence_ms: self.no_output_timeout.map(|span| span.0),
             stdin: self.stdin.map(|text| text.into_bytes().into()),
             env: self.env.0,
             max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
@@ -170,6 +171,7 @@ pub(super) async fn once(
         text: body.command.into_bytes(),
         language: body.language,
         timeout_ms: body.timeout.map(|span| span.0),
+        silence_ms: body.no_output_timeout.map(|span| span.0),
         stdin: body.stdin.map(|text| text.into_bytes().into()),
         env: body.env.0,
         max_output: body.max_output.unwrap_or(MAX_OUTPUT).min(limit),
@@ -349,7 +351,7 @@ pub(super) fn decode_input(
     }
 }
 
-/// Signal what a run has in the foreground
+/// Signal what a run has in the foreground, or what it has left if it has ended
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/signal", tag = "runs",
     params(

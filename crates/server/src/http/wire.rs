@@ -235,6 +235,11 @@ pub(super) struct ExecRequest {
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) timeout: Option<Span>,
+    /// Interrupt the command when it has written nothing, and was given no
+    /// input, for this long; 0: never
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Span>)]
+    pub(super) no_output_timeout: Option<Span>,
     /// Answer after this long even if it is still running
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
@@ -290,6 +295,11 @@ pub(super) struct OnceRequest {
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) timeout: Option<Span>,
+    /// Interrupt the command when it has written nothing, and was given no
+    /// input, for this long; 0: never
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Span>)]
+    pub(super) no_output_timeout: Option<Span>,
     /// Bytes of each stream that the answer may carry
     #[serde(default, deserialize_with = "size")]
     #[schema(nullable, value_type = Option<u64>)]
@@ -455,6 +465,40 @@ pub(super) struct RunRow {
     interrupted: bool,
 }
 
+/// A job: a process in the background, with all that descends from it.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct JobRow {
+    pid: u32,
+    command: String,
+    /// The run that started it, where that can be told
+    #[schema(nullable)]
+    run: Option<u64>,
+    #[schema(nullable)]
+    language: Option<String>,
+    /// running or stopped
+    state: String,
+    started_at: String,
+    /// Processor time of all its processes, ended ones included
+    cpu_ms: u64,
+    /// On average since it was started; not of one that is younger than a second
+    #[schema(required = false)]
+    cpu_percent: f64,
+    /// Resident memory of all its processes
+    memory_bytes: u64,
+    processes: u64,
+    ports: Vec<JobPort>,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct JobPort {
+    port: u16,
+    /// tcp or udp
+    protocol: String,
+    address: String,
+}
+
 /// What `sessile start` answers.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only described: it is rendered elsewhere")]
@@ -563,6 +607,9 @@ pub(super) struct RuntimeRequest {
     /// Interrupt the command after this long; 0: never
     #[schema(required = false)]
     timeout_ms: u64,
+    /// Interrupt the command when it has written nothing for this long
+    #[schema(required = false)]
+    no_output_timeout_ms: u64,
     #[schema(required = false)]
     stdin: String,
     #[schema(required = false)]

@@ -23,6 +23,7 @@ pub enum ErrorCode {
     KeyReused,
     InputClosed,
     NoTerminal,
+    JobNotFound,
     RunCancelled,
     SessionEnded,
     RunLost,
@@ -40,7 +41,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -56,6 +57,7 @@ impl ErrorCode {
         Self::KeyReused,
         Self::InputClosed,
         Self::NoTerminal,
+        Self::JobNotFound,
         Self::RunCancelled,
         Self::SessionEnded,
         Self::RunLost,
@@ -90,6 +92,7 @@ impl ErrorCode {
             Self::KeyReused => "key_reused",
             Self::InputClosed => "input_closed",
             Self::NoTerminal => "no_terminal",
+            Self::JobNotFound => "job_not_found",
             Self::RunCancelled => "run_cancelled",
             Self::SessionEnded => "session_ended",
             Self::RunLost => "run_lost",
@@ -127,6 +130,7 @@ impl ErrorCode {
             Self::KeyReused => "use a new Idempotency-Key for a new command",
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
             Self::NoTerminal => "start the run with \"terminal\": true",
+            Self::JobNotFound => "see the session's jobs for those that there are",
             Self::RunCancelled => "run it again",
             Self::SessionEnded => "start a new one with POST /v1/sessions",
             Self::RunLost => "look at what it has done, then run what is missing with a new key",
@@ -179,6 +183,7 @@ impl From<Failure> for ServiceError {
             Code::KeyReused => ErrorCode::KeyReused,
             Code::InputClosed => ErrorCode::InputClosed,
             Code::NoTerminal => ErrorCode::NoTerminal,
+            Code::JobNotFound => ErrorCode::JobNotFound,
             Code::Ending => ErrorCode::KeeperUnavailable,
             Code::KernelUnavailable => ErrorCode::KernelUnavailable,
             Code::Storage => ErrorCode::Storage,

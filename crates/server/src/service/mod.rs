@@ -6,6 +6,7 @@
 mod admission;
 mod error;
 mod events;
+mod jobs;
 mod room;
 mod runs;
 mod sessions;

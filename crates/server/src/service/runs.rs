@@ -1,7 +1,7 @@
 //! Runs: begun, waited for, read, fed.
 
 use super::sessions::unexpected;
-use super::terminals::can_have_terminal;
+use super::terminals::TERMINALS;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// Keepers of this version and later know about patience, keys and input.
 const PATIENT: u16 = 2;
+
+/// Keepers of this version and later know about silence.
+const LISTENING: u16 = 3;
 
 /// A run to be.
 #[derive(Clone, Debug, Default)]
@@ -63,11 +66,8 @@ impl Service {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
-        if reached.version() < PATIENT {
-            understood(&exec)?;
-        }
-        can_have_terminal(&exec, &reached)?;
-        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+        understood(&exec, reached.version())?;
+        let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
         self.metrics.began(&reached.place.id, run);
@@ -84,7 +84,7 @@ impl Service {
         let mut exec = order.exec;
         exec.until = Until::Finished;
         exec.patience_ms = order.wait_ms;
-        can_have_terminal(&exec, reached)?;
+        understood(&exec, reached.version())?;
         if reached.version() < PATIENT {
             return self.run_without_patience(reached, exec, order.wait_ms).await;
         }
@@ -97,9 +97,13 @@ impl Service {
             }
             return Ok(RunAnswer::Finished(done));
         }
-        let Answer::Accepted { run } = answer else { return Err(unexpected()) };
+        let Answer::Accepted { run, waiting_for_input } = answer else { return Err(unexpected()) };
         self.metrics.began(&reached.place.id, run);
-        self.so_far(reached, run, max_output).await
+        let mut answer = self.so_far(reached, run, max_output).await?;
+        if let RunAnswer::Running { so_far, .. } = &mut answer {
+            so_far.waiting_for_input |= waiting_for_input;
+        }
+        Ok(answer)
     }
 
     /// A keeper of version 1 waits for the end, or not at all.
@@ -109,11 +113,10 @@ impl Service {
         mut exec: Exec,
         wait_ms: Option<u64>,
     ) -> Result<RunAnswer, ServiceError> {
-        understood(&exec)?;
         let max_output = exec.max_output;
         exec.until = Until::Accepted;
         exec.patience_ms = None;
-        let Answer::Accepted { run } = reached.call(Request::Exec(exec)).await? else {
+        let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
         self.metrics.began(&reached.place.id, run);
@@ -349,12 +352,20 @@ impl Service {
     }
 }
 
-/// A keeper of version 1 would pass over what it does not know.
-fn understood(exec: &Exec) -> Result<(), ServiceError> {
-    if exec.key.is_none() && !exec.interactive {
+/// An older keeper would pass over what it does not know.
+fn understood(exec: &Exec, version: u16) -> Result<(), ServiceError> {
+    let unknown = if version < PATIENT && (exec.key.is_some() || exec.interactive) {
+        "takes neither an Idempotency-Key nor input"
+    } else if version < LISTENING && exec.silence_ms.is_some() {
+        "has no timeout for silence"
+    } else if version < TERMINALS && exec.terminal.is_some() {
+        "has no terminals"
+    } else {
         return Ok(());
-    }
-    let message = "this session's keeper is of an older version, which takes neither an Idempotency-Key nor input; start a new session for that";
+    };
+    let message = format!(
+        "this session's keeper is of an older version, which {unknown}; start a new session for that"
+    );
     Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 

@@ -10,7 +10,7 @@ use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_gateway::Awaited;
 use sessile_protocol::{
-    Answer, Code, Exec, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView, SessionId,
+    Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView, SessionId,
     TerminalSize,
 };
 use sessile_terminal::watch::{Pattern, Verdict, Watch};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Keepers of this version and later know about terminals.
-const TERMINALS: u16 = 3;
+pub(super) const TERMINALS: u16 = 3;
 
 /// The least time between two looks: a person does not see more.
 const PAUSE: Duration = Duration::from_millis(30);
@@ -231,19 +231,10 @@ fn passed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-const TOO_OLD: &str = "this session's keeper is of an older version, which has no terminals; start a new session for that";
-
 fn knows_terminals(reached: &Reached) -> Result<(), ServiceError> {
     if reached.version() >= TERMINALS {
         return Ok(());
     }
-    Err(ServiceError::new(ErrorCode::NoTerminal, TOO_OLD))
-}
-
-/// An older keeper would run it without a terminal.
-pub(super) fn can_have_terminal(exec: &Exec, reached: &Reached) -> Result<(), ServiceError> {
-    if exec.terminal.is_none() || reached.version() >= TERMINALS {
-        return Ok(());
-    }
-    Err(ServiceError::new(ErrorCode::BadRequest, TOO_OLD))
+    let message = "this session's keeper is of an older version, which has no terminals; start a new session for that";
+    Err(ServiceError::new(ErrorCode::NoTerminal, message))
 }

@@ -5,7 +5,7 @@ use super::{Checked, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{KernelFate, Language, RunNo};
-use sessile_session::{Effect, Epoch, Outcome, Pressure, Source};
+use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Tick};
 
 impl World {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) -> Checked {
@@ -21,6 +21,13 @@ impl World {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
+            Effect::Listen { language, epoch, run } => {
+                let process = self.process(language);
+                prop_assert_eq!((process.epoch, process.phase), (epoch, Phase::Busy(run)));
+                prop_assert!(!process.is_listened_to, "asked twice");
+                process.is_listened_to = true;
+                Ok(())
+            }
             Effect::Capture { language, epoch, as_of } => {
                 let process = self.process(language);
                 prop_assert_eq!(process.epoch, epoch);
@@ -95,18 +102,35 @@ impl World {
         story.last_begun = run;
         let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
         prop_assert_eq!(earlier, None, "overtaken");
+        let now = self.now;
         let process = self.process(language);
         prop_assert_eq!(process.epoch, epoch);
         prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
         process.phase = Phase::Busy(run);
+        process.is_listened_to = false;
+        (process.begun, process.heard) = (now, now);
         Ok(())
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) -> Checked {
-        let now = self.now;
+        let (now, told) = (self.now, self.told);
+        let times = match self.process(language).phase {
+            Phase::Busy(run) => self.times.get(&run).copied(),
+            Phase::Gone | Phase::Starting | Phase::Idle => None,
+        };
         let process = self.process(language);
         prop_assert_eq!(process.epoch, epoch);
-        prop_assert!(matches!(process.phase, Phase::Busy(_)), "pressed while {:?}", process.phase);
+        let Some(times) = times else {
+            return Err(TestCaseError::fail(format!("pressed while {:?}", process.phase)));
+        };
+        let is_over = |since: Tick, limit: Option<Tick>| limit.is_some_and(|l| since + l <= now);
+        match told.filter(|_| process.pressed.is_none()) {
+            Some(Input::Tick) => prop_assert!(is_over(process.begun, times.timeout), "too early"),
+            Some(Input::Heard { at, .. }) => {
+                prop_assert!(is_over(at, times.silence), "not silent since {at}");
+            }
+            Some(_) | None => {}
+        }
         process.pressed.get_or_insert(now);
         process.has_been_killed |= pressure == Pressure::KillKernel;
         Ok(())
@@ -116,6 +140,10 @@ impl World {
         let language = self.answer(run)?;
         self.last_activity = self.now;
         prop_assert!(!(outcome.timed_out && outcome.interrupted));
+        if outcome.silent_for.is_some() {
+            prop_assert!(outcome.timed_out);
+            prop_assert_eq!(outcome.silent_for, self.times[&run].silence);
+        }
         let process = self.process(language);
         let (epoch, is_alive) = (process.epoch, process.phase != Phase::Gone);
         let story = self.story(language);

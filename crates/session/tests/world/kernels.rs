@@ -13,6 +13,11 @@ pub(super) struct Process {
     pub(super) captures: Vec<RunNo>,
     /// When the run was first pressed upon.
     pub(super) pressed: Option<Tick>,
+    /// When the run began, and when it last gave a sign of life.
+    pub(super) begun: Tick,
+    pub(super) heard: Tick,
+    /// The session wants to know of that.
+    pub(super) is_listened_to: bool,
     pub(super) has_been_killed: bool,
     /// It starts from nothing, so that nothing is lost if it does not.
     pub(super) is_first: bool,

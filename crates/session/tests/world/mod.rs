@@ -24,8 +24,11 @@ pub(crate) enum Act {
     Submit {
         language: usize,
         timeout: Option<Tick>,
+        silence: Option<Tick>,
         risky: bool,
     },
+    /// A run that is going gives a sign of life, of which nobody is told.
+    Sign(Index),
     /// One of the things that could happen now.
     Happen(Index),
     /// One of the living processes dies, from within or by a signal.
@@ -40,6 +43,12 @@ pub(crate) enum Act {
     Wait(Tick),
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    timeout: Option<Tick>,
+    silence: Option<Tick>,
+}
+
 #[derive(Debug)]
 pub(crate) struct World {
     session: Session,
@@ -49,6 +58,10 @@ pub(crate) struct World {
     stories: BTreeMap<Language, Story>,
     /// Admitted and not answered.
     open: BTreeMap<RunNo, Language>,
+    /// How long each run may take, and be silent.
+    times: BTreeMap<RunNo, Times>,
+    /// What the session was told last.
+    told: Option<Input>,
     answered: BTreeSet<RunNo>,
     last_run: RunNo,
     /// The last time that a run was admitted or ended.
@@ -92,6 +105,8 @@ impl World {
             processes: BTreeMap::new(),
             stories: BTreeMap::new(),
             open: BTreeMap::new(),
+            times: BTreeMap::new(),
+            told: None,
             answered: BTreeSet::new(),
             last_run,
             last_activity: 0,
@@ -111,8 +126,14 @@ impl World {
 
     fn act(&mut self, act: Act) -> Checked {
         match act {
-            Act::Submit { language, timeout, risky } => {
-                self.submit(LANGUAGES[language], timeout, risky)?;
+            Act::Submit { language, timeout, silence, risky } => {
+                let times = Times { timeout, silence };
+                self.submit(LANGUAGES[language], times, risky)?;
+            }
+            Act::Sign(index) => {
+                let now = self.now;
+                let language = LANGUAGES[index.index(LANGUAGES.len())];
+                self.process(language).heard = now;
             }
             Act::Happen(index) => {
                 let possible = self.possible();
@@ -164,8 +185,9 @@ impl World {
         Ok(())
     }
 
-    fn submit(&mut self, language: Language, timeout: Option<Tick>, risky: bool) -> Checked {
-        let submission = Submission { language, timeout, risky };
+    fn submit(&mut self, language: Language, times: Times, risky: bool) -> Checked {
+        let Times { timeout, silence } = times;
+        let submission = Submission { language, timeout, silence, risky };
         let waiting = |world: &Self| {
             let busy = world.processes.get(&language).map(|p| p.phase);
             let runs = world.open.values().filter(|l| **l == language).count();
@@ -185,6 +207,7 @@ impl World {
                 self.last_run = run;
                 self.last_activity = self.now;
                 self.open.insert(run, language);
+                self.times.insert(run, times);
                 self.perform(effects)
             }
             Err(Refusal::QueueFull { limit }) => {
@@ -209,6 +232,9 @@ impl World {
                 Phase::Starting => inputs.push(Input::Ready { language, epoch }),
                 Phase::Busy(run) => {
                     inputs.push(Input::Reported { language, epoch, run, exit_code: 0 });
+                    let at = process.heard;
+                    let heard = Input::Heard { language, epoch, run, at };
+                    inputs.extend(process.is_listened_to.then_some(heard));
                 }
             }
             let captures = process.captures.iter().map(|as_of| Input::Captured {
@@ -253,6 +279,7 @@ impl World {
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
+                Input::Heard { language, epoch, run, at: 0 },
                 Input::Stuck { language, epoch },
             ];
             let word = words[index.index(words.len())];
@@ -292,6 +319,7 @@ impl World {
             self.closing = true;
         }
         self.note(input);
+        self.told = Some(input);
         let effects = self.session.step(input, self.now);
         self.log.push(format!("{}: {input:?} -> {effects:?}", self.now));
         self.perform(effects)
@@ -331,6 +359,7 @@ impl World {
                 self.process(language).captures.retain(|c| *c != as_of);
                 self.story(language).captured.insert(as_of);
             }
+            Input::Heard { language, .. } => self.process(language).is_listened_to = false,
             Input::KernelsGone | Input::AllGone => {
                 for process in self.processes.values_mut() {
                     process.phase = Phase::Gone;
@@ -362,6 +391,15 @@ impl World {
             if let (Some(since), Phase::Busy(run)) = (process.pressed, process.phase) {
                 let in_time = process.has_been_killed || self.now <= since + PRESSED_FOR;
                 prop_assert!(in_time, "{run} in {language} is pressed since {since}");
+            }
+            if let (None, Phase::Busy(run)) = (process.pressed, process.phase) {
+                let Times { timeout, silence } = self.times[&run];
+                let is_due = |since: Tick, limit: Option<Tick>| {
+                    limit.is_some_and(|limit| since + limit < self.now)
+                };
+                prop_assert!(!is_due(process.begun, timeout), "{run} goes on beyond its time");
+                let is_silent = is_due(process.heard, silence) && !process.is_listened_to;
+                prop_assert!(!is_silent, "{run} is silent since {}", process.heard);
             }
         }
         Ok(())

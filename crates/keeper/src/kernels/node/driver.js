@@ -2,8 +2,8 @@
 // The Node kernel: keeps one interpreter alive and evaluates one run after the
 // other in it.
 //
-//   keeper ── ctl ──► driver: {"op":"run"|"state"|"exit", …}, a line each
-//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state", …}
+//   keeper ── ctl ──► driver: {"op":"run"|"state"|"input"|"exit", …}, a line each
+//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input", …}
 //
 // Before it sends SIGINT the keeper may write the number of the run that it
 // means to DIR/interrupt, so that a run that starts just then is not hit.
@@ -101,6 +101,10 @@ function obey(message) {
     else safe.push(waiting, message);
   } else if (message.op === 'state') {
     send(state.capture(imports.names()));
+  } else if (message.op === 'input') {
+    // Nothing of the run's is being executed now; what it has queued counts as alive.
+    const isGoing = current !== null && current.id === message.run && current.outcome === null;
+    send({ __proto__: null, op: 'input', question: message.question, waits: isGoing && streams.awaitsInput(current) });
   } else if (message.op === 'exit') {
     endKernel();
   }
@@ -118,6 +122,7 @@ function start(message) {
     paths: null,
     fds: null,
     stdin: null,
+    found: null,
     reopened: [false, false, false],
     wrote: 0,
     keepOpen: false,

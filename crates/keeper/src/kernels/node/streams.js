@@ -30,6 +30,9 @@ const KEPT_LIMIT = 64;
 // Background work that ends while the kernel is idle is noticed this late.
 const SWEEP_MS = 1000;
 
+// What may be alive for ever without doing anything.
+const PASSIVE = { __proto__: null, TCPServerWrap: true, PipeServerWrap: true, FSEventWrap: true, StatWatcher: true, SignalWrap: true };
+
 const storage = new AsyncLocalStorage();
 const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
 const runIn = safe.uncurry(AsyncLocalStorage.prototype.run);
@@ -77,6 +80,7 @@ function open(run, paths) {
   if (run.stdin.fd !== 0 || run.fds[1] !== 1 || run.fds[2] !== 2) {
     safe.push(run.notes, 'a standard descriptor was taken by another thread; only JavaScript output is captured in this run');
   }
+  run.found = paths.stdin === '/dev/null' ? [] : safe.apply(activeResources, process, []);
   current = run;
 }
 
@@ -157,6 +161,22 @@ function leastRecent() {
 
 function isAnythingAlive() {
   return safe.apply(activeResources, process, []).length > baseline;
+}
+
+// Whether nothing but input can make the run go on: all that it has alive is its
+// stdin, and what waits for others. What was alive before the run does not count.
+function awaitsInput(run) {
+  if (run.stdin.stream === null) return false;
+  const spare = { __proto__: null, PipeWrap: 1 };
+  for (let i = 0; i < run.found.length; i++) spare[run.found[i]] = (spare[run.found[i]] ?? 0) + 1;
+  const alive = safe.apply(activeResources, process, []);
+  for (let i = 0; i < alive.length; i++) {
+    const kind = alive[i];
+    if (PASSIVE[kind] === true) continue;
+    if (!(spare[kind] > 0)) return false;
+    spare[kind]--;
+  }
+  return true;
 }
 
 function calibrate() {
@@ -308,5 +328,5 @@ function install() {
   }
 }
 
-module.exports = { __proto__: null, install, within, owner, open, close, settle, write, calibrate, descriptorFor };
+module.exports = { __proto__: null, install, within, owner, open, close, settle, write, calibrate, awaitsInput, descriptorFor };
 //# sourceURL=node:internal/sessile/streams

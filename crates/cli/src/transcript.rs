@@ -1,0 +1,267 @@
+//! Events of runs, printed: for people, line by line, or as JSON.
+//!
+//! Every line for people begins with the number of its run and a sign: `>` what
+//! was run, `|` its stdout, `!` its stderr, `=` how it ended. A line that is not
+//! complete is shown at once, and goes on where it stopped unless something else
+//! had to be shown in between.
+
+use crate::following::{Began, Ended, Event};
+use serde_json::{Value, json};
+use sessile_protocol::RunNo;
+use sessile_store::StreamName;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Plain,
+    Coloured,
+    Json,
+}
+
+/// Whether there is still somebody who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    On,
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Transcript<W> {
+    to: W,
+    form: Form,
+    /// The run and the stream whose line is not complete.
+    open: Option<(RunNo, StreamName)>,
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+const GREEN: &str = "32";
+
+impl<W: Write> Transcript<W> {
+    pub(crate) fn new(to: W, form: Form) -> Self {
+        Self { to, form, open: None }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event) -> io::Result<Reading> {
+        let bytes = match self.form {
+            Form::Json => line(&as_json(event)),
+            Form::Plain | Form::Coloured => self.text(event),
+        };
+        self.write(&bytes)
+    }
+
+    /// Something about the session itself.
+    pub(crate) fn note(&mut self, status: &str, text: &str) -> io::Result<Reading> {
+        let bytes = match self.form {
+            Form::Json => line(&json!({"event": "session", "status": status})),
+            Form::Plain | Form::Coloured => {
+                let mut out = self.closed_line();
+                let _ = writeln!(out, "{}", self.painted(BOLD, text));
+                out.into_bytes()
+            }
+        };
+        self.write(&bytes)
+    }
+
+    /// A run that is not over, of which this is all for now.
+    pub(crate) fn leave(&mut self, run: RunNo, phase: &str) -> io::Result<Reading> {
+        let bytes = match self.form {
+            Form::Json => line(&json!({"event": "open", "run": run, "phase": phase})),
+            Form::Plain | Form::Coloured => {
+                let mut out = self.closed_line();
+                let _ = writeln!(out, "{run} = {phase}");
+                out.into_bytes()
+            }
+        };
+        self.write(&bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<Reading> {
+        match self.to.write_all(bytes).and_then(|()| self.to.flush()) {
+            Ok(()) => Ok(Reading::On),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reading::Over),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn text(&mut self, event: &Event) -> Vec<u8> {
+        match event {
+            Event::Began(began) => {
+                let mut out = self.closed_line();
+                let _ = self.head(&mut out, began);
+                out.into_bytes()
+            }
+            Event::Output { run, stream, bytes } => self.lines(*run, *stream, bytes),
+            Event::Ended(ended) => {
+                let mut out = self.closed_line();
+                let colour = if ended.exit_code == 0 { GREEN } else { RED };
+                let _ = writeln!(out, "{}", self.painted(colour, &end(ended)));
+                out.into_bytes()
+            }
+            Event::Closed(_) => Vec::new(),
+            Event::Cancelled { run, why } => {
+                let mut out = self.closed_line();
+                let _ = writeln!(out, "{}", self.painted(RED, &format!("{run} = {why}")));
+                out.into_bytes()
+            }
+        }
+    }
+
+    /// Ends a line that is not complete.
+    fn closed_line(&mut self) -> String {
+        if self.open.take().is_some() { "\n".to_owned() } else { String::new() }
+    }
+
+    fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
+        let Began { run, language, command, timestamp } = began;
+        let time: String = timestamp.chars().take(19).collect::<String>().replace('T', " ");
+        let mut lines = command.trim_end().lines();
+        let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
+        writeln!(out, "{}", self.painted(BOLD, &first))?;
+        for more in lines {
+            writeln!(out, "{}", self.painted(BOLD, &format!("{run} >   {more}")))?;
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, run: RunNo, stream: StreamName, bytes: &[u8]) -> Vec<u8> {
+        let (sign, colour) = match stream {
+            StreamName::Stdout => ('|', DIM),
+            StreamName::Stderr => ('!', RED),
+        };
+        let prefix = self.painted(colour, &format!("{run} {sign} "));
+        let mut out = Vec::new();
+        if self.open.is_some_and(|open| open != (run, stream)) {
+            out.extend(self.closed_line().into_bytes());
+        }
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            if self.open.is_none() {
+                out.extend(prefix.as_bytes());
+            }
+            out.extend(piece);
+            self.open = (!piece.ends_with(b"\n")).then_some((run, stream));
+        }
+        out
+    }
+
+    fn painted(&self, colour: &str, text: &str) -> String {
+        match self.form {
+            // Whatever the run itself has switched on ends here.
+            Form::Coloured => format!("\x1b[0;{colour}m{text}\x1b[0m"),
+            Form::Plain | Form::Json => text.to_owned(),
+        }
+    }
+}
+
+fn end(ended: &Ended) -> String {
+    let Ended { run, exit_code, duration_us, .. } = ended;
+    let mut text = format!("{run} = exit {exit_code} after {}", seconds(*duration_us));
+    for (is_so, word) in [(ended.timed_out, "timed out"), (ended.interrupted, "interrupted")] {
+        if is_so {
+            let _ = write!(text, ", {word}");
+        }
+    }
+    text
+}
+
+fn seconds(us: u64) -> String {
+    match us {
+        0..1_000_000 => format!("{} ms", us / 1000),
+        _ => format!("{}.{} s", us / 1_000_000, us / 100_000 % 10),
+    }
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    format!("{value}\n").into_bytes()
+}
+
+/// By the names that the HTTP API gives them.
+fn as_json(event: &Event) -> Value {
+    match event {
+        Event::Began(Began { run, language, command, timestamp }) => json!({
+            "event": "started", "run": run, "language": language.as_str(), "command": command,
+            "timestamp": timestamp,
+        }),
+        Event::Output { run, stream, bytes } => {
+            let (text, is_base64) = sessile_gateway::text(bytes);
+            let name = match stream {
+                StreamName::Stdout => "stdout",
+                StreamName::Stderr => "stderr",
+            };
+            let mut value = json!({"event": name, "run": run, "data": text});
+            if is_base64 {
+                value["encoding"] = "base64".into();
+            }
+            value
+        }
+        Event::Ended(ended) => {
+            let mut value = json!({
+                "event": "exited", "run": ended.run, "exit_code": ended.exit_code,
+                "duration_ms": ended.duration_us / 1000,
+            });
+            for (name, is_so) in
+                [("timed_out", ended.timed_out), ("interrupted", ended.interrupted)]
+            {
+                if is_so {
+                    value[name] = true.into();
+                }
+            }
+            value
+        }
+        Event::Closed(run) => json!({"event": "closed", "run": run}),
+        Event::Cancelled { run, why } => {
+            json!({"event": "cancelled", "run": run, "message": why})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sessile_protocol::Language;
+
+    fn output(run: u64, stream: StreamName, text: &str) -> Event {
+        Event::Output { run: RunNo(run), stream, bytes: text.as_bytes().to_vec() }
+    }
+
+    fn shown(form: Form, events: &[Event]) -> String {
+        let mut bytes = Vec::new();
+        let mut transcript = Transcript::new(&mut bytes, form);
+        for event in events {
+            transcript.show(event).unwrap();
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn every_line_says_whose_it_is() {
+        let began = Event::Began(Began {
+            run: RunNo(3),
+            language: Language::Bash,
+            command: "one\ntwo\n".to_owned(),
+            timestamp: "2026-11-16T03:04:05.678Z".to_owned(),
+        });
+        let ended = Event::Ended(Ended {
+            run: RunNo(3),
+            exit_code: 1,
+            duration_us: 1_234_567,
+            timed_out: true,
+            interrupted: false,
+        });
+        let events = [
+            began,
+            output(3, StreamName::Stdout, "a\nb"),
+            output(3, StreamName::Stdout, "c"),
+            output(4, StreamName::Stdout, "x\n"),
+            output(3, StreamName::Stdout, "d\n"),
+            output(3, StreamName::Stderr, "no newline"),
+            ended,
+        ];
+        let text = "3 > 2026-11-16 03:04:05 bash: one\n3 >   two\n3 | a\n3 | bc\n4 | x\n3 | d\n3 ! no newline\n3 = exit 1 after 1.2 s, timed out\n";
+        assert_eq!(shown(Form::Plain, &events), text);
+        assert!(shown(Form::Coloured, &events).contains("\x1b["));
+        assert_eq!(shown(Form::Json, &events).lines().count(), events.len());
+    }
+}

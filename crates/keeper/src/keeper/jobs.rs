@@ -1,0 +1,227 @@
+//! What runs have left in the background: found, described, signalled.
+//!
+//! A job is a process below this keeper with all that descends from it, unless
+//! it is a kernel, a fork of ours that writes a kernel's state down, or what a
+//! run that is going waits for. It is looked for when somebody asks, and never
+//! on the path of a run.
+
+use super::{Keeper, Live};
+use crate::origins::{Origin, Span};
+use crate::ports::Tables;
+use crate::processes::{self, PipeId, Stat};
+use rustix::process::Pid;
+use sessile_protocol::{Answer, Code, Failure, Job, JobState, JobsView, RunNo};
+use sessile_store::timestamp_before;
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes of a command line that are shown.
+const COMMAND_SHOWN: usize = 1 << 10;
+
+/// A process and its descendants, itself first and parents before children.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: Pid,
+    members: Vec<(Pid, Stat)>,
+    origin: Origin,
+}
+
+impl Tree {
+    fn stat(&self) -> Option<&Stat> {
+        self.members.first().map(|(_, stat)| stat)
+    }
+}
+
+impl Keeper {
+    pub(super) fn jobs(&mut self) -> JobsView {
+        let trees = self.take_stock();
+        let mut tables = Tables::default();
+        let mut jobs: Vec<(u64, Job)> = trees
+            .iter()
+            .filter_map(|tree| Some((tree.stat()?.started, self.describe(tree, &mut tables)?)))
+            .collect();
+        jobs.sort_by_key(|(started, job)| (*started, job.pid));
+        JobsView { jobs: jobs.into_iter().map(|(_, job)| job).collect() }
+    }
+
+    /// Signals a job, or a part of one: a process and what descends from it.
+    pub(super) fn signal_job(&mut self, pid: u32, signal: i32) -> Result<Answer, Failure> {
+        check_signal(signal)?;
+        let wanted = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let is_it = |tree: &Tree| tree.members.iter().any(|(member, _)| Some(*member) == wanted);
+        let job = self.trees().into_iter().find(is_it);
+        let (Some(wanted), Some(job)) = (wanted, job) else {
+            let message = format!("process {pid} is not a job of this session");
+            return Err(Failure::new(Code::JobNotFound, message));
+        };
+        let targets = if wanted == job.root {
+            job.members.iter().map(|(member, _)| *member).collect()
+        } else {
+            [vec![wanted], processes::descendants(wanted)].concat()
+        };
+        Ok(Answer::Signalled { processes: send(&targets, signal) })
+    }
+
+    /// Signals what a run that has ended has left; how many processes got it.
+    pub(super) fn signal_jobs_of(&mut self, run: RunNo, signal: i32) -> u64 {
+        let trees = self.take_stock();
+        let left = trees.iter().filter(|tree| tree.origin.run == Some(run));
+        let members = left.flat_map(|tree| tree.members.iter().map(|(member, _)| *member));
+        send(&members.collect::<Vec<Pid>>(), signal)
+    }
+
+    /// Finds all jobs, and keeps what is known of where they come from.
+    pub(super) fn take_stock(&mut self) -> Vec<Tree> {
+        let trees = self.trees();
+        let members = trees
+            .iter()
+            .flat_map(|tree| tree.members.iter().map(|(pid, stat)| (*pid, *stat, tree.origin)));
+        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
+        self.origins.keep(&members.collect::<Vec<_>>(), &alive);
+        trees
+    }
+
+    fn trees(&self) -> Vec<Tree> {
+        let kernels: HashSet<Pid> = self.kernels.values().map(|live| live.pid).collect();
+        let going = self.kernels.values().filter(|live| live.current.is_some());
+        let foreground: HashSet<Pid> = going.flat_map(Live::foreground).collect();
+        let spans = self.going_spans();
+        // Whoever loses its parent gets this keeper as the next one.
+        let me = rustix::process::getpid();
+        let parents = std::iter::once(me).chain(kernels.iter().copied());
+        let roots: HashSet<Pid> = parents.flat_map(processes::children).collect();
+        roots
+            .into_iter()
+            .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
+            .filter(|pid| !self.is_ours(*pid))
+            .filter_map(|root| self.tree(root, &spans))
+            .collect()
+    }
+
+    fn tree(&self, root: Pid, going: &[Span]) -> Option<Tree> {
+        let living = |pid: Pid| Some((pid, Stat::of(pid).filter(|stat| !stat.has_ended())?));
+        let first = living(root)?;
+        let rest = processes::descendants(root).into_iter().filter_map(living);
+        let members: Vec<(Pid, Stat)> = std::iter::once(first).chain(rest).collect();
+        let origin = match self.run_of_pipes(root) {
+            Some(run) => {
+                let language = self.runs.get(&run).map(|run| run.language);
+                Origin { run: Some(run), language }
+            }
+            None => self.origins.of(root, &first.1, going),
+        };
+        Some(Tree { root, members, origin })
+    }
+
+    /// The runs that have not ended.
+    fn going_spans(&self) -> Vec<Span> {
+        let going = self.kernels.iter().filter_map(|(language, live)| {
+            let run = live.current?;
+            Some(Span { ended: u64::MAX, ..live.span(run, *language) })
+        });
+        going.collect()
+    }
+
+    /// The run whose output a process writes to.
+    fn run_of_pipes(&self, pid: Pid) -> Option<RunNo> {
+        let of_going = self
+            .kernels
+            .values()
+            .filter_map(|live| Some((live.current?, [live.stdout.id(), live.stderr.id()])));
+        let of_ended = self.lingering.values().map(|left| (left.run, [left.stream.id(); 2]));
+        let pipes: Vec<(RunNo, [PipeId; 2])> = of_going.chain(of_ended).collect();
+        [1, 2].into_iter().find_map(|fd| {
+            let target = fs::metadata(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
+            let id = PipeId { device: target.dev(), inode: target.ino() };
+            pipes.iter().find(|(_, ids)| ids.contains(&id)).map(|(run, _)| *run)
+        })
+    }
+
+    /// Whether a process is a fork of a kernel that writes its state down. Such
+    /// a one has a file of ours at descriptor 9, and in its first moment the
+    /// kernel's orders as its stdin, which nothing in a run has.
+    fn is_ours(&self, pid: Pid) -> bool {
+        let target = |fd: u32| {
+            let target = fs::read_link(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
+            Some(target.strip_prefix(self.scratch.path()).ok()?.to_owned())
+        };
+        let is_orders = |path: &Path| path.ends_with("t");
+        target(9).is_some() || target(0).is_some_and(|path| is_orders(&path))
+    }
+
+    /// `None` when it has ended meanwhile.
+    fn describe(&self, tree: &Tree, tables: &mut Tables) -> Option<Job> {
+        let stat = tree.stat()?;
+        let age = Duration::from_millis(10 * processes::start_clock().saturating_sub(stat.started));
+        let sum = |of: fn(&Stat) -> u64| tree.members.iter().map(|(_, stat)| of(stat)).sum::<u64>();
+        Some(Job {
+            pid: tree.root.as_raw_nonzero().get().cast_unsigned(),
+            command: self.command(tree)?,
+            run: tree.origin.run,
+            language: tree.origin.language,
+            state: match stat.state {
+                'T' | 't' => JobState::Stopped,
+                _ => JobState::Running,
+            },
+            started_at: timestamp_before(age),
+            age_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+            cpu_ms: 10 * sum(|stat| stat.cpu),
+            memory: rustix::param::page_size() as u64 * sum(|stat| stat.resident),
+            processes: tree.members.len() as u64,
+            ports: tables.ports(tree.members.iter().map(|(pid, _)| *pid)),
+        })
+    }
+
+    /// A job's command line. A fork of a kernel has only the kernel's, which
+    /// says nothing: what it runs itself says more.
+    fn command(&self, tree: &Tree) -> Option<String> {
+        let line = command_line(tree.root)?;
+        let kernel = self
+            .kernels
+            .iter()
+            .find(|(_, live)| command_line(live.pid).is_some_and(|kernels| kernels == line));
+        let Some((language, _)) = kernel else {
+            return Some(line);
+        };
+        let work = tree
+            .members
+            .iter()
+            .skip(1)
+            .find_map(|(pid, _)| command_line(*pid).filter(|work| *work != line));
+        let work = work.map(|work| format!(" {work}")).unwrap_or_default();
+        Some(format!("(fork of {language}){work}"))
+    }
+}
+
+/// What can be said against a signal.
+pub(super) fn check_signal(signal: i32) -> Result<(), Failure> {
+    if (1..=libc::SIGRTMAX()).contains(&signal) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::BadRequest, format!("there is no signal {signal}")))
+}
+
+/// How many of them got it.
+fn send(targets: &[Pid], signal: i32) -> u64 {
+    let reached = targets.iter().filter(|pid| processes::signal_by_number(**pid, signal));
+    reached.count() as u64
+}
+
+/// `None` when the process is gone.
+fn command_line(pid: Pid) -> Option<String> {
+    let process = format!("/proc/{}", pid.as_raw_nonzero());
+    let mut bytes = fs::read(format!("{process}/cmdline")).ok()?;
+    while bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    if bytes.is_empty() {
+        let name = fs::read(format!("{process}/comm")).ok()?;
+        return Some(format!("[{}]", String::from_utf8_lossy(&name).trim_end()));
+    }
+    bytes.truncate(COMMAND_SHOWN);
+    let words: Vec<_> = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    Some(words.join(" "))
+}

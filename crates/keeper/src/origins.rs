@@ -1,0 +1,257 @@
+//! Which run a process comes from.
+//!
+//! Nobody is told when a process is started, and to look for new ones after
+//! each run would cost more than the run. But each run's time is known, and so
+//! is the time of each process's start, to a hundredth of a second. Within the
+//! same hundredth, the numbers of processes tell, which the system gives out in
+//! order. What is found in this way is kept for as long as the process lives.
+//! Where more than one run could be meant, none is named.
+
+use crate::processes::Stat;
+use rustix::process::Pid;
+use sessile_protocol::{Language, RunNo};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// From the beginning of a run to its end, in clock ticks after boot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) run: RunNo,
+    pub(crate) language: Language,
+    pub(crate) kernel: Pid,
+    pub(crate) begun: u64,
+    pub(crate) ended: u64,
+    /// The newest process before its beginning, and at its end.
+    pub(crate) floor: Option<Pid>,
+    pub(crate) ceiling: Option<Pid>,
+}
+
+impl Span {
+    /// Whether a process's number speaks against this run.
+    fn excludes(&self, pid: Pid) -> bool {
+        let is_before = self.floor.is_some_and(|floor| is_newer(pid, floor) == Some(false));
+        let is_after = self.ceiling.is_some_and(|ceiling| is_newer(pid, ceiling) == Some(true));
+        is_before || is_after
+    }
+}
+
+/// Numbers begin anew some time, at 32768 at the earliest: two that are far
+/// apart tell nothing.
+const FAR: u32 = 1 << 14;
+
+fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
+    let (pid, than) = (pid.as_raw_nonzero().get(), than.as_raw_nonzero().get());
+    (pid.abs_diff(than) < FAR).then_some(pid > than)
+}
+
+/// A run and its language; of a process whose run is not known, perhaps the
+/// language alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) run: Option<RunNo>,
+    pub(crate) language: Option<Language>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    /// Runs that have ended since the processes were last looked at.
+    spans: Vec<Span>,
+    /// By process and the time of its start.
+    known: HashMap<(Pid, u64), Origin>,
+    /// Kernels, also such as are gone: what they started is in their sessions.
+    kernels: HashMap<Pid, Language>,
+    newest: Newest,
+}
+
+/// The newest process of the system, as far as it tells.
+#[derive(Debug, Default)]
+enum Newest {
+    #[default]
+    NotAsked,
+    Unknown,
+    Known {
+        source: File,
+        pid: Option<Pid>,
+    },
+}
+
+impl Newest {
+    /// One system call on a descriptor that stays open.
+    fn ask(&mut self) -> Option<Pid> {
+        if let Self::NotAsked = self {
+            let opened = File::open("/proc/sys/kernel/ns_last_pid");
+            *self = opened.map_or(Self::Unknown, |source| Self::Known { source, pid: None });
+        }
+        let Self::Known { source, pid } = self else {
+            return None;
+        };
+        let mut buffer = [0; 16];
+        let length = source.read_at(&mut buffer, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&buffer[..length]).ok();
+        *pid = text.and_then(|text| Pid::from_raw(text.trim().parse().ok()?));
+        *pid
+    }
+}
+
+/// Runs after which processes are looked at, in idle time, so that what is
+/// known of the runs' times can be forgotten.
+const SPANS: usize = 256;
+
+impl Origins {
+    pub(crate) fn add(&mut self, span: Span) {
+        self.spans.push(span);
+    }
+
+    /// A run that was added has been answered.
+    pub(crate) fn seal(&mut self, run: RunNo) {
+        let ceiling = self.newest.ask();
+        if let Some(span) = self.spans.last_mut().filter(|span| span.run == run) {
+            span.ceiling = ceiling;
+        }
+    }
+
+    /// The newest process when the last run was answered: those of a run that
+    /// begins now are newer.
+    pub(crate) fn floor(&self) -> Option<Pid> {
+        match &self.newest {
+            Newest::NotAsked | Newest::Unknown => None,
+            Newest::Known { pid, .. } => *pid,
+        }
+    }
+
+    pub(crate) fn add_kernel(&mut self, pid: Pid, language: Language) {
+        self.kernels.insert(pid, language);
+    }
+
+    pub(crate) fn are_many(&self) -> bool {
+        self.spans.len() >= SPANS
+    }
+
+    /// What is known of a process, or can be concluded; `going` are the runs
+    /// that have not ended.
+    pub(crate) fn of(&self, pid: Pid, stat: &Stat, going: &[Span]) -> Origin {
+        if let Some(known) = self.known.get(&(pid, stat.started)) {
+            return *known;
+        }
+        // Whoever has left its kernel's session may come from any of them.
+        let kernel = stat.leader.filter(|leader| self.kernels.contains_key(leader));
+        let mut candidates: Vec<&Span> = self
+            .spans
+            .iter()
+            .chain(going)
+            .filter(|span| kernel.is_none_or(|kernel| kernel == span.kernel))
+            .filter(|span| (span.begun..=span.ended).contains(&stat.started))
+            .collect();
+        if candidates.len() > 1 {
+            candidates.retain(|span| !span.excludes(pid));
+        }
+        if let [span] = candidates[..] {
+            return Origin { run: Some(span.run), language: Some(span.language) };
+        }
+        let language = kernel.and_then(|kernel| self.kernels.get(&kernel)).copied();
+        Origin { run: None, language }
+    }
+
+    /// Keeps what was found out of all processes that there are, and forgets
+    /// the rest, but for the kernels that live.
+    pub(crate) fn keep(&mut self, found: &[(Pid, Stat, Origin)], alive: &[Pid]) {
+        let known = found.iter().map(|(pid, stat, origin)| ((*pid, stat.started), *origin));
+        self.known = known.collect();
+        self.spans = Vec::new();
+        self.kernels.retain(|kernel, _| {
+            alive.contains(kernel) || found.iter().any(|(_, stat, _)| stat.leader == Some(*kernel))
+        });
+    }
+
+    pub(crate) fn forget(&mut self) {
+        let newest = std::mem::take(&mut self.newest);
+        *self = Self { newest, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    fn stat(leader: i32, started: u64) -> Stat {
+        Stat {
+            state: 'S',
+            group: None,
+            terminal: 0,
+            leader: Some(pid(leader)),
+            cpu: 0,
+            threads: 1,
+            started,
+            resident: 0,
+        }
+    }
+
+    fn span(run: u64, kernel: i32, begun: u64, ended: u64) -> Span {
+        let (run, language, kernel) = (RunNo(run), Language::Bash, pid(kernel));
+        Span { run, language, kernel, begun, ended, floor: None, ceiling: None }
+    }
+
+    #[test]
+    fn numbers_tell_runs_of_the_same_moment_apart() {
+        let mut origins = Origins::default();
+        origins.add_kernel(pid(10), Language::Bash);
+        origins.add(Span { ceiling: Some(pid(40)), ..span(1, 10, 100, 100) });
+        let (floor, ceiling) = (Some(pid(40)), Some(pid(50)));
+        origins.add(Span { floor, ceiling, ..span(2, 10, 100, 100) });
+        let going = [Span { floor: ceiling, ..span(3, 10, 100, u64::MAX) }];
+        let run = |number| origins.of(pid(number), &stat(10, 100), &going).run;
+        assert_eq!([39, 41, 50, 51].map(run), [1, 2, 2, 3].map(|run| Some(RunNo(run))));
+        assert_eq!(run(30_000), None, "numbers have begun anew, or many have passed");
+    }
+
+    #[test]
+    fn the_system_tells_the_newest_process() {
+        let mut origins = Origins::default();
+        origins.add(span(1, 10, 100, 100));
+        origins.seal(RunNo(1));
+        let child = std::process::Command::new("true").spawn().map(|mut child| {
+            child.wait().unwrap();
+            Pid::from_child(&child)
+        });
+        if let Some(floor) = origins.floor() {
+            assert_eq!(is_newer(child.unwrap(), floor), Some(true));
+        }
+    }
+
+    #[test]
+    fn a_process_belongs_to_the_run_that_it_was_started_in() {
+        let mut origins = Origins::default();
+        origins.add_kernel(pid(10), Language::Bash);
+        origins.add_kernel(pid(20), Language::Python);
+        origins.add_kernel(pid(30), Language::Node);
+        origins.add(span(1, 10, 100, 110));
+        origins.add(span(2, 10, 120, 120));
+        origins.add(span(3, 20, 100, 200));
+        let going = [span(4, 10, 130, u64::MAX)];
+        let run = |leader, started| origins.of(pid(5), &stat(leader, started), &going).run;
+        assert_eq!(run(10, 105), Some(RunNo(1)));
+        assert_eq!(run(10, 120), Some(RunNo(2)));
+        assert_eq!(run(20, 105), Some(RunNo(3)));
+        assert_eq!(run(10, 131), Some(RunNo(4)));
+        assert_eq!(run(10, 115), None, "between two runs");
+        assert_eq!(run(30, 105), None, "of a kernel that was in no run then");
+        assert_eq!(run(5, 105), None, "it may be of either kernel");
+        assert_eq!(run(5, 115), Some(RunNo(3)), "only one was in a run");
+    }
+
+    #[test]
+    fn what_was_found_out_stays_and_the_rest_is_forgotten() {
+        let mut origins = Origins::default();
+        origins.add(span(1, 10, 100, 110));
+        let known = origins.of(pid(5), &stat(10, 105), &[]);
+        origins.keep(&[(pid(5), stat(10, 105), known)], &[]);
+        assert_eq!(origins.of(pid(5), &stat(10, 105), &[]).run, Some(RunNo(1)));
+        assert_eq!(origins.of(pid(5), &stat(10, 106), &[]).run, None, "another of that number");
+        assert_eq!(origins.of(pid(6), &stat(10, 105), &[]).run, None);
+    }
+}

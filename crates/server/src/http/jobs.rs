@@ -1,0 +1,45 @@
+//! Jobs.
+
+use super::body::{Body, Session, SessionJob};
+use super::runs::signal_number;
+use super::{App, wire};
+use crate::service::{Caller, ServiceError};
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+
+/// What runs have left in the background, oldest first
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/jobs", tag = "jobs",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, body = Vec<wire::JobRow>), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+) -> Result<Json<Value>, ServiceError> {
+    let jobs = app.service.jobs(&caller, &id).await?;
+    Ok(Json(sessile_gateway::jobs(&jobs).into()))
+}
+
+/// Signal a job, or a process of one, and what descends from it
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/jobs/{pid}/signal", tag = "jobs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("pid" = u32, Path, description = "The process"),
+    ),
+    request_body = wire::SignalRequest,
+    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn signal(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionJob(id, pid): SessionJob,
+    Body(body): Body<wire::SignalRequest>,
+) -> Result<Json<Value>, ServiceError> {
+    let signal = signal_number(&body.signal)?;
+    let processes = app.service.signal_job(&caller, &id, pid, signal).await?;
+    Ok(Json(json!({"pid": pid, "processes": processes})))
+}
