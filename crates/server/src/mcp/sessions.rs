@@ -1,8 +1,8 @@
 //! The tools that name sessions.
 
 use super::answer::{Refusal, Told};
-use super::runtime;
 use super::waiting::{Outcome, Waiter};
+use super::{interaction, runtime};
 use crate::service::{Filter, RunAnswer, RunOrder, Service, StartSession, Told as Reached};
 use serde_json::{Map, Value, json};
 use sessile_gateway::text;
@@ -51,6 +51,14 @@ pub(super) async fn end(
     Ok(Told::of(exact, format!("{session} has ended, with everything that it had started")))
 }
 
+pub(super) async fn jobs(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    interaction::jobs(service, waiter, &session_of(arguments)?).await
+}
+
 pub(super) async fn list(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -92,6 +100,14 @@ pub(super) async fn exec(
         Wanted::Earlier(Order::Read(piece)) => {
             runtime::read(service, waiter, &session, piece, &again).await
         }
+        Wanted::Earlier(Order::Feed(feed)) => {
+            let outcome = interaction::feed(service, waiter, &session, feed).await?;
+            Ok(tell(outcome, None, &again))
+        }
+        Wanted::Earlier(Order::Signal(recipient, signal)) => {
+            interaction::signal(service, waiter, &session, recipient, signal).await
+        }
+        Wanted::Earlier(Order::Jobs) => interaction::jobs(service, waiter, &session).await,
     }
 }
 
@@ -131,7 +147,9 @@ fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
         }
         Outcome::Running(watch) => {
             let (stdout, stderr) = watch.views();
-            told(sessile_gateway::so_far(watch.run, &stdout, &stderr))
+            let mut exact = sessile_gateway::so_far(watch.run, &stdout, &stderr);
+            exact.extend(interaction::circumstances(&watch));
+            told(exact)
         }
         Outcome::Cancelled(run) => told(runtime::cancelled(run)),
     }
