@@ -40,7 +40,7 @@ impl Span {
 /// apart tell nothing.
 const FAR: u32 = 1 << 14;
 
-fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
+pub(crate) fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
     let (pid, than) = (pid.as_raw_nonzero().get(), than.as_raw_nonzero().get());
     (pid.abs_diff(than) < FAR).then_some(pid > than)
 }
@@ -179,16 +179,7 @@ mod tests {
     }
 
     fn stat(leader: i32, started: u64) -> Stat {
-        Stat {
-            state: 'S',
-            group: None,
-            terminal: 0,
-            leader: Some(pid(leader)),
-            cpu: 0,
-            threads: 1,
-            started,
-            resident: 0,
-        }
+        Stat::example(pid(leader), started)
     }
 
     fn span(run: u64, kernel: i32, begun: u64, ended: u64) -> Span {

@@ -37,7 +37,7 @@ pub(crate) fn children(of: Pid) -> Vec<Pid> {
 pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid> {
     let mut work = Vec::new();
     for child in children(kernel) {
-        if is_earlier(child, begun, pipes) || is_asynchronous(child) {
+        if is_earlier(child, begun, pipes) || is_asynchronous(child, kernel) {
             continue;
         }
         work.push(child);
@@ -94,8 +94,11 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
 
 /// A shell without job control starts `command &` with SIGINT ignored and
 /// stdin from /dev/null, opened for reading. A run's own empty stdin is
-/// /dev/null opened for reading *and* writing, which tells the two apart.
-fn is_asynchronous(pid: Pid) -> bool {
+/// /dev/null opened for reading *and* writing, which tells the two apart. zsh
+/// opens it for both, too, but has its jobs stand back behind others.
+fn is_asynchronous(pid: Pid, kernel: Pid) -> bool {
+    let niceness = |pid: Pid| Stat::of(pid).map(|stat| stat.nice);
+    let stands_back = || niceness(pid) > niceness(kernel);
     let pid = pid.as_raw_nonzero();
     let ignores_interrupt = || {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -108,7 +111,8 @@ fn is_asynchronous(pid: Pid) -> bool {
         let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/0")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
-        Some(target.as_os_str() == "/dev/null" && flags & libc::O_ACCMODE == libc::O_RDONLY)
+        let is_read_only = flags & libc::O_ACCMODE == libc::O_RDONLY;
+        Some(target.as_os_str() == "/dev/null" && (is_read_only || stands_back()))
     };
     ignores_interrupt() == Some(true) && reads_nothing() == Some(true)
 }
@@ -146,6 +150,7 @@ pub(crate) struct Stat {
     pub(crate) leader: Option<Pid>,
     /// Clock ticks that it has used, with its children that were waited for.
     pub(crate) cpu: u64,
+    nice: i64,
     pub(crate) threads: u64,
     pub(crate) started: u64,
     /// Pages of memory.
@@ -153,6 +158,14 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    #[cfg(test)]
+    pub(crate) fn example(leader: Pid, started: u64) -> Self {
+        let leader = Some(leader);
+        let (group, terminal) = (None, 0);
+        let (state, threads) = ('S', 1);
+        Self { state, group, terminal, leader, cpu: 0, nice: 0, threads, started, resident: 0 }
+    }
+
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         Self::parse(&String::from_utf8_lossy(&bytes))
@@ -170,6 +183,7 @@ impl Stat {
             leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
             terminal: fields.get(4)?.parse().ok()?,
             cpu: (11..15).map(number).sum::<Option<u64>>()?,
+            nice: fields.get(16)?.parse().ok()?,
             threads: number(17)?,
             started: number(19)?,
             resident: number(21)?,

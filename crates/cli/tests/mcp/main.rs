@@ -4,6 +4,7 @@
 mod answers;
 mod clients;
 mod http;
+mod interaction;
 mod long_runs;
 mod peer;
 mod server;

@@ -65,6 +65,7 @@ fn the_tools_are_those_that_were_asked_for() {
         "session_screen",
         "session_keys",
         "session_resize",
+        "session_jobs",
         "session_end",
         "session_list",
     ];
@@ -83,8 +84,9 @@ fn the_tools_are_those_that_were_asked_for() {
             assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["outputSchema"]["type"], "object");
-            let is_look = tool["name"] == "session_list" || tool["name"] == "session_screen";
-            assert_eq!(tool["annotations"]["readOnlyHint"], is_look, "{tool}");
+            let looks = ["session_list", "session_screen", "session_jobs"];
+            let only_looks = looks.iter().any(|name| tool["name"] == *name);
+            assert_eq!(tool["annotations"]["readOnlyHint"], only_looks, "{tool}");
         }
         peer.close();
     }

@@ -8,7 +8,7 @@ mod sessions;
 mod terminals;
 
 pub use again::Again;
-pub use call::{Call, Order, Piece, Stream};
+pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
 pub use sessions::{SessionCall, SessionList, SessionStart, Wanted, session_of};
@@ -61,6 +61,8 @@ impl Run {
             silence_ms: self.silence_ms,
             stdin: self.stdin.clone().map(|text| text.into_bytes().into()),
             env: self.env.clone(),
+            interactive: self.interactive,
+            until_input: self.interactive,
             max_output: MAX_OUTPUT,
             until: Until::Recorded,
             ..Exec::default()

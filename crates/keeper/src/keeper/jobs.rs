@@ -6,7 +6,7 @@
 //! on the path of a run.
 
 use super::{Keeper, Live};
-use crate::origins::{Origin, Span};
+use crate::origins::{self, Origin, Span};
 use crate::ports::Tables;
 use crate::processes::{self, PipeId, Stat};
 use rustix::process::Pid;
@@ -91,12 +91,16 @@ impl Keeper {
         let spans = self.going_spans();
         // Whoever loses its parent gets this keeper as the next one.
         let me = rustix::process::getpid();
-        let parents = std::iter::once(me).chain(kernels.iter().copied());
-        let roots: HashSet<Pid> = parents.flat_map(processes::children).collect();
+        let of_kernel = |live: &Live| {
+            let left = processes::children(live.pid).into_iter();
+            left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
+        };
+        let mut roots: HashSet<Pid> = processes::children(me).into_iter().collect();
+        roots.extend(self.kernels.values().flat_map(of_kernel));
         roots
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
-            .filter(|pid| !self.is_ours(*pid))
+            .filter(|pid| !self.is_capture(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }
@@ -140,10 +144,20 @@ impl Keeper {
         })
     }
 
+    /// Whether a child of a kernel may be a fork that is about to write the
+    /// kernel's state down, and has not come to show it yet.
+    fn may_be_capture(&self, live: &Live, pid: Pid) -> bool {
+        let is_newer = |than: Pid| origins::is_newer(pid, than) != Some(false);
+        live.kernel.is_capturing()
+            && live.capture_floor.is_none_or(is_newer)
+            && command_line(pid) == command_line(live.pid)
+            && self.run_of_pipes(pid).is_none()
+    }
+
     /// Whether a process is a fork of a kernel that writes its state down. Such
     /// a one has a file of ours at descriptor 9, and in its first moment the
     /// kernel's orders as its stdin, which nothing in a run has.
-    fn is_ours(&self, pid: Pid) -> bool {
+    fn is_capture(&self, pid: Pid) -> bool {
         let target = |fd: u32| {
             let target = fs::read_link(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
             Some(target.strip_prefix(self.scratch.path()).ok()?.to_owned())

@@ -63,6 +63,8 @@ struct Live {
     begun: u64,
     /// The newest process of the system before that.
     floor: Option<Pid>,
+    /// The newest one when its state was last asked for.
+    capture_floor: Option<Pid>,
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,

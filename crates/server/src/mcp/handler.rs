@@ -85,6 +85,7 @@ impl Handler {
             ToolName::SessionScreen => terminals::screen(service, waiter, &arguments).await,
             ToolName::SessionKeys => terminals::keys(service, waiter, &arguments).await,
             ToolName::SessionResize => terminals::resize(service, waiter, &arguments).await,
+            ToolName::SessionJobs => sessions::jobs(service, waiter, &arguments).await,
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
             ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
         };
@@ -119,7 +120,10 @@ impl ServerHandler for Handler {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let deadline = Instant::now() + self.wait;
+        // A client may want its answer earlier.
+        let wanted = params.arguments.as_ref().and_then(|all| all.get("wait_ms")?.as_u64());
+        let wait = wanted.map_or(self.wait, |ms| self.wait.min(Duration::from_millis(ms)));
+        let deadline = Instant::now() + wait;
         let client = self.client(&context.extensions)?;
         let tool = client.offer.find(&params.name).ok_or_else(|| {
             let known: Vec<&str> = client.offer.tools().iter().map(|tool| tool.as_str()).collect();

@@ -11,6 +11,7 @@ mod calls;
 mod handler;
 mod home;
 mod http;
+mod interaction;
 mod progress;
 mod runtime;
 mod sessions;
