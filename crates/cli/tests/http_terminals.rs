@@ -367,6 +367,23 @@ fn a_program_that_floods_its_terminal_costs_the_server_little() {
     assert_eq!(run.result()["exit_code"], 130);
 }
 
+#[test]
+fn a_huge_screen_in_which_every_cell_has_a_colour_is_told_as_text_only() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server);
+    let program = r#"python3 -c '
+for cell in range(60000):
+    print(f"\033[38;5;{cell % 250}mx", end="")'"#;
+    let body = json!({"command": program, "terminal": {"cols": 300, "rows": 300}, "max_output": 0});
+    server.post(&format!("{session}/exec"), &body).is(200);
+    let run = Run { server: &server, path: format!("{session}/runs/1") };
+    for format in ["cells", "svg", "png"] {
+        run.screen(&format!("format={format}")).is_refused(413, "too_large");
+    }
+    assert_eq!(text(&run.screen("").is(200).json()).matches('x').count(), 60_000);
+}
+
 fn descriptors(server: &Server) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", server.process().pid())).unwrap().count()
 }

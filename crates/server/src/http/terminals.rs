@@ -5,7 +5,7 @@ use super::body::{Body, Params, SessionRun};
 use super::runs::MAX_WAIT_MS;
 use super::wire::{self, Span};
 use crate::keepers::blocking;
-use crate::service::{Caller, ScreenWait, Seen, ServiceError};
+use crate::service::{Caller, ScreenWait, Seen, ServiceError, check_drawable};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -224,6 +224,10 @@ pub(super) async fn screen(
 
 /// Drawn on another thread: a large screen takes its time.
 async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
+    match format {
+        Format::Json | Format::Text => {}
+        Format::Cells | Format::Svg | Format::Png => check_drawable(&seen.view)?,
+    }
     blocking(move || {
         let screen = &seen.view.screen;
         let as_kind = |kind: &'static str, body: Vec<u8>| {

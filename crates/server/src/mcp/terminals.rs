@@ -5,6 +5,7 @@ use super::waiting::Waiter;
 use crate::keepers::blocking;
 use crate::service::{
     Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, Told as Reached,
+    check_drawable,
 };
 use serde_json::{Map, Value, json};
 use sessile_gateway::text;
@@ -167,6 +168,7 @@ async fn tell(
     match look {
         Look::Text => Ok(told),
         Look::Picture => {
+            check_drawable(&seen.view)?;
             let drawn = blocking(move || {
                 render::png(&seen.view.screen)
                     .map_err(|error| ServiceError::internal(&error.to_string()))

@@ -23,9 +23,13 @@ pub(super) const TERMINALS: u16 = 3;
 /// The least time between two looks: a person does not see more.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// The largest screens take longer than that to be searched: the pause grows
-/// with them.
-const PAUSE_PER_LOOK: u32 = 3;
+/// The largest screens, of a million cells, take up to a second to be carried
+/// and searched: the pause grows with them.
+const PAUSE_PER_CELL: Duration = Duration::from_micros(2);
+
+/// Pieces of different looks in a screen that is drawn: ten times what a large
+/// window full of colours has. Each may take two kilobytes meanwhile.
+const MOST_PIECES: usize = 50_000;
 
 /// What somebody who looks at a screen waits for.
 #[derive(Clone, Debug, Default)]
@@ -141,12 +145,11 @@ impl Service {
             ReadScreen { run, known: before, patience_ms: before.map(|_| wait.at_most_ms) };
         loop {
             let view = self.look_at_screen(caller, id, read).await?;
-            let seen_at = Instant::now();
             if before == Some(view.revision) && view.phase < RunPhase::Closed {
                 return Ok(Seen { view, awaited: Awaited::TimedOut });
             }
             let verdict = watch.look(passed_ms(begun), view.revision, &view.screen, view.phase);
-            let at_most_ms = match verdict {
+            let at_most = match verdict {
                 Verdict::Done(_) if !wait.is_any() => {
                     return Ok(Seen { view, awaited: Awaited::Nothing });
                 }
@@ -154,9 +157,9 @@ impl Service {
                 Verdict::GaveUp => return Ok(Seen { view, awaited: Awaited::TimedOut }),
                 Verdict::Wait { at_most_ms } => Duration::from_millis(at_most_ms),
             };
-            let pause = PAUSE.max(PAUSE_PER_LOOK * seen_at.elapsed()).min(at_most_ms);
-            tokio::time::sleep(pause).await;
-            let left = at_most_ms.saturating_sub(seen_at.elapsed());
+            let seen_at = Instant::now();
+            tokio::time::sleep(pause_after(&view).min(at_most)).await;
+            let left = at_most.saturating_sub(seen_at.elapsed());
             let patience_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
             read = ReadScreen { run, known: watch.known(), patience_ms: Some(patience_ms) };
         }
@@ -225,6 +228,25 @@ async fn look(reached: &mut Reached, read: ReadScreen) -> Result<Box<ScreenView>
         return Err(unexpected());
     };
     Ok(view)
+}
+
+fn pause_after(view: &ScreenView) -> Duration {
+    let TerminalSize { cols, rows } = view.screen.size;
+    PAUSE.max(PAUSE_PER_CELL * (u32::from(cols) * u32::from(rows)))
+}
+
+/// Whether a screen can be drawn with its colours: a program that gives every
+/// cell of a huge one a colour of its own must not take the server's memory.
+pub(crate) fn check_drawable(view: &ScreenView) -> Result<(), ServiceError> {
+    let pieces: usize = view.screen.lines.iter().map(|line| line.spans.len()).sum();
+    if pieces <= MOST_PIECES {
+        return Ok(());
+    }
+    let message = format!(
+        "the screen has {pieces} pieces of different colours, over the limit of {MOST_PIECES}"
+    );
+    let hint = "look at its text, or make the terminal smaller";
+    Err(ServiceError { hint, ..ServiceError::new(ErrorCode::TooLarge, message) })
 }
 
 fn passed_ms(since: Instant) -> u64 {
