@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Keys(crate::commands::keys::Keys),
     Resize(crate::commands::resize::Resize),
     Pty(crate::commands::pty::Pty),
+    Attach(crate::commands::attach::Attach),
     End(crate::commands::end::End),
     List(crate::commands::list::List),
     State(crate::commands::state::State),

@@ -50,6 +50,7 @@ pub(crate) struct Began {
     pub(crate) language: Language,
     pub(crate) command: String,
     pub(crate) timestamp: String,
+    pub(crate) has_terminal: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,14 +75,21 @@ pub(crate) enum Next {
 impl From<&Entry> for Began {
     fn from(entry: &Entry) -> Self {
         let (timestamp, command) = (entry.timestamp.clone(), entry.command.clone());
-        Self { run: entry.run, language: entry.language, command, timestamp }
+        let (run, language) = (entry.run, entry.language);
+        Self { run, language, command, timestamp, has_terminal: false }
     }
 }
 
 impl From<&OpenRun> for Began {
     fn from(run: &OpenRun) -> Self {
         let timestamp = run.timestamp.clone().unwrap_or_else(timestamp);
-        Self { run: run.run, language: run.language, command: run.command.clone(), timestamp }
+        Self {
+            run: run.run,
+            language: run.language,
+            command: run.command.clone(),
+            timestamp,
+            has_terminal: run.terminal,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The only place that reads the environment, prints, or exits.
 
 mod args;
+mod attach;
 mod call;
 mod commands;
 mod config;

@@ -115,7 +115,7 @@ impl<W: Write> Transcript<W> {
     }
 
     fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
-        let Began { run, language, command, timestamp } = began;
+        let Began { run, language, command, timestamp, .. } = began;
         let time: String = timestamp.chars().take(19).collect::<String>().replace('T', " ");
         let mut lines = command.trim_end().lines();
         let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
@@ -155,6 +155,13 @@ impl<W: Write> Transcript<W> {
     }
 }
 
+impl Transcript<Vec<u8>> {
+    /// What was printed since the last time.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.to)
+    }
+}
+
 fn end(ended: &Ended) -> String {
     let Ended { run, exit_code, duration_us, .. } = ended;
     let mut text = format!("{run} = exit {exit_code} after {}", seconds(*duration_us));
@@ -180,7 +187,7 @@ fn line(value: &Value) -> Vec<u8> {
 /// By the names that the HTTP API gives them.
 fn as_json(event: &Event) -> Value {
     match event {
-        Event::Began(Began { run, language, command, timestamp }) => json!({
+        Event::Began(Began { run, language, command, timestamp, .. }) => json!({
             "event": "started", "run": run, "language": language.as_str(), "command": command,
             "timestamp": timestamp,
         }),

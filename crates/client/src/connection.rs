@@ -9,7 +9,7 @@ use sessile_protocol::{
 };
 use sessile_store::{Directory, Metadata, StoreError};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -135,6 +135,27 @@ impl Client {
         self.send(request)
     }
 
+    /// Takes what has come, waiting for something if there is nothing.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn take_in(&mut self) -> Result<(), ClientError> {
+        self.receive()
+    }
+
+    /// A reply that has come, to any call that was asked.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn next_reply(&mut self) -> Result<Option<Reply>, ClientError> {
+        let Some(body) = self.splitter.next_body()? else {
+            return Ok(None);
+        };
+        let reply: Reply = decode(body)?;
+        self.version = Some(reply.v);
+        Ok(Some(reply))
+    }
+
     /// The next reply to any call that was asked. `None` when nobody reads
     /// `listener` any more, which is watched meanwhile.
     ///
@@ -142,9 +163,7 @@ impl Client {
     /// When the keeper is gone.
     pub fn reply(&mut self, listener: BorrowedFd<'_>) -> Result<Option<Reply>, ClientError> {
         loop {
-            if let Some(body) = self.splitter.next_body()? {
-                let reply: Reply = decode(body)?;
-                self.version = Some(reply.v);
+            if let Some(reply) = self.next_reply()? {
                 return Ok(Some(reply));
             }
             // Of what is only written to, nothing but errors is reported.
@@ -292,6 +311,12 @@ impl Client {
             outcome @ (Ok(()) | Err(_)) => outcome?,
         }
         Ok(self.last)
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

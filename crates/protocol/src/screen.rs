@@ -83,7 +83,9 @@ pub struct ScreenLine {
     pub is_wrapped: bool,
 }
 
-/// Characters that look alike and are equally wide.
+/// Characters that look alike and are equally wide. A mark (an accent, a
+/// variation selector, a joiner) belongs to the character before it and takes
+/// no column.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     pub text: String,

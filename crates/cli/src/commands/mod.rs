@@ -2,6 +2,7 @@
 //! what it does.
 
 pub(crate) mod api;
+pub(crate) mod attach;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -51,6 +52,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Keys(command) => command.execute(&settings),
         Command::Resize(command) => command.execute(&settings),
         Command::Pty(command) => command.execute(&settings),
+        Command::Attach(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),

@@ -109,14 +109,24 @@ impl Keeper {
 
     fn open_views(&self) -> RunsView {
         let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
-        RunsView { runs: open.map(|(number, run)| run.open_view(*number)).collect() }
+        RunsView { runs: open.map(|(number, run)| self.told(run.open_view(*number))).collect() }
+    }
+
+    /// A run that has finished, with its command, which only the history has.
+    fn told(&self, mut run: OpenRun) -> OpenRun {
+        if run.phase >= RunPhase::Exited
+            && let Some(entry) = self.history.find(run.run)
+        {
+            run.command = entry.command;
+        }
+        run
     }
 
     /// The oldest runs above this one, over or not.
     fn runs_after(&self, after: RunNo) -> RunsView {
         let known = self.runs.range(RunNo(after.0.saturating_add(1))..);
         let mut runs: BTreeMap<RunNo, OpenRun> =
-            known.map(|(number, run)| (*number, run.open_view(*number))).collect();
+            known.map(|(number, run)| (*number, self.told(run.open_view(*number)))).collect();
         let last = self.session.last_run();
         // All of them are known here when nothing has been let go.
         if last.0.saturating_sub(after.0) > runs.len() as u64 {

@@ -19,6 +19,7 @@ pub(super) struct Core {
     parser: Parser,
     scanner: Scanner,
     size: TerminalSize,
+    history: usize,
     writing: Writing,
     /// Whether the cursor may count from the top of the scroll region.
     origin_seen: bool,
@@ -34,6 +35,10 @@ enum Writing {
     Over,
     Inserting,
 }
+
+/// Cells of capacity that narrowing may take for a moment: half as many are
+/// used, of 16 bytes each.
+const MOST_CUT: u64 = 2_000_000;
 
 /// These allocate both screens anew, or write each cell by itself.
 const WHOLE_SCREEN: u64 = 4;
@@ -55,6 +60,7 @@ impl Core {
             parser: Parser::new(),
             scanner: Scanner::default(),
             size,
+            history,
             writing: Writing::Over,
             origin_seen: false,
             crowded: 0,
@@ -65,9 +71,11 @@ impl Core {
     pub(super) fn resize(&mut self, size: TerminalSize) {
         // avt cuts a row into narrower ones that keep its capacity, which is
         // gigabytes for a thousand columns made one. By halves, what leaves
-        // the history in between is gone before the next cut.
+        // the history in between is gone before the next cut. Not otherwise:
+        // each cut may leave a blank where a wide character did not fit.
+        let lines = u64::from(self.size.rows) + self.history as u64;
         let mut cols = self.size.cols;
-        while cols / 2 > size.cols {
+        while lines * u64::from(cols).pow(2) / u64::from(size.cols) > MOST_CUT {
             cols /= 2;
             self.terminal.resize(usize::from(cols), usize::from(self.size.rows));
         }

@@ -1,10 +1,12 @@
 //! A screen as text, as JSON, and as a picture.
 
+mod ansi;
 mod cells;
 mod picture;
 mod rows;
 mod svg;
 
+pub use ansi::ansi;
 pub use cells::cells;
 pub use picture::{PictureError, png};
 pub use svg::svg;

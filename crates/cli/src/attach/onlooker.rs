@@ -1,0 +1,132 @@
+//! What others run in the session, shown to a person at the prompt.
+//!
+//! A thread follows the session. What it has to tell is printed above the
+//! prompt; while the person is in a program, it is kept until the prompt is
+//! back, up to a limit.
+
+use crate::following::{Event, Following, Next, Past};
+use crate::reader::Reader;
+use crate::transcript::{Form, Transcript};
+use sessile_protocol::{RunNo, RunPhase};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is kept for a person who is in a program.
+const KEPT: usize = 256 << 10;
+
+/// What both threads know.
+#[derive(Default)]
+pub(super) struct Board {
+    /// The runs that this person started, or sits at.
+    ours: BTreeSet<RunNo>,
+    place: Place,
+}
+
+#[derive(Default)]
+enum Place {
+    /// In a program: this is to be shown later.
+    #[default]
+    Away,
+    Kept(String),
+    Prompt,
+}
+
+pub(super) type Shared = Arc<Mutex<Board>>;
+
+pub(super) fn lock(board: &Shared) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Board {
+    pub(super) fn own(&mut self, run: RunNo) {
+        self.ours.insert(run);
+    }
+
+    /// The prompt is about to be shown: what came meanwhile.
+    pub(super) fn come_back(&mut self) -> Option<String> {
+        match std::mem::replace(&mut self.place, Place::Prompt) {
+            Place::Kept(text) => Some(text),
+            Place::Away | Place::Prompt => None,
+        }
+    }
+
+    pub(super) fn go_away(&mut self) {
+        self.place = Place::Away;
+    }
+
+    /// What is to be printed now.
+    fn tell(&mut self, text: String) -> Option<String> {
+        match &mut self.place {
+            Place::Prompt => Some(text),
+            Place::Away => {
+                self.place = Place::Kept(text);
+                None
+            }
+            Place::Kept(kept) if kept.len() < KEPT => {
+                kept.push_str(&text);
+                None
+            }
+            Place::Kept(_) => None,
+        }
+    }
+}
+
+/// Follows the session until it is over, or nobody reads any more.
+pub(super) fn follow(
+    mut reader: Reader,
+    board: &Shared,
+    mut print: impl FnMut(String),
+) -> anyhow::Result<()> {
+    let past = Past::read(&mut reader, 0)?;
+    let mut hidden: BTreeSet<RunNo> =
+        past.open.iter().filter(|run| run.terminal).map(|run| run.run).collect();
+    // Of those only what they have left behind is going.
+    let over = past.open.iter().filter(|run| run.phase >= RunPhase::Exited).map(|run| run.run);
+    lock(board).ours.extend(over);
+    let Some(mut following) = Following::after(past, reader)? else {
+        return Ok(());
+    };
+    let mut transcript = Transcript::new(Vec::new(), Form::Coloured);
+    let stdout = io::stdout();
+    loop {
+        let event = match following.next(stdout.as_fd())? {
+            Next::Event(event) => event,
+            Next::Unread => return Ok(()),
+            Next::Over(status) => {
+                print(format!("the session is {}\n", status.as_str()));
+                return Ok(());
+            }
+        };
+        let mut board = lock(board);
+        let run = run_of(&event);
+        if let Event::Began(began) = &event
+            && began.has_terminal
+        {
+            hidden.insert(run);
+        }
+        let is_drawn = matches!(event, Event::Output { .. }) && hidden.contains(&run);
+        if board.ours.contains(&run) || is_drawn {
+            continue;
+        }
+        transcript.show(&event)?;
+        if matches!(&event, Event::Began(began) if began.has_terminal) {
+            transcript.note("", &format!("(it has a terminal: attach with --run {run})"))?;
+        }
+        let text = String::from_utf8_lossy(&transcript.take()).into_owned();
+        let now = if text.is_empty() { None } else { board.tell(text) };
+        drop(board);
+        if let Some(text) = now {
+            print(text);
+        }
+    }
+}
+
+pub(super) fn run_of(event: &Event) -> RunNo {
+    match event {
+        Event::Began(began) => began.run,
+        Event::Ended(ended) => ended.run,
+        Event::Output { run, .. } | Event::Closed(run) | Event::Cancelled { run, .. } => *run,
+    }
+}

@@ -1,0 +1,208 @@
+//! Between a person's terminal and that of a run: keys go in, what the program
+//! draws comes out, and a new size is passed on.
+//!
+//! Leaving, or being killed, harms nothing: the run goes on.
+
+use super::console::{self, Raw};
+use crate::output;
+use anyhow::bail;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use sessile_client::{Client, ClientError};
+use sessile_protocol::{
+    Answer, Code, Completed, Failure, ReadOutput, Reply, Request, RunNo, RunPhase, TerminalSize,
+};
+use std::collections::VecDeque;
+use std::io;
+
+/// How soon a new size of our terminal is noticed, and input tried again that
+/// had no place.
+const LOOK_AFTER_MS: i64 = 100;
+
+/// What is read of the keyboard, and sent, at once.
+const CHUNK: usize = 64 << 10;
+
+/// How a person's time with a run ended.
+#[derive(Debug)]
+pub(super) enum Parting {
+    Finished(Box<Completed>),
+    /// The run never began.
+    Cancelled(Failure),
+    Detached,
+}
+
+/// What a call was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Output,
+    Input,
+    Result,
+    Other,
+}
+
+pub(super) struct Relay<'a> {
+    client: &'a mut Client,
+    run: RunNo,
+    detach_key: u8,
+    read: ReadOutput,
+    calls: Vec<(u64, Asked)>,
+    unsent: VecDeque<u8>,
+    is_sending: bool,
+    size: TerminalSize,
+    last: Option<u8>,
+}
+
+impl<'a> Relay<'a> {
+    pub(super) fn new(client: &'a mut Client, run: RunNo, detach_key: u8) -> Self {
+        let read = ReadOutput { known: Some(RunPhase::Queued), ..ReadOutput::waiting(run) };
+        Self {
+            client,
+            run,
+            detach_key,
+            read,
+            calls: Vec::new(),
+            unsent: VecDeque::new(),
+            is_sending: false,
+            size: console::size(),
+            last: None,
+        }
+    }
+
+    /// Begins with what the run writes from now on.
+    pub(super) fn from(mut self, stdout: u64) -> Self {
+        self.read.stdout_from = stdout;
+        self
+    }
+
+    pub(super) fn run(mut self) -> anyhow::Result<Parting> {
+        let raw = Raw::enter()?;
+        let parting = self.pass_on();
+        // What a program that was killed has left switched on.
+        let mut rest = b"\x1b[0m\x1b[?25h".to_vec();
+        if self.last.is_some_and(|byte| byte != b'\n') {
+            rest.extend(b"\r\n");
+        }
+        output::all(&mut io::stdout().lock(), &rest)?;
+        drop(raw);
+        parting
+    }
+
+    fn pass_on(&mut self) -> anyhow::Result<Parting> {
+        self.ask(Request::Output(self.read), Asked::Output)?;
+        let mut keys = vec![0; CHUNK];
+        loop {
+            while let Some(reply) = self.client.next_reply()? {
+                if let Some(parting) = self.take(reply)? {
+                    return Ok(parting);
+                }
+            }
+            let stdin = io::stdin();
+            let mut fds =
+                [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&*self.client, PollFlags::IN)];
+            let wait = Timespec { tv_sec: 0, tv_nsec: LOOK_AFTER_MS * 1_000_000 };
+            match rustix::event::poll(&mut fds, Some(&wait)) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            let (has_keys, has_reply) =
+                (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            if has_keys {
+                match rustix::io::read(&stdin, &mut keys) {
+                    // The person is gone; the run is not.
+                    Ok(0) => return Ok(Parting::Detached),
+                    Ok(n) => {
+                        if self.press(&keys[..n])? {
+                            return Ok(Parting::Detached);
+                        }
+                    }
+                    Err(Errno::INTR | Errno::AGAIN) => {}
+                    Err(_) => return Ok(Parting::Detached),
+                }
+            }
+            if has_reply {
+                self.client.take_in()?;
+            }
+            self.send_keys()?;
+            self.pass_on_size()?;
+        }
+    }
+
+    fn ask(&mut self, request: Request, asked: Asked) -> anyhow::Result<()> {
+        let call = self.client.ask(request)?;
+        self.calls.push((call, asked));
+        Ok(())
+    }
+
+    /// Whether the person wants to leave.
+    fn press(&mut self, keys: &[u8]) -> anyhow::Result<bool> {
+        let end = keys.iter().position(|key| *key == self.detach_key);
+        let keys = &keys[..end.unwrap_or(keys.len())];
+        // One that has not begun has no terminal to turn it into a signal.
+        if self.read.known == Some(RunPhase::Queued) && keys.contains(&3) {
+            self.ask(Request::Interrupt { run: Some(self.run), call: None }, Asked::Other)?;
+        } else {
+            self.unsent.extend(keys);
+        }
+        self.send_keys()?;
+        Ok(end.is_some())
+    }
+
+    fn send_keys(&mut self) -> anyhow::Result<()> {
+        if self.is_sending || self.unsent.is_empty() {
+            return Ok(());
+        }
+        let bytes: Vec<u8> = self.unsent.iter().copied().take(CHUNK).collect();
+        self.is_sending = true;
+        self.ask(Request::Input { run: self.run, bytes, eof: false }, Asked::Input)
+    }
+
+    fn pass_on_size(&mut self) -> anyhow::Result<()> {
+        let size = console::size();
+        if size != self.size {
+            self.size = size;
+            self.ask(Request::Resize { run: self.run, size }, Asked::Other)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, reply: Reply) -> anyhow::Result<Option<Parting>> {
+        let Some(at) = self.calls.iter().position(|(call, _)| *call == reply.id) else {
+            return Ok(None);
+        };
+        let (_, asked) = self.calls.remove(at);
+        match (asked, reply.outcome) {
+            (Asked::Output, Ok(Answer::Output(view))) => {
+                let bytes = view.stdout;
+                output::all(&mut io::stdout().lock(), &bytes)?;
+                self.last = bytes.last().copied().or(self.last);
+                self.read.stdout_from = view.stdout_next;
+                self.read.stderr_from = view.stderr_next;
+                // Its end is news until it is told.
+                self.read.known = Some(view.phase.min(RunPhase::Running));
+                if view.phase >= RunPhase::Exited && bytes.is_empty() {
+                    let (run, max_output) = (self.run, 0);
+                    let request =
+                        Request::Result { run, max_output, patience_ms: None, until_input: false };
+                    self.ask(request, Asked::Result)?;
+                } else {
+                    self.ask(Request::Output(self.read), Asked::Output)?;
+                }
+                Ok(None)
+            }
+            (Asked::Input, outcome) => {
+                self.is_sending = false;
+                let is_full = matches!(&outcome, Err(failure) if failure.code == Code::QueueFull);
+                // Of a run that has ended nobody wants the rest.
+                if !is_full {
+                    self.unsent.drain(..self.unsent.len().min(CHUNK));
+                }
+                Ok(None)
+            }
+            (Asked::Result, Ok(Answer::Completed(done))) => Ok(Some(Parting::Finished(done))),
+            (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(Parting::Cancelled(failure))),
+            (Asked::Other, _) => Ok(None),
+            (Asked::Output | Asked::Result, Ok(_)) => bail!(ClientError::Unexpected),
+        }
+    }
+}
