@@ -87,7 +87,7 @@ impl Keeper {
     fn trees(&self) -> Vec<Tree> {
         let kernels: HashSet<Pid> = self.kernels.values().map(|live| live.pid).collect();
         let going = self.kernels.values().filter(|live| live.current.is_some());
-        let foreground: HashSet<Pid> = going.flat_map(Live::foreground).collect();
+        let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
         // Whoever loses its parent gets this keeper as the next one.
         let me = rustix::process::getpid();
