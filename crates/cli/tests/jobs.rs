@@ -171,6 +171,11 @@ fn a_tree_is_one_job_and_a_signal_reaches_all_of_it() {
         let members: Vec<Process> =
             h.processes().into_iter().filter(|p| p.to_string().contains("sleep 1000")).collect();
         assert_eq!(members.len(), 2, "{members:?}");
+        // A shell that waits for its child to become another program, and that
+        // child is stopped, is not stopped itself.
+        until("the program", || {
+            members.iter().any(|p| p.to_string().contains("(sleep 1000;")).then_some(())
+        });
         assert_eq!(signal(&mut link, root, libc::SIGSTOP), 2);
         job(&mut link, "a stopped job", |job| job.state == JobState::Stopped);
         for member in &members {

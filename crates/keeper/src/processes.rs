@@ -37,7 +37,7 @@ pub(crate) fn children(of: Pid) -> Vec<Pid> {
 pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid> {
     let mut work = Vec::new();
     for child in children(kernel) {
-        if is_earlier(child, begun, pipes) || is_asynchronous(child, kernel) {
+        if is_earlier(child, begun, pipes) || is_asynchronous(child) {
             continue;
         }
         work.push(child);
@@ -94,27 +94,36 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
 
 /// A shell without job control starts `command &` with SIGINT ignored and
 /// stdin from /dev/null, opened for reading. A run's own empty stdin is
-/// /dev/null opened for reading *and* writing, which tells the two apart. zsh
-/// opens it for both, too, but has its jobs stand back behind others.
-fn is_asynchronous(pid: Pid, kernel: Pid) -> bool {
+/// /dev/null opened for reading *and* writing, which tells the two apart.
+///
+/// zsh opens it for both, too: see [`stands_back`].
+fn is_asynchronous(pid: Pid) -> bool {
+    let reads_nothing = || {
+        let fd = pid.as_raw_nonzero();
+        let target = fs::read_link(format!("/proc/{fd}/fd/0")).ok()?;
+        let info = fs::read_to_string(format!("/proc/{fd}/fdinfo/0")).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
+        Some(target.as_os_str() == "/dev/null" && flags & libc::O_ACCMODE == libc::O_RDONLY)
+    };
+    ignores_interrupt(pid) && reads_nothing() == Some(true)
+}
+
+/// Whether a child of zsh was started with `&`: such a one stands back behind
+/// others, unless the user does not want that.
+pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
     let niceness = |pid: Pid| Stat::of(pid).map(|stat| stat.nice);
-    let stands_back = || niceness(pid) > niceness(kernel);
-    let pid = pid.as_raw_nonzero();
-    let ignores_interrupt = || {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
+}
+
+fn ignores_interrupt(pid: Pid) -> bool {
+    let ignores = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
         let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
         Some(mask & (1 << (libc::SIGINT - 1)) != 0)
     };
-    let reads_nothing = || {
-        let target = fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
-        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/0")).ok()?;
-        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-        let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
-        let is_read_only = flags & libc::O_ACCMODE == libc::O_RDONLY;
-        Some(target.as_os_str() == "/dev/null" && (is_read_only || stands_back()))
-    };
-    ignores_interrupt() == Some(true) && reads_nothing() == Some(true)
+    ignores() == Some(true)
 }
 
 /// Whether a process waits in a read of this very pipe. False also where the

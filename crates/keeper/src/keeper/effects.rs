@@ -178,7 +178,11 @@ impl Keeper {
         let Some(live) = self.kernels.get_mut(&language).filter(|live| live.epoch == epoch) else {
             return;
         };
-        let work = live.foreground();
+        // Only the end of a job ends a `wait` of zsh, if nothing else has.
+        let work = match pressure {
+            Pressure::Interrupt | Pressure::Terminate => live.awaited(),
+            Pressure::KillWork | Pressure::KillKernel => live.foreground(),
+        };
         let (to_work, to_kernel) = match pressure {
             Pressure::Interrupt => (Signal::INT, Signal::INT),
             Pressure::Terminate => (Signal::TERM, Signal::INT),

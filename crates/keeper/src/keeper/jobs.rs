@@ -23,7 +23,7 @@ const COMMAND_SHOWN: usize = 1 << 10;
 
 /// A process and its descendants, itself first and parents before children.
 #[derive(Debug)]
-pub(super) struct Tree {
+struct Tree {
     root: Pid,
     members: Vec<(Pid, Stat)>,
     origin: Origin,
@@ -74,20 +74,27 @@ impl Keeper {
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.
-    pub(super) fn take_stock(&mut self) -> Vec<Tree> {
+    fn take_stock(&mut self) -> Vec<Tree> {
         let trees = self.trees();
-        let members = trees
-            .iter()
-            .flat_map(|tree| tree.members.iter().map(|(pid, stat)| (*pid, *stat, tree.origin)));
-        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
-        self.origins.keep(&members.collect::<Vec<_>>(), &alive);
+        self.origins.keep(&members(&trees));
         trees
+    }
+
+    /// In idle time: what is known of where jobs come from shall not grow.
+    pub(super) fn forget_origins(&mut self) {
+        // What may be a capture was not looked at, and may be a job.
+        if !self.origins.are_many() || self.kernels.values().any(|l| l.kernel.is_capturing()) {
+            return;
+        }
+        let found = members(&self.trees());
+        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
+        self.origins.forget_but(&found, &alive);
     }
 
     fn trees(&self) -> Vec<Tree> {
         let kernels: HashSet<Pid> = self.kernels.values().map(|live| live.pid).collect();
         let going = self.kernels.values().filter(|live| live.current.is_some());
-        let foreground: HashSet<Pid> = going.flat_map(Live::foreground).collect();
+        let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
         // Whoever loses its parent gets this keeper as the next one.
         let me = rustix::process::getpid();
@@ -208,6 +215,15 @@ impl Keeper {
         let work = work.map(|work| format!(" {work}")).unwrap_or_default();
         Some(format!("(fork of {language}){work}"))
     }
+}
+
+/// All processes, each with where its tree comes from.
+fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
+    let of_tree = |tree: &Tree| {
+        let origin = tree.origin;
+        tree.members.iter().map(move |(pid, stat)| (*pid, *stat, origin)).collect::<Vec<_>>()
+    };
+    trees.iter().flat_map(of_tree).collect()
 }
 
 /// What can be said against a signal.

@@ -100,6 +100,13 @@ impl Live {
         self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
     }
 
+    /// The same without what zsh has started with `&`.
+    fn awaited(&self) -> Vec<Pid> {
+        let mut work = self.foreground();
+        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work
+    }
+
     /// The time of the current run, up to now.
     fn span(&self, run: RunNo, language: Language) -> Span {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
