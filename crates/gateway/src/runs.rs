@@ -56,7 +56,11 @@ fn going(run: &OpenRun) -> Value {
         "command": run.command,
         "timestamp": run.timestamp,
     });
-    let marks = [("interactive", run.interactive), ("waiting_for_input", run.waiting_for_input)];
+    let marks = [
+        ("interactive", run.interactive),
+        ("waiting_for_input", run.waiting_for_input),
+        ("terminal", run.terminal),
+    ];
     for (name, _) in marks.into_iter().filter(|(_, is_so)| *is_so) {
         value[name] = true.into();
     }

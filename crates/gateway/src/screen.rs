@@ -15,7 +15,8 @@ pub enum Awaited {
 }
 
 impl Awaited {
-    fn word(self) -> Option<&'static str> {
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
             Self::Came(Why::Matched) => Some("matched"),

@@ -40,7 +40,7 @@ impl Span {
 /// apart tell nothing.
 const FAR: u32 = 1 << 14;
 
-fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
+pub(crate) fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
     let (pid, than) = (pid.as_raw_nonzero().get(), than.as_raw_nonzero().get());
     (pid.abs_diff(than) < FAR).then_some(pid > than)
 }
@@ -98,8 +98,17 @@ impl Newest {
 /// known of the runs' times can be forgotten.
 const SPANS: usize = 256;
 
+/// A kernel whose state is for ever being captured must not fill the memory.
+const MOST_SPANS: usize = 8 * SPANS;
+
+/// Processes after which they are looked at, most of which are gone then.
+const KNOWN: usize = 1024;
+
 impl Origins {
     pub(crate) fn add(&mut self, span: Span) {
+        if self.spans.len() >= MOST_SPANS {
+            self.spans.drain(..SPANS);
+        }
         self.spans.push(span);
     }
 
@@ -124,8 +133,9 @@ impl Origins {
         self.kernels.insert(pid, language);
     }
 
+    /// Whether it is time to forget.
     pub(crate) fn are_many(&self) -> bool {
-        self.spans.len() >= SPANS
+        self.spans.len() >= SPANS || self.known.len() >= KNOWN
     }
 
     /// What is known of a process, or can be concluded; `going` are the runs
@@ -153,11 +163,17 @@ impl Origins {
         Origin { run: None, language }
     }
 
-    /// Keeps what was found out of all processes that there are, and forgets
-    /// the rest, but for the kernels that live.
-    pub(crate) fn keep(&mut self, found: &[(Pid, Stat, Origin)], alive: &[Pid]) {
+    /// Keeps what was found out of processes.
+    pub(crate) fn keep(&mut self, found: &[(Pid, Stat, Origin)]) {
         let known = found.iter().map(|(pid, stat, origin)| ((*pid, stat.started), *origin));
-        self.known = known.collect();
+        self.known.extend(known);
+    }
+
+    /// Forgets all but what was found out of these, which are all processes
+    /// that there are, and the kernels that live.
+    pub(crate) fn forget_but(&mut self, found: &[(Pid, Stat, Origin)], alive: &[Pid]) {
+        self.known.clear();
+        self.keep(found);
         self.spans = Vec::new();
         self.kernels.retain(|kernel, _| {
             alive.contains(kernel) || found.iter().any(|(_, stat, _)| stat.leader == Some(*kernel))
@@ -179,16 +195,7 @@ mod tests {
     }
 
     fn stat(leader: i32, started: u64) -> Stat {
-        Stat {
-            state: 'S',
-            group: None,
-            terminal: 0,
-            leader: Some(pid(leader)),
-            cpu: 0,
-            threads: 1,
-            started,
-            resident: 0,
-        }
+        Stat::example(pid(leader), started)
     }
 
     fn span(run: u64, kernel: i32, begun: u64, ended: u64) -> Span {
@@ -249,7 +256,7 @@ mod tests {
         let mut origins = Origins::default();
         origins.add(span(1, 10, 100, 110));
         let known = origins.of(pid(5), &stat(10, 105), &[]);
-        origins.keep(&[(pid(5), stat(10, 105), known)], &[]);
+        origins.forget_but(&[(pid(5), stat(10, 105), known)], &[]);
         assert_eq!(origins.of(pid(5), &stat(10, 105), &[]).run, Some(RunNo(1)));
         assert_eq!(origins.of(pid(5), &stat(10, 106), &[]).run, None, "another of that number");
         assert_eq!(origins.of(pid(6), &stat(10, 105), &[]).run, None);

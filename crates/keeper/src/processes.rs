@@ -95,22 +95,35 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
 /// A shell without job control starts `command &` with SIGINT ignored and
 /// stdin from /dev/null, opened for reading. A run's own empty stdin is
 /// /dev/null opened for reading *and* writing, which tells the two apart.
+///
+/// zsh opens it for both, too: see [`stands_back`].
 fn is_asynchronous(pid: Pid) -> bool {
-    let pid = pid.as_raw_nonzero();
-    let ignores_interrupt = || {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
-        Some(mask & (1 << (libc::SIGINT - 1)) != 0)
-    };
     let reads_nothing = || {
-        let target = fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
-        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/0")).ok()?;
+        let fd = pid.as_raw_nonzero();
+        let target = fs::read_link(format!("/proc/{fd}/fd/0")).ok()?;
+        let info = fs::read_to_string(format!("/proc/{fd}/fdinfo/0")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
         Some(target.as_os_str() == "/dev/null" && flags & libc::O_ACCMODE == libc::O_RDONLY)
     };
-    ignores_interrupt() == Some(true) && reads_nothing() == Some(true)
+    ignores_interrupt(pid) && reads_nothing() == Some(true)
+}
+
+/// Whether a child of zsh was started with `&`: such a one stands back behind
+/// others, unless the user does not want that.
+pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
+    let niceness = |pid: Pid| Stat::of(pid).map(|stat| stat.nice);
+    niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
+}
+
+fn ignores_interrupt(pid: Pid) -> bool {
+    let ignores = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        Some(mask & (1 << (libc::SIGINT - 1)) != 0)
+    };
+    ignores() == Some(true)
 }
 
 /// Whether a process waits in a read of this very pipe. False also where the
@@ -146,6 +159,7 @@ pub(crate) struct Stat {
     pub(crate) leader: Option<Pid>,
     /// Clock ticks that it has used, with its children that were waited for.
     pub(crate) cpu: u64,
+    nice: i64,
     pub(crate) threads: u64,
     pub(crate) started: u64,
     /// Pages of memory.
@@ -153,6 +167,14 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    #[cfg(test)]
+    pub(crate) fn example(leader: Pid, started: u64) -> Self {
+        let leader = Some(leader);
+        let (group, terminal) = (None, 0);
+        let (state, threads) = ('S', 1);
+        Self { state, group, terminal, leader, cpu: 0, nice: 0, threads, started, resident: 0 }
+    }
+
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         Self::parse(&String::from_utf8_lossy(&bytes))
@@ -170,6 +192,7 @@ impl Stat {
             leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
             terminal: fields.get(4)?.parse().ok()?,
             cpu: (11..15).map(number).sum::<Option<u64>>()?,
+            nice: fields.get(16)?.parse().ok()?,
             threads: number(17)?,
             started: number(19)?,
             resident: number(21)?,

@@ -4,10 +4,12 @@
 mod answers;
 mod clients;
 mod http;
+mod interaction;
 mod long_runs;
 mod peer;
 mod server;
 mod survival;
+mod terminals;
 mod versions;
 
 use serde_json::Value;

@@ -59,7 +59,16 @@ fn a_version_that_nobody_knows_is_answered_with_one_that_we_do() {
 #[test]
 fn the_tools_are_those_that_were_asked_for() {
     let h = harness!();
-    let sessions = ["session_start", "session_exec", "session_end", "session_list"];
+    let sessions = [
+        "session_start",
+        "session_exec",
+        "session_screen",
+        "session_keys",
+        "session_resize",
+        "session_jobs",
+        "session_end",
+        "session_list",
+    ];
     let all = [&["runtime"][..], &sessions].concat();
     for (options, wanted) in [
         (&[][..], &["runtime"][..]),
@@ -75,8 +84,9 @@ fn the_tools_are_those_that_were_asked_for() {
             assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["outputSchema"]["type"], "object");
-            let is_list = tool["name"] == "session_list";
-            assert_eq!(tool["annotations"]["readOnlyHint"], is_list, "{tool}");
+            let looks = ["session_list", "session_screen", "session_jobs"];
+            let only_looks = looks.iter().any(|name| tool["name"] == *name);
+            assert_eq!(tool["annotations"]["readOnlyHint"], only_looks, "{tool}");
         }
         peer.close();
     }

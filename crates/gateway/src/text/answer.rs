@@ -36,7 +36,12 @@ impl Part {
 /// Where the rest of it is.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    Stream { run: u64, name: &'static str },
+    /// From that byte of the stream on.
+    Stream {
+        run: u64,
+        name: &'static str,
+        first: u64,
+    },
     Elsewhere(&'static str),
 }
 
@@ -121,7 +126,9 @@ fn headline(answer: &Map<String, Value>) -> Vec<String> {
     let mut lines = Vec::new();
     let run = number(answer, "run");
     let sentence = |name: &str| answer.get(name).and_then(Value::as_str).map(|t| clip(t, SENTENCE));
-    if is_true(answer, "running") {
+    if is_true(answer, "waiting_for_input") {
+        lines.push(format!("run {run} waits for input"));
+    } else if is_true(answer, "running") {
         lines.push(format!("still running as run {run}"));
     } else if let Some(code) = exit_code(answer) {
         let took = answer.get("duration").or_else(|| answer.get("execution_time_ms"));
@@ -165,6 +172,13 @@ fn kernel(answer: &Map<String, Value>) -> Option<String> {
 
 fn how_to_go_on(answer: &Map<String, Value>, again: &Again) -> String {
     let run = number(answer, "run");
+    if is_true(answer, "waiting_for_input") {
+        return format!(
+            "To give it some, call {}; to stop it, {}.\n",
+            again.input(run),
+            again.interrupt(run)
+        );
+    }
     format!(
         "It goes on. To wait for it, call {}; to stop it, {}.\n",
         again.wait(run),
@@ -181,10 +195,11 @@ fn parts(answer: &Map<String, Value>) -> Vec<Part> {
         let source = Source::Elsewhere("print a part of it to see that");
         parts.push(Part::new("result", result, source));
     }
-    for name in ["stdout", "stderr"] {
+    for (name, from) in [("stdout", "stdout_from"), ("stderr", "stderr_from")] {
+        let first = number(answer, from);
         let encoding = answer.get("encoding").and_then(|all| all.get(name));
         let text = decoded(answer, name, encoding);
-        parts.push(Part::new(name, &text, Source::Stream { run, name }));
+        parts.push(Part::new(name, &text, Source::Stream { run, name, first }));
     }
     if let Some(state) = answer.get("state") {
         let text = serde_json::to_string_pretty(state).unwrap_or_default();
@@ -226,9 +241,9 @@ impl Part {
     /// How to read what was left out from here on.
     fn rest(&self, again: &Again, at: usize) -> String {
         match self.source {
-            Source::Stream { run, name } => {
-                let from = self.text.origin(at);
-                format!("read on with {}", again.output(run, name, from as u64))
+            Source::Stream { run, name, first } => {
+                let from = first + self.text.origin(at) as u64;
+                format!("read on with {}", again.output(run, name, from))
             }
             Source::Elsewhere(hint) => hint.to_owned(),
         }
@@ -356,6 +371,27 @@ mod tests {
              {\"session_id\":\"sess_1234\",\"run\":4}; to stop it, \
              {\"session_id\":\"sess_1234\",\"run\":4,\"interrupt\":true}."
         );
+    }
+
+    #[test]
+    fn a_run_that_waits_for_input_is_told_how_to_get_some() {
+        let answer = json!({"stdout": "Name? ", "stderr": "", "run": 4, "running": true,
+            "waiting_for_input": true});
+        assert_eq!(
+            told(answer),
+            "run 4 waits for input\nstdout:\nName? \nTo give it some, call \
+             {\"action\":\"input\",\"run\":4,\"input\":\"…\\n\"}; to stop it, \
+             {\"action\":\"interrupt\",\"run\":4}."
+        );
+    }
+
+    #[test]
+    fn a_later_piece_is_read_on_where_it_is() {
+        let answer = json!({"stdout": "0123456789\n".repeat(10_000), "stderr": "", "run": 4,
+            "running": true, "stdout_from": 1_000_000});
+        let text = told(answer);
+        let from = text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap();
+        assert!(from.parse::<u64>().unwrap() > 1_000_000, "{from}");
     }
 
     #[test]

@@ -7,8 +7,12 @@
 mod answer;
 mod excerpt;
 mod history;
+mod jobs;
 mod screen;
+mod terminal;
 mod tokens;
 
 pub use answer::{LIMIT, chunk, last_line, sessions, tell};
+pub use jobs::jobs;
 pub use screen::{Settled, settle};
+pub use terminal::terminal;

@@ -2,7 +2,12 @@
 //! as they ended.
 //!
 //! The screen has as many rows and columns as the text needs. A column is a
-//! character, whatever its width: progress bars rewrite like with like.
+//! character, whatever its width: progress bars rewrite like with like. What a
+//! full-screen program drew is gone when it has left its screen.
+//!
+//! This is for text that was written to no terminal, or to one of which all
+//! lines count, and finds each of them again in the original; what a terminal
+//! of some size shows in the end is `sessile_terminal`'s.
 
 use super::tokens::{Token, Tokens};
 use std::borrow::Cow;
@@ -66,6 +71,8 @@ struct Screen {
     row: usize,
     column: usize,
     saved: (usize, usize),
+    /// The main screen, its row and column, while the other one is shown.
+    aside: Option<(Vec<Line>, usize, usize)>,
     /// Blanks that motions may still make, so that no few bytes make a large
     /// screen.
     blanks: usize,
@@ -73,7 +80,8 @@ struct Screen {
 
 impl Screen {
     fn new(blanks: usize) -> Self {
-        Self { lines: vec![Line::default()], row: 0, column: 0, saved: (0, 0), blanks }
+        let lines = vec![Line::default()];
+        Self { lines, row: 0, column: 0, saved: (0, 0), aside: None, blanks }
     }
 
     fn show(&mut self, token: Token, end: usize) {
@@ -92,7 +100,22 @@ impl Screen {
             Token::Restore => self.go(self.saved.0, self.saved.1),
             Token::Reverse => self.row = self.row.saturating_sub(1),
             Token::Sequence { first, second, last } => self.obey(first, second, last),
+            Token::OtherScreen => self.put_aside(end),
+            Token::MainScreen => {
+                if let Some((lines, row, column)) = self.aside.take() {
+                    (self.lines, self.row, self.column) = (lines, row, column);
+                }
+            }
             Token::Unseen => {}
+        }
+    }
+
+    fn put_aside(&mut self, end: usize) {
+        if self.aside.is_none() {
+            let other = vec![Line { origin: end, ..Line::default() }];
+            let main = std::mem::replace(&mut self.lines, other);
+            self.aside = Some((main, self.row, self.column));
+            (self.row, self.column) = (0, 0);
         }
     }
 
@@ -185,7 +208,14 @@ impl Screen {
         }
     }
 
-    fn finish(self) -> Settled<'static> {
+    fn finish(mut self) -> Settled<'static> {
+        // A program that was killed has not left its screen.
+        if let Some((mut main, _, _)) = self.aside.take() {
+            let is_empty = main.last().is_some_and(|line| line.cells.is_empty());
+            main.truncate(main.len() - usize::from(is_empty));
+            main.append(&mut self.lines);
+            self.lines = main;
+        }
         let mut text = String::new();
         let mut lines = Vec::with_capacity(self.lines.len());
         for (number, line) in self.lines.iter().enumerate() {
@@ -228,6 +258,14 @@ mod tests {
         assert_eq!(seen("one\ntwo\n\x1b[1A\rsix\n"), "one\nsix\n");
         assert_eq!(seen("x\n\x1b[s1\x1b[u2\n"), "x\n2\n");
         assert_eq!(seen("old\nold\x1b[H\x1b[2Jnew"), "new");
+    }
+
+    #[test]
+    fn what_a_full_screen_program_drew_is_gone_when_it_has_left() {
+        assert_eq!(seen("a\n\x1b[?1049h\x1b[2J\x1b[1;1H~\n~\n\x1b[?1049lb\n"), "a\nb\n");
+        assert_eq!(seen("a\n\x1b[?1049h\x1b[?1049hone\n\x1b[?47l\x1b[?47lb"), "a\nb");
+        assert_eq!(seen("a\n\x1b[?1049hkilled"), "a\nkilled");
+        assert_eq!(seen("a\x1b[?25;1049hkilled"), "a\nkilled");
     }
 
     #[test]

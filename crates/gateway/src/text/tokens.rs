@@ -18,6 +18,10 @@ pub(super) enum Token {
     Restore,
     /// One row up.
     Reverse,
+    /// To the screen that full-screen programs have for themselves.
+    OtherScreen,
+    /// And back, where everything is as it was.
+    MainScreen,
     /// Colours, titles, modes, bells.
     Unseen,
 }
@@ -88,6 +92,8 @@ impl<'a> Tokens<'a> {
                 let (first, second) = (numbers.next().flatten(), numbers.next().flatten());
                 Token::Sequence { first, second, last }
             }
+            Some('h') if is_other_screen(parameters) => Token::OtherScreen,
+            Some('l') if is_other_screen(parameters) => Token::MainScreen,
             Some(_) | None => Token::Unseen,
         }
     }
@@ -107,6 +113,12 @@ impl<'a> Tokens<'a> {
         }
         Token::Unseen
     }
+}
+
+/// Whether the modes that are set or left are about the other screen.
+fn is_other_screen(parameters: &str) -> bool {
+    let mut modes = parameters.strip_prefix('?').unwrap_or_default().split(';');
+    modes.any(|mode| matches!(mode, "47" | "1047" | "1049"))
 }
 
 impl Iterator for Tokens<'_> {

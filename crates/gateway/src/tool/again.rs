@@ -38,6 +38,12 @@ impl Again {
         }
     }
 
+    /// Gives it something to read.
+    #[must_use]
+    pub fn input(&self, run: u64) -> String {
+        self.call("input", run, [("input", json!("…\n"))])
+    }
+
     /// Reads the output from there on.
     #[must_use]
     pub fn output(&self, run: u64, stream: &str, from: u64) -> String {

@@ -1,11 +1,16 @@
-//! Calls of somebody who can come back to a run: waits on, interrupts, reads.
+//! Calls of somebody who can come back to a run: waits on, interrupts, reads,
+//! gives input, signals, looks what goes on.
 //!
 //! `runtime` takes them besides its own requests.
 
 use super::Shape;
-use super::request::{ACTIONS, Fields, Request, Target};
+use super::request::{ACTIONS, Action, Fields, Request, Target};
+use crate::signal::signal_number;
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
+
+/// What can be done besides, with runs that were begun before.
+const MORE_ACTIONS: &str = "interrupt, output, input, signal, jobs";
 
 /// A call of `runtime`.
 #[derive(Debug)]
@@ -15,12 +20,33 @@ pub enum Call {
 }
 
 /// What is wanted of a run that was begun before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     Wait(RunNo, Shape),
     /// Without a number, whatever is running.
     Interrupt(Option<RunNo>),
     Read(Piece),
+    /// Gives it something to read, then waits.
+    Feed(Feed),
+    Signal(Recipient, i32),
+    /// Tells of all runs, and of what they have left in the background.
+    Jobs,
+}
+
+/// Input of an interactive run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feed {
+    pub run: RunNo,
+    pub text: String,
+    /// There will be no more.
+    pub eof: bool,
+}
+
+/// Who gets a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipient {
+    Run(RunNo),
+    Job(u32),
 }
 
 /// A piece of a run's output.
@@ -59,25 +85,33 @@ impl Call {
             (Some("eval"), Some(run)) => Some(Order::Wait(run, Shape::Eval)),
             (Some("interrupt"), run) => Some(Order::Interrupt(run)),
             (Some("output"), Some(run)) => Some(Order::Read(fields.piece(run)?)),
-            (Some("output"), None) => return Err("run is required for output action".to_owned()),
+            (Some("input"), Some(run)) => Some(Order::Feed(fields.feed(run)?)),
+            (Some(action @ ("output" | "input")), None) => {
+                return Err(format!("run is required for {action} action"));
+            }
+            (Some("signal"), run) => Some(fields.signal(run)?),
+            (Some("jobs"), _) => Some(Order::Jobs),
             (Some("exec" | "eval" | "state" | "reset" | "history"), _) => None,
             (Some(other), _) => {
-                let message = format!(
-                    "Invalid action: {other}. Must be one of: {ACTIONS}, interrupt, output"
-                );
+                let message =
+                    format!("Invalid action: {other}. Must be one of: {ACTIONS}, {MORE_ACTIONS}");
                 return Err(message);
             }
             (None, _) => {
                 let message =
-                    format!("action is required. Must be one of: {ACTIONS}, interrupt, output");
+                    format!("action is required. Must be one of: {ACTIONS}, {MORE_ACTIONS}");
                 return Err(message);
             }
         };
+        fields.number("wait_ms")?;
         match order {
             Some(Order::Wait(run, _)) if fields.get("command").is_some() => Err(both(run)),
             Some(order) => Ok(Self::Earlier { target: fields.target()?, order }),
             None => {
-                let request = Request::from_value(&Value::Object(arguments.clone()))?;
+                let mut request = Request::from_value(&Value::Object(arguments.clone()))?;
+                if let Action::Exec(run) | Action::Eval(run) = &mut request.action {
+                    run.interactive = fields.flag("interactive")?;
+                }
                 Ok(Self::New(Box::new(request)))
             }
         }
@@ -89,6 +123,30 @@ pub(super) fn both(run: RunNo) -> String {
 }
 
 impl Fields<'_> {
+    pub(super) fn feed(&self, run: RunNo) -> Result<Feed, String> {
+        let (text, eof) = (self.text("input")?, self.flag("eof")?);
+        if text.is_none() && !eof {
+            return Err("give input, the text to read, or eof, to end the input".to_owned());
+        }
+        Ok(Feed { run, text: text.unwrap_or_default(), eof })
+    }
+
+    /// A signal to a run, or to a job.
+    pub(super) fn signal(&self, run: Option<RunNo>) -> Result<Order, String> {
+        let name = self.text("signal")?.ok_or("signal is required, such as TERM or KILL")?;
+        let signal = signal_number(&name).map_err(|error| error.to_string())?;
+        let recipient = match (run, self.number("pid")?) {
+            (Some(run), None) => Recipient::Run(run),
+            (None, Some(pid)) => Recipient::Job(
+                u32::try_from(pid).map_err(|_| format!("pid {pid} is not a process"))?,
+            ),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err("give either run, or the pid of a job, to signal it".to_owned());
+            }
+        };
+        Ok(Order::Signal(recipient, signal))
+    }
+
     pub(super) fn piece(&self, run: RunNo) -> Result<Piece, String> {
         let stream = match self.text("stream")?.as_deref() {
             None | Some("stdout") => Stream::Stdout,
@@ -125,12 +183,27 @@ mod tests {
         let read = order(&json!({"action": "output", "run": 3, "stream": "stderr", "from": 80}));
         assert_eq!(read, Order::Read(piece));
         assert!(matches!(call(&json!({"action": "state"})), Ok(Call::New(_))));
+        let feed = Feed { run: RunNo(3), text: "y\n".to_owned(), eof: false };
+        let input = order(&json!({"action": "input", "run": 3, "input": "y\n"}));
+        assert_eq!(input, Order::Feed(feed));
+        let signal = order(&json!({"action": "signal", "pid": 42, "signal": "TERM"}));
+        assert_eq!(signal, Order::Signal(Recipient::Job(42), 15));
     }
 
     #[test]
     fn a_wrong_call_is_told_what_to_do() {
         let refusal = |arguments: &Value| call(arguments).unwrap_err();
-        assert!(refusal(&json!({"action": "jump"})).ends_with("history, interrupt, output"));
+        let jump = refusal(&json!({"action": "jump"}));
+        assert!(jump.ends_with("history, interrupt, output, input, signal, jobs"), "{jump}");
+        let input = refusal(&json!({"action": "input", "run": 1}));
+        assert!(input.starts_with("give input"), "{input}");
+        let signal = |more: &str| {
+            let text = format!(r#"{{"action": "signal"{more}}}"#);
+            refusal(&serde_json::from_str(&text).unwrap())
+        };
+        assert!(signal("").starts_with("signal is required"));
+        assert!(signal(r#", "signal": "TERM""#).starts_with("give either run"));
+        assert!(signal(r#", "signal": "BOO", "run": 1"#).contains("is not a signal"));
         assert!(refusal(&json!({})).starts_with("action is required"));
         assert!(refusal(&json!({"action": "output"})).starts_with("run is required"));
         assert!(refusal(&json!({"action": "exec", "run": 1, "command": "x"})).contains("either"));

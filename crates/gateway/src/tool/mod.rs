@@ -5,12 +5,14 @@ mod call;
 mod request;
 mod schema;
 mod sessions;
+mod terminals;
 
 pub use again::Again;
-pub use call::{Call, Order, Piece, Stream};
+pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
 pub use sessions::{SessionCall, SessionList, SessionStart, Wanted, session_of};
+pub use terminals::{KeysCall, Look, ResizeCall, ScreenCall, terminal_of};
 
 use crate::render;
 use serde_json::{Map, Value, json};
@@ -59,6 +61,8 @@ impl Run {
             silence_ms: self.silence_ms,
             stdin: self.stdin.clone().map(|text| text.into_bytes().into()),
             env: self.env.clone(),
+            interactive: self.interactive,
+            until_input: self.interactive,
             max_output: MAX_OUTPUT,
             until: Until::Recorded,
             ..Exec::default()

@@ -35,6 +35,8 @@ pub struct Run {
     pub silence_ms: Option<u64>,
     pub stdin: Option<String>,
     pub env: BTreeMap<String, String>,
+    /// Its stdin stays open. Only for who can come back to the run.
+    pub interactive: bool,
 }
 
 pub(super) const ACTIONS: &str = "exec, eval, state, reset, history";
@@ -116,6 +118,15 @@ impl Fields<'_> {
         }
     }
 
+    /// Absent is no.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, String> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(is_set)) => Ok(*is_set),
+            Some(other) => Err(format!("{name} must be true or false, not {other}")),
+        }
+    }
+
     pub(super) fn run(&self, action: &str, default: Language) -> Result<Run, String> {
         let command = self.text("command")?.filter(|command| !command.trim().is_empty());
         let language = match self.text("language")? {
@@ -131,6 +142,7 @@ impl Fields<'_> {
             silence_ms: self.number("no_output_timeout_ms")?,
             stdin: self.text("stdin")?,
             env: self.env()?,
+            interactive: false,
         })
     }
 

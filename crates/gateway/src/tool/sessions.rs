@@ -31,8 +31,13 @@ impl SessionCall {
         let is_interrupt = fields.get("interrupt") == Some(&Value::Bool(true));
         let is_read = fields.get("stream").is_some() || fields.get("from").is_some();
         let has_command = fields.get("command").is_some();
+        let is_feed = fields.get("input").is_some() || fields.get("eof").is_some();
+        let is_signal = fields.get("signal").is_some() || fields.get("pid").is_some();
+        fields.number("wait_ms")?;
         let wanted = match run {
             Some(run) if has_command => return Err(both(run)),
+            run if is_signal && !has_command => Wanted::Earlier(fields.signal(run)?),
+            Some(run) if is_feed => Wanted::Earlier(Order::Feed(fields.feed(run)?)),
             Some(run) if is_interrupt => Wanted::Earlier(Order::Interrupt(Some(run))),
             Some(run) if is_read => Wanted::Earlier(Order::Read(fields.piece(run)?)),
             Some(run) => Wanted::Earlier(Order::Wait(run, Shape::Exec)),
@@ -43,7 +48,8 @@ impl SessionCall {
                 );
             }
             None => {
-                let run = fields.run("session_exec", Language::Bash)?;
+                let mut run = fields.run("session_exec", Language::Bash)?;
+                run.interactive = fields.flag("interactive")?;
                 let language = fields.get("language").map(|_| run.language);
                 Wanted::New(run, language)
             }
@@ -115,6 +121,7 @@ pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Recipient;
     use serde_json::json;
 
     #[test]
@@ -128,6 +135,12 @@ mod tests {
         assert!(matches!(run.wanted, Wanted::New(run, None) if run.command == "ls"));
         let stop = call(json!({"session_id": id, "run": 4, "interrupt": true})).unwrap();
         assert!(matches!(stop.wanted, Wanted::Earlier(Order::Interrupt(Some(RunNo(4))))));
+        let kill = call(json!({"session_id": id, "pid": 4, "signal": "KILL"})).unwrap();
+        assert!(matches!(kill.wanted, Wanted::Earlier(Order::Signal(Recipient::Job(4), 9))));
+        let feed = call(json!({"session_id": id, "run": 4, "input": "y\n"})).unwrap();
+        assert!(matches!(feed.wanted, Wanted::Earlier(Order::Feed(_))));
+        let talk = call(json!({"session_id": id, "command": "cat", "interactive": true}));
+        assert!(matches!(talk.unwrap().wanted, Wanted::New(run, None) if run.interactive));
     }
 
     #[test]

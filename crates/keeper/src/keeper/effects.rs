@@ -29,6 +29,7 @@ impl Keeper {
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
             Effect::Capture { language, epoch: _, as_of } => {
                 if let Some(live) = self.kernels.get_mut(&language) {
+                    live.capture_floor = self.origins.floor();
                     let _ = live.kernel.capture(as_of);
                 }
             }
@@ -106,6 +107,7 @@ impl Keeper {
             leaving: std::collections::VecDeque::new(),
             begun: 0,
             floor: None,
+            capture_floor: None,
             current: None,
             is_pressed: false,
             has_come_up: false,
@@ -176,7 +178,11 @@ impl Keeper {
         let Some(live) = self.kernels.get_mut(&language).filter(|live| live.epoch == epoch) else {
             return;
         };
-        let work = live.foreground();
+        // Only the end of a job ends a `wait` of zsh, if nothing else has.
+        let work = match pressure {
+            Pressure::Interrupt | Pressure::Terminate => live.awaited(),
+            Pressure::KillWork | Pressure::KillKernel => live.foreground(),
+        };
         let (to_work, to_kernel) = match pressure {
             Pressure::Interrupt => (Signal::INT, Signal::INT),
             Pressure::Terminate => (Signal::TERM, Signal::INT),

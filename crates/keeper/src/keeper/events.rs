@@ -134,7 +134,7 @@ impl Keeper {
             // A program that a shell was just starting when SIGINT came may
             // have missed it; the shell has moved on, and would wait for it
             // with the next one.
-            processes::signal(&live.foreground(), Signal::KILL);
+            processes::signal(&live.awaited(), Signal::KILL);
         }
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;

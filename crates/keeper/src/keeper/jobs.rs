@@ -6,7 +6,7 @@
 //! on the path of a run.
 
 use super::{Keeper, Live};
-use crate::origins::{Origin, Span};
+use crate::origins::{self, Origin, Span};
 use crate::ports::Tables;
 use crate::processes::{self, PipeId, Stat};
 use rustix::process::Pid;
@@ -23,7 +23,7 @@ const COMMAND_SHOWN: usize = 1 << 10;
 
 /// A process and its descendants, itself first and parents before children.
 #[derive(Debug)]
-pub(super) struct Tree {
+struct Tree {
     root: Pid,
     members: Vec<(Pid, Stat)>,
     origin: Origin,
@@ -74,29 +74,40 @@ impl Keeper {
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.
-    pub(super) fn take_stock(&mut self) -> Vec<Tree> {
+    fn take_stock(&mut self) -> Vec<Tree> {
         let trees = self.trees();
-        let members = trees
-            .iter()
-            .flat_map(|tree| tree.members.iter().map(|(pid, stat)| (*pid, *stat, tree.origin)));
-        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
-        self.origins.keep(&members.collect::<Vec<_>>(), &alive);
+        self.origins.keep(&members(&trees));
         trees
+    }
+
+    /// In idle time: what is known of where jobs come from shall not grow.
+    pub(super) fn forget_origins(&mut self) {
+        // What may be a capture was not looked at, and may be a job.
+        if !self.origins.are_many() || self.kernels.values().any(|l| l.kernel.is_capturing()) {
+            return;
+        }
+        let found = members(&self.trees());
+        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
+        self.origins.forget_but(&found, &alive);
     }
 
     fn trees(&self) -> Vec<Tree> {
         let kernels: HashSet<Pid> = self.kernels.values().map(|live| live.pid).collect();
         let going = self.kernels.values().filter(|live| live.current.is_some());
-        let foreground: HashSet<Pid> = going.flat_map(Live::foreground).collect();
+        let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
         // Whoever loses its parent gets this keeper as the next one.
         let me = rustix::process::getpid();
-        let parents = std::iter::once(me).chain(kernels.iter().copied());
-        let roots: HashSet<Pid> = parents.flat_map(processes::children).collect();
+        let of_kernel = |live: &Live| {
+            let left = processes::children(live.pid).into_iter();
+            left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
+        };
+        let mut roots: HashSet<Pid> = processes::children(me).into_iter().collect();
+        roots.extend(self.kernels.values().flat_map(of_kernel));
         roots
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
-            .filter(|pid| !self.is_ours(*pid))
+            .filter(|pid| !self.is_capture(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }
@@ -140,10 +151,20 @@ impl Keeper {
         })
     }
 
+    /// Whether a child of a kernel may be a fork that is about to write the
+    /// kernel's state down, and has not come to show it yet.
+    fn may_be_capture(&self, live: &Live, pid: Pid) -> bool {
+        let is_newer = |than: Pid| origins::is_newer(pid, than) != Some(false);
+        live.kernel.is_capturing()
+            && live.capture_floor.is_none_or(is_newer)
+            && command_line(pid) == command_line(live.pid)
+            && self.run_of_pipes(pid).is_none()
+    }
+
     /// Whether a process is a fork of a kernel that writes its state down. Such
     /// a one has a file of ours at descriptor 9, and in its first moment the
     /// kernel's orders as its stdin, which nothing in a run has.
-    fn is_ours(&self, pid: Pid) -> bool {
+    fn is_capture(&self, pid: Pid) -> bool {
         let target = |fd: u32| {
             let target = fs::read_link(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
             Some(target.strip_prefix(self.scratch.path()).ok()?.to_owned())
@@ -194,6 +215,15 @@ impl Keeper {
         let work = work.map(|work| format!(" {work}")).unwrap_or_default();
         Some(format!("(fork of {language}){work}"))
     }
+}
+
+/// All processes, each with where its tree comes from.
+fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
+    let of_tree = |tree: &Tree| {
+        let origin = tree.origin;
+        tree.members.iter().map(move |(pid, stat)| (*pid, *stat, origin)).collect::<Vec<_>>()
+    };
+    trees.iter().flat_map(of_tree).collect()
 }
 
 /// What can be said against a signal.

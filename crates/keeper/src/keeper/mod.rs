@@ -63,6 +63,8 @@ struct Live {
     begun: u64,
     /// The newest process of the system before that.
     floor: Option<Pid>,
+    /// The newest one when its state was last asked for.
+    capture_floor: Option<Pid>,
     current: Option<RunNo>,
     /// The current run was signalled.
     is_pressed: bool,
@@ -96,6 +98,13 @@ impl Live {
 
     fn has_terminal(&self, token: Token) -> bool {
         self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
+    }
+
+    /// The same without what zsh has started with `&`.
+    fn awaited(&self) -> Vec<Pid> {
+        let mut work = self.foreground();
+        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work
     }
 
     /// The time of the current run, up to now.

@@ -94,9 +94,7 @@ impl Keeper {
         self.settle_due = None;
         self.unsettled_since = None;
         self.drop_oldest();
-        if self.origins.are_many() {
-            self.take_stock();
-        }
+        self.forget_origins();
         let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
         for number in finished {
             let Some(run) = self.runs.get_mut(&number) else {

@@ -21,9 +21,10 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::RunNotFound
         | ErrorCode::JobNotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::KeyReused | ErrorCode::InputClosed | ErrorCode::RunCancelled => {
-            StatusCode::CONFLICT
-        }
+        ErrorCode::KeyReused
+        | ErrorCode::InputClosed
+        | ErrorCode::NoTerminal
+        | ErrorCode::RunCancelled => StatusCode::CONFLICT,
         ErrorCode::SessionEnded | ErrorCode::RunLost => StatusCode::GONE,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -15,7 +15,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sessile_protocol::{RunNo, SessionId};
+use sessile_protocol::{RunNo, SessionId, TerminalSize};
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
@@ -26,12 +26,20 @@ enum Order {
     Exec(wire::ExecRequest),
     Stdin(wire::InputRequest),
     Signal(wire::SignalRequest),
+    Keys(Keys),
     Resize(Size),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Keys {
+    keys: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Size {
+    #[serde(alias = "cols")]
     columns: u16,
     rows: u16,
 }
@@ -51,10 +59,11 @@ impl Order {
                 Ok(Self::Stdin(input))
             }
             Some("signal") => serde_json::from_value(rest).map(Self::Signal),
+            Some("keys") => serde_json::from_value(rest).map(Self::Keys),
             Some("resize") => serde_json::from_value(rest).map(Self::Resize),
             Some(_) | None => {
                 let message =
-                    format!("type must be exec, stdin, eof, signal or resize, not {kind}");
+                    format!("type must be exec, stdin, eof, keys, signal or resize, not {kind}");
                 return Err(refuse(message));
             }
         };
@@ -73,7 +82,9 @@ pub(super) struct AfterQuery {
 /// A WebSocket for runs of a session, one after the other
 ///
 /// Send `{"type":"exec","command":"…"}`; the run's events come as JSON with
-/// `type` and `id`. While it runs, send `stdin`, `eof`, `signal` and `resize`.
+/// `type` and `id`. While it runs, send `stdin`, `eof`, `keys`, `signal` and
+/// `resize`. The `stdout` of a run with a terminal is what a terminal emulator
+/// takes.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/ws", tag = "runs",
     params(("id" = String, Path, description = "The session")),
@@ -241,6 +252,11 @@ impl Conversation {
                 service.input(&self.caller, &self.id, running()?, bytes, input.eof).await?;
                 Ok(None)
             }
+            Order::Keys(Keys { keys }) => {
+                let run = running()?;
+                service.keys(&self.caller, &self.id, run, keys).await?;
+                Ok(None)
+            }
             Order::Signal(wanted) => {
                 let number = signal_number(&wanted.signal)?;
                 service.signal(&self.caller, &self.id, running()?, number).await?;
@@ -249,12 +265,24 @@ impl Conversation {
             // Clients send it whenever their window changes, whatever runs in
             // it. What has no terminal is not touched, and that is told.
             Order::Resize(Size { columns, rows }) => {
-                let run = running()?;
+                let (run, size) = (running()?, TerminalSize { cols: columns, rows });
+                let has_terminal = match service.resize(&self.caller, &self.id, run, size).await {
+                    Ok(()) => true,
+                    Err(refusal) if is_without_terminal(&refusal) => false,
+                    Err(refusal) => return Err(refusal),
+                };
                 let size = json!({"columns": columns, "rows": rows});
-                Ok(Some(json!({"type": "resized", "run": run, "size": size, "terminal": false})))
+                let told =
+                    json!({"type": "resized", "run": run, "size": size, "terminal": has_terminal});
+                Ok(Some(told))
             }
         }
     }
+}
+
+/// There is none, or none any more.
+fn is_without_terminal(refusal: &ServiceError) -> bool {
+    matches!(refusal.code, ErrorCode::NoTerminal | ErrorCode::InputClosed)
 }
 
 /// The next event of the run that is watched; for ever if there is none.

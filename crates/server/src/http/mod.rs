@@ -11,6 +11,7 @@ mod log;
 mod runs;
 mod sessions;
 mod stream;
+mod terminals;
 mod tools;
 mod wire;
 
@@ -51,6 +52,7 @@ pub struct App {
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
         (name = "jobs", description = "Jobs: what runs have left in the background"),
+        (name = "terminals", description = "Terminals of runs: looked at, typed on"),
         (name = "tools", description = "Tools for agents"),
         (name = "server", description = "The server itself")
     )
@@ -75,6 +77,9 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::signal))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::signal))
+        .routes(routes!(terminals::screen))
+        .routes(routes!(terminals::keys))
+        .routes(routes!(terminals::resize))
         .routes(routes!(stream::events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))

@@ -21,7 +21,7 @@ use utoipa::IntoParams;
 const MAX_OUTPUT: u64 = 1 << 20;
 
 /// The longest that one request waits. Longer runs are asked for again.
-const MAX_WAIT_MS: u64 = 24 * 3600 * 1000;
+pub(super) const MAX_WAIT_MS: u64 = 24 * 3600 * 1000;
 
 impl wire::ExecRequest {
     pub(super) fn order(self, app: &App, headers: &HeaderMap) -> Result<RunOrder, ServiceError> {
@@ -36,7 +36,8 @@ impl wire::ExecRequest {
             max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
             key: key(headers)?,
             interactive: self.interactive,
-            until_input: self.interactive,
+            until_input: self.interactive || self.terminal.0.is_some(),
+            terminal: self.terminal.0,
             ..Exec::default()
         };
         Ok(RunOrder { exec, wait_ms: self.wait.map(|span| span.0.min(MAX_WAIT_MS)) })
@@ -174,6 +175,7 @@ pub(super) async fn once(
         stdin: body.stdin.map(|text| text.into_bytes().into()),
         env: body.env.0,
         max_output: body.max_output.unwrap_or(MAX_OUTPUT).min(limit),
+        terminal: body.terminal.0,
         ..Exec::default()
     };
     let order = RunOrder { exec, wait_ms: None };

@@ -1,5 +1,6 @@
 //! The bodies of requests, and what answers look like.
 
+use super::terminals::Terminal;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sessile_protocol::{Language, parse_duration, parse_size};
@@ -257,6 +258,11 @@ pub(super) struct ExecRequest {
     /// Keep stdin open for `…/input`
     #[serde(default)]
     pub(super) interactive: bool,
+    /// A terminal in the place of stdin, stdout and stderr: true, or its size.
+    /// What it shows is the run's stdout, escape codes included; see `…/screen`
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Terminal>)]
+    pub(super) terminal: Terminal,
 }
 
 /// A command without a session.
@@ -280,6 +286,11 @@ pub(super) struct OnceRequest {
     #[serde(default)]
     #[schema(nullable)]
     pub(super) cwd: Option<String>,
+    /// A terminal in the place of stdin, stdout and stderr: true, or its size.
+    /// What it shows is the run's stdout, escape codes included
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Terminal>)]
+    pub(super) terminal: Terminal,
     /// Interrupt the command after this long; 30 s when absent, 0: never
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
@@ -445,6 +456,9 @@ pub(super) struct RunRow {
     /// It is blocked in a read of its stdin, and has read all that it was given
     #[schema(required = false)]
     waiting_for_input: bool,
+    /// It has a terminal
+    #[schema(required = false)]
+    terminal: bool,
     #[schema(required = false)]
     timed_out: bool,
     #[schema(required = false)]

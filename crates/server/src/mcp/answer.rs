@@ -1,6 +1,8 @@
 //! What a client gets: text for its model, and the same exactly.
 
 use crate::service::ServiceError;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 use sessile_gateway::tool;
@@ -27,22 +29,31 @@ pub(super) struct Told {
     pub(super) text: String,
     pub(super) exact: Map<String, Value>,
     pub(super) success: bool,
+    /// A PNG.
+    pub(super) picture: Option<Vec<u8>>,
 }
 
 impl Told {
     /// One that says itself whether it is a success.
     pub(super) fn of(exact: Map<String, Value>, text: String) -> Self {
         let success = exact.get("success") != Some(&Value::Bool(false));
-        Self { text, exact, success }
+        Self { text, exact, success, picture: None }
     }
 
     pub(super) fn refused(Refusal(message): &Refusal) -> Self {
         let exact = tool::failure(message).as_object().cloned().unwrap_or_default();
-        Self { text: format!("error: {message}"), exact, success: false }
+        Self { text: format!("error: {message}"), exact, success: false, picture: None }
+    }
+
+    pub(super) fn with_picture(self, png: Vec<u8>) -> Self {
+        Self { picture: Some(png), ..self }
     }
 
     pub(super) fn into_result(self) -> CallToolResult {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(self.text)]);
+        let picture = self.picture.map(|png| STANDARD.encode(png));
+        let picture = picture.map(|png| ContentBlock::image(png, "image/png"));
+        let content = std::iter::once(ContentBlock::text(self.text)).chain(picture);
+        let mut result = CallToolResult::success(content.collect());
         result.structured_content = Some(Value::Object(self.exact));
         result.is_error = Some(!self.success);
         result

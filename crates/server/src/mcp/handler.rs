@@ -6,7 +6,7 @@ use super::home::Home;
 use super::progress::Progress;
 use super::tools::{Offer, ToolName};
 use super::waiting::Waiter;
-use super::{http, runtime, sessions};
+use super::{http, runtime, sessions, terminals};
 use crate::service::Caller;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -82,6 +82,10 @@ impl Handler {
             ToolName::Runtime => runtime::answer(&self.home, waiter, arguments).await,
             ToolName::SessionStart => sessions::start(service, waiter, &arguments).await,
             ToolName::SessionExec => sessions::exec(service, waiter, &arguments).await,
+            ToolName::SessionScreen => terminals::screen(service, waiter, &arguments).await,
+            ToolName::SessionKeys => terminals::keys(service, waiter, &arguments).await,
+            ToolName::SessionResize => terminals::resize(service, waiter, &arguments).await,
+            ToolName::SessionJobs => sessions::jobs(service, waiter, &arguments).await,
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
             ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
         };
@@ -116,7 +120,10 @@ impl ServerHandler for Handler {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let deadline = Instant::now() + self.wait;
+        // A client may want its answer earlier.
+        let wanted = params.arguments.as_ref().and_then(|all| all.get("wait_ms")?.as_u64());
+        let wait = wanted.map_or(self.wait, |ms| self.wait.min(Duration::from_millis(ms)));
+        let deadline = Instant::now() + wait;
         let client = self.client(&context.extensions)?;
         let tool = client.offer.find(&params.name).ok_or_else(|| {
             let known: Vec<&str> = client.offer.tools().iter().map(|tool| tool.as_str()).collect();

@@ -3,7 +3,7 @@
 //! Nothing is kept for a client: sessions are named in the arguments of a call
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime` and `sessions` (what a call does), `waiting` (how long for, and
+//! `runtime`, `sessions` and `terminals` (what a call does), `waiting` (how long for, and
 //! how it is cancelled) and `answer` (how it is told).
 
 mod answer;
@@ -11,10 +11,13 @@ mod calls;
 mod handler;
 mod home;
 mod http;
+mod interaction;
 mod progress;
 mod runtime;
 mod sessions;
 mod stdio;
+mod terminal_tools;
+mod terminals;
 mod tools;
 mod waiting;
 

@@ -2,6 +2,7 @@
 
 use super::answer::{Refusal, Told};
 use super::home::Home;
+use super::interaction;
 use super::waiting::{Outcome, Waiter};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value, json};
@@ -72,7 +73,9 @@ fn render(outcome: &Outcome, shape: Shape) -> Map<String, Value> {
         Outcome::Finished(done) => tool::completed(done, shape),
         Outcome::Running(watch) => {
             let (stdout, stderr) = watch.views();
-            tool::so_far(watch.run, &stdout, &stderr)
+            let mut exact = tool::so_far(watch.run, &stdout, &stderr);
+            exact.extend(interaction::circumstances(watch));
+            exact
         }
         Outcome::Cancelled(run) => cancelled(*run),
     }
@@ -104,6 +107,17 @@ async fn come_back(
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,
+        Order::Feed(feed) => {
+            let outcome = interaction::feed(service, waiter, session, feed).await?;
+            let mut exact = render(&outcome, Shape::Exec);
+            exact.insert("session_id".to_owned(), json!(session));
+            let text = text::tell(&exact, again, text::LIMIT);
+            Ok(Told::of(exact, text))
+        }
+        Order::Signal(recipient, signal) => {
+            interaction::signal(service, waiter, session, recipient, signal).await
+        }
+        Order::Jobs => interaction::jobs(service, waiter, session).await,
     }
 }
 

@@ -1,15 +1,17 @@
 //! The tools that name sessions.
 
 use super::answer::{Refusal, Told};
-use super::runtime;
+use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
+use super::{interaction, runtime, terminals};
 use crate::service::{Filter, RunAnswer, RunOrder, Service, StartSession, Told as Reached};
 use serde_json::{Map, Value, json};
 use sessile_gateway::text;
 use sessile_gateway::tool::{
     self, Again, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
+    terminal_of,
 };
-use sessile_protocol::{Completed, Language, SessionId};
+use sessile_protocol::{Completed, Exec, Language, SessionId};
 
 /// As for `runtime`.
 const QUICK_MS: u64 = 100;
@@ -51,6 +53,14 @@ pub(super) async fn end(
     Ok(Told::of(exact, format!("{session} has ended, with everything that it had started")))
 }
 
+pub(super) async fn jobs(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    interaction::jobs(service, waiter, &session_of(arguments)?).await
+}
+
 pub(super) async fn list(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -79,12 +89,21 @@ pub(super) async fn exec(
     let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
     let again = Again::session(session.as_str());
     match wanted {
-        Wanted::New(run, language) => {
-            begin(service, waiter, &session, &run, language, &again).await
-        }
+        Wanted::New(run, language) => match terminal_of(arguments)? {
+            Some(size) => {
+                let exec = Exec { language, terminal: Some(size), ..run.order() };
+                match terminals::begin(service, waiter, &session, exec).await? {
+                    Begun::Shown(told) => Ok(told),
+                    Begun::Finished(done, revived) => {
+                        Ok(tell(Outcome::Finished(done), revived, &again))
+                    }
+                }
+            }
+            None => begin(service, waiter, &session, &run, language, &again).await,
+        },
         Wanted::Earlier(Order::Wait(run, _)) => {
-            let outcome = waiter.wait(service, session, run).await?;
-            Ok(tell(outcome, None, &again))
+            let outcome = waiter.wait(service, session.clone(), run).await?;
+            Ok(tell_earlier(service, waiter, outcome, &again).await)
         }
         Wanted::Earlier(Order::Interrupt(run)) => {
             runtime::interrupt(service, waiter, &session, run).await
@@ -92,6 +111,14 @@ pub(super) async fn exec(
         Wanted::Earlier(Order::Read(piece)) => {
             runtime::read(service, waiter, &session, piece, &again).await
         }
+        Wanted::Earlier(Order::Feed(feed)) => {
+            let outcome = interaction::feed(service, waiter, &session, feed).await?;
+            Ok(tell_earlier(service, waiter, outcome, &again).await)
+        }
+        Wanted::Earlier(Order::Signal(recipient, signal)) => {
+            interaction::signal(service, waiter, &session, recipient, signal).await
+        }
+        Wanted::Earlier(Order::Jobs) => interaction::jobs(service, waiter, &session).await,
     }
 }
 
@@ -117,6 +144,21 @@ async fn begin(
     Ok(tell(outcome, revived, again))
 }
 
+/// A run that goes on is told by its screen if it has one.
+async fn tell_earlier(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    outcome: Outcome,
+    again: &Again,
+) -> Told {
+    if let Outcome::Running(watch) = &outcome
+        && let Some(told) = terminals::shown(service, waiter, &watch.session, watch.run).await
+    {
+        return told;
+    }
+    tell(outcome, None, again)
+}
+
 /// A run as `sessile exec` has it.
 fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
     let told = |exact: Map<String, Value>| {
@@ -131,7 +173,9 @@ fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
         }
         Outcome::Running(watch) => {
             let (stdout, stderr) = watch.views();
-            told(sessile_gateway::so_far(watch.run, &stdout, &stderr))
+            let mut exact = sessile_gateway::so_far(watch.run, &stdout, &stderr);
+            exact.extend(interaction::circumstances(&watch));
+            told(exact)
         }
         Outcome::Cancelled(run) => told(runtime::cancelled(run)),
     }

@@ -1,5 +1,6 @@
 //! The tools as a model sees them.
 
+use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use sessile_gateway::tool;
@@ -20,12 +21,24 @@ pub(super) enum ToolName {
     Runtime,
     SessionStart,
     SessionExec,
+    SessionScreen,
+    SessionKeys,
+    SessionResize,
+    SessionJobs,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 4] =
-    [ToolName::SessionStart, ToolName::SessionExec, ToolName::SessionEnd, ToolName::SessionList];
+const SESSIONS: [ToolName; 8] = [
+    ToolName::SessionStart,
+    ToolName::SessionExec,
+    ToolName::SessionScreen,
+    ToolName::SessionKeys,
+    ToolName::SessionResize,
+    ToolName::SessionJobs,
+    ToolName::SessionEnd,
+    ToolName::SessionList,
+];
 
 impl Offer {
     pub(super) fn tools(self) -> Vec<ToolName> {
@@ -58,6 +71,10 @@ impl ToolName {
             Self::Runtime => "runtime",
             Self::SessionStart => "session_start",
             Self::SessionExec => "session_exec",
+            Self::SessionScreen => "session_screen",
+            Self::SessionKeys => "session_keys",
+            Self::SessionResize => "session_resize",
+            Self::SessionJobs => "session_jobs",
             Self::SessionEnd => "session_end",
             Self::SessionList => "session_list",
         }
@@ -71,7 +88,15 @@ impl ToolName {
             }
             Self::SessionStart => ("Start a session", START.to_owned(), start_schema()),
             Self::SessionExec => ("Run in a session", EXEC.to_owned(), exec_schema()),
-            Self::SessionEnd => ("End a session", END.to_owned(), end_schema()),
+            Self::SessionScreen => {
+                ("Look at a terminal", SCREEN.to_owned(), terminal_tools::screen_schema())
+            }
+            Self::SessionKeys => ("Press keys", KEYS.to_owned(), terminal_tools::keys_schema()),
+            Self::SessionResize => {
+                ("Resize a terminal", RESIZE.to_owned(), terminal_tools::resize_schema())
+            }
+            Self::SessionJobs => ("Show what goes on", JOBS.to_owned(), session_schema()),
+            Self::SessionEnd => ("End a session", END.to_owned(), session_schema()),
             Self::SessionList => ("List sessions", LIST.to_owned(), list_schema()),
         };
         Tool::new(self.as_str(), description, object(&input))
@@ -84,16 +109,21 @@ impl ToolName {
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
-            Self::Runtime | Self::SessionExec => {
+            Self::Runtime | Self::SessionExec | Self::SessionKeys => {
                 hints.read_only(false).destructive(true).idempotent(false).open_world(true)
             }
             Self::SessionStart => {
                 hints.read_only(false).destructive(false).idempotent(false).open_world(false)
             }
+            Self::SessionResize => {
+                hints.read_only(false).destructive(false).idempotent(true).open_world(false)
+            }
             Self::SessionEnd => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
-            Self::SessionList => hints.read_only(true).open_world(false),
+            Self::SessionScreen | Self::SessionJobs | Self::SessionList => {
+                hints.read_only(true).open_world(false)
+            }
         }
     }
 
@@ -109,6 +139,9 @@ impl ToolName {
                 "result": {"type": ["string", "null"], "description": "The value of the last expression"},
                 "run": {"type": ["integer", "null"], "description": "The run's number in its session"},
                 "running": {"type": "boolean", "description": "It goes on"},
+                "waiting_for_input": {"type": "boolean", "description": "It has read all input and wants more"},
+                "runs": {"type": "array", "items": {"type": "object"}},
+                "jobs": {"type": "array", "items": {"type": "object"}},
                 "duration": {"type": "number", "description": "Milliseconds"},
                 "kernel": {"type": "string", "enum": ["kept", "restarted", "restored", "fresh"]},
                 "session_id": {"type": "string"},
@@ -128,9 +161,17 @@ impl ToolName {
                 "exit_code": {"type": "integer"},
                 "run": {"type": ["integer", "null"], "description": "The run's number in its session"},
                 "running": {"type": "boolean", "description": "It goes on"},
+                "waiting_for_input": {"type": "boolean", "description": "It has read all input and wants more"},
                 "execution_time_ms": {"type": "number"},
                 "kernel": {"type": "string", "enum": ["kept", "restarted", "restored", "fresh"]},
                 "timed_out": {"type": "boolean"},
+            }),
+            Self::SessionScreen | Self::SessionKeys | Self::SessionResize => {
+                terminal_tools::output()
+            }
+            Self::SessionJobs => json!({
+                "runs": {"type": "array", "items": {"type": "object"}},
+                "jobs": {"type": "array", "items": {"type": "object"}},
             }),
             Self::SessionEnd => json!({
                 "status": {"type": "string"},
@@ -155,8 +196,12 @@ session's own language is the default; python, node and the shells can be used i
 each with a live interpreter of its own. Commands get no input unless stdin is given, and are \
 interrupted after 30 seconds (or what session_start said) unless timeout_ms says otherwise; the \
 state is kept. A command that takes longer than this call waits goes on, and the answer has its run \
-number: call again with run instead of command to wait for it, with interrupt to stop it, or with \
-stream and from to read its output. Start servers in the background with &.";
+number: call again with run instead of command to wait for it, with interrupt to stop it, with \
+stream and from to read its output, or with input to answer what an interactive one asks. Start \
+servers in the background with &; session_jobs lists them, and pid and signal end one.";
+
+const JOBS: &str = "What goes on in a session: its runs, and the processes that runs have left in \
+the background, with their ports, CPU time and memory.";
 
 const END: &str = "End a session and every process that it has started.";
 
@@ -170,24 +215,64 @@ fn runtime_description() -> String {
     format!(
         "{description} A command that takes longer than this call waits goes on, and the answer \
          has its run number: exec with run instead of command waits for it, interrupt stops it, \
-         output reads what it has written. Long output is shown with its beginning and end; \
-         output reads the rest."
+         output reads what it has written, input answers what an interactive one asks. jobs \
+         shows what goes on, background processes and their ports included; signal ends them. \
+         Long output is shown with its beginning and end; output reads the rest."
     )
 }
 
 fn runtime_schema() -> Value {
     let mut schema = tool::schema()["input_schema"].take();
     let properties = &mut schema["properties"];
-    properties["action"]["enum"] =
-        json!(["exec", "eval", "state", "reset", "history", "interrupt", "output"]);
+    properties["action"]["enum"] = json!([
+        "exec",
+        "eval",
+        "state",
+        "reset",
+        "history",
+        "interrupt",
+        "output",
+        "input",
+        "signal",
+        "jobs"
+    ]);
     properties["run"] = json!({
         "type": "integer",
         "minimum": 1,
-        "description": "A run that was begun before: to wait for it (exec or eval, without command), to interrupt it, or to read its output",
+        "description": "A run that was begun before: to wait for it (exec or eval, without command), to interrupt it, to read its output, to give it input, or to signal it",
     });
-    properties["stream"] = stream();
-    properties["from"] = from();
+    add(properties, coming_back());
     schema
+}
+
+/// What both kinds of tools take from a client that comes back.
+fn coming_back() -> Value {
+    json!({
+        "stream": stream(),
+        "from": from(),
+        "wait_ms": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Answer after this long even if the command is still running; 0: at once, the command goes on in the background",
+        },
+        "interactive": {
+            "type": "boolean",
+            "description": "Keep the command's stdin open for input; the answer comes when it waits for some",
+        },
+        "input": {
+            "type": "string",
+            "description": "Text for an interactive run to read, with its newline; then its answer is waited for",
+        },
+        "eof": {"type": "boolean", "description": "There will be no more input"},
+        "signal": {"type": "string", "description": "TERM, KILL, … for a run, or for the job pid"},
+        "pid": {"type": "integer", "minimum": 1, "description": "The job to signal"},
+    })
+}
+
+fn add(properties: &mut Value, more: Value) {
+    if let (Value::Object(properties), Value::Object(more)) = (properties, more) {
+        properties.extend(more);
+    }
 }
 
 fn stream() -> Value {
@@ -206,7 +291,7 @@ fn from() -> Value {
     })
 }
 
-fn session_id() -> Value {
+pub(super) fn session_id() -> Value {
     json!({"type": "string", "description": "The session, as session_start named it"})
 }
 
@@ -240,7 +325,7 @@ fn start_schema() -> Value {
 }
 
 fn exec_schema() -> Value {
-    json!({
+    let mut schema = json!({
         "type": "object",
         "properties": {
             "session_id": session_id(),
@@ -258,7 +343,13 @@ fn exec_schema() -> Value {
                 "minimum": 0,
                 "description": "Interrupt the command after this long; 0: never",
             },
+            "no_output_timeout_ms": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Interrupt the command when it has written nothing for this long",
+            },
             "stdin": {"type": "string", "description": "What the command reads on stdin"},
+            "terminal": terminal_tools::terminal(),
             "env": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
@@ -273,14 +364,14 @@ fn exec_schema() -> Value {
                 "type": "boolean",
                 "description": "With run: interrupt that run instead of waiting for it",
             },
-            "stream": stream(),
-            "from": from(),
         },
         "required": ["session_id"],
-    })
+    });
+    add(&mut schema["properties"], coming_back());
+    schema
 }
 
-fn end_schema() -> Value {
+fn session_schema() -> Value {
     json!({
         "type": "object",
         "properties": {"session_id": session_id()},

@@ -47,7 +47,17 @@ impl Waiter<'_> {
         session: SessionId,
         run: RunNo,
     ) -> Result<Outcome, ServiceError> {
-        let mut watch = Watch::new(session, run);
+        self.follow(service, Watch::new(session, run)).await
+    }
+
+    /// The same with a watch that sees only what is new. It ends, too, when the
+    /// run waits for input.
+    pub(super) async fn follow(
+        &self,
+        service: &Service,
+        mut watch: Watch,
+    ) -> Result<Outcome, ServiceError> {
+        let run = watch.run;
         loop {
             let patience = self.left().min(INTERVAL);
             let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
@@ -59,13 +69,13 @@ impl Waiter<'_> {
                     service.interrupt(self.caller, &watch.session, Some(run)).await?;
                     return Ok(Outcome::Cancelled(run));
                 }
-                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, Awaited::Result) => finished?,
+                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, Awaited::ResultOrInput) => finished?,
             };
             if let Some(done) = finished {
                 return Ok(Outcome::Finished(done));
             }
             service.catch_up(self.caller, &mut watch).await?;
-            if self.left().is_zero() {
+            if self.left().is_zero() || watch.waiting_for_input {
                 return Ok(Outcome::Running(Box::new(watch)));
             }
             if let Some(progress) = &self.progress {

@@ -22,6 +22,7 @@ pub enum ErrorCode {
     RunNotFound,
     KeyReused,
     InputClosed,
+    NoTerminal,
     JobNotFound,
     RunCancelled,
     SessionEnded,
@@ -40,7 +41,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -55,6 +56,7 @@ impl ErrorCode {
         Self::RunNotFound,
         Self::KeyReused,
         Self::InputClosed,
+        Self::NoTerminal,
         Self::JobNotFound,
         Self::RunCancelled,
         Self::SessionEnded,
@@ -89,6 +91,7 @@ impl ErrorCode {
             Self::RunNotFound => "run_not_found",
             Self::KeyReused => "key_reused",
             Self::InputClosed => "input_closed",
+            Self::NoTerminal => "no_terminal",
             Self::JobNotFound => "job_not_found",
             Self::RunCancelled => "run_cancelled",
             Self::SessionEnded => "session_ended",
@@ -126,6 +129,7 @@ impl ErrorCode {
             Self::RunNotFound => "see the session's history for the runs that are kept",
             Self::KeyReused => "use a new Idempotency-Key for a new command",
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
+            Self::NoTerminal => "start the run with \"terminal\": true",
             Self::JobNotFound => "see the session's jobs for those that there are",
             Self::RunCancelled => "run it again",
             Self::SessionEnded => "start a new one with POST /v1/sessions",
@@ -178,7 +182,7 @@ impl From<Failure> for ServiceError {
             Code::RunLost => ErrorCode::RunLost,
             Code::KeyReused => ErrorCode::KeyReused,
             Code::InputClosed => ErrorCode::InputClosed,
-            Code::NoTerminal => ErrorCode::BadRequest,
+            Code::NoTerminal => ErrorCode::NoTerminal,
             Code::JobNotFound => ErrorCode::JobNotFound,
             Code::Ending => ErrorCode::KeeperUnavailable,
             Code::KernelUnavailable => ErrorCode::KernelUnavailable,

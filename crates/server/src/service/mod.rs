@@ -10,6 +10,7 @@ mod jobs;
 mod room;
 mod runs;
 mod sessions;
+mod terminals;
 mod tool;
 mod watch;
 
@@ -20,6 +21,7 @@ pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
+pub(crate) use terminals::{ScreenWait, Seen, check_drawable};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use watch::Watch;
 

@@ -1,6 +1,7 @@
 //! Runs: begun, waited for, read, fed.
 
 use super::sessions::unexpected;
+use super::terminals::TERMINALS;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
@@ -357,6 +358,8 @@ fn understood(exec: &Exec, version: u16) -> Result<(), ServiceError> {
         "takes neither an Idempotency-Key nor input"
     } else if version < LISTENING && exec.silence_ms.is_some() {
         "has no timeout for silence"
+    } else if version < TERMINALS && exec.terminal.is_some() {
+        "has no terminals"
     } else {
         return Ok(());
     };

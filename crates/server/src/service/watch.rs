@@ -24,6 +24,8 @@ pub(crate) struct Watch {
     stderr: Written,
     /// The stream that was written to last.
     latest: Latest,
+    /// It is blocked in a read of its stdin, and has read all of it.
+    pub(crate) waiting_for_input: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,8 @@ struct Written {
     tail: Vec<u8>,
     /// The cursor: all that was read, kept or not.
     total: u64,
+    /// Where it was begun to read.
+    first: u64,
 }
 
 impl Written {
@@ -57,7 +61,7 @@ impl Written {
         let (mut head, mut tail) = (self.head.clone(), self.tail.clone());
         let end = if tail.is_empty() { &mut head } else { &mut tail };
         let half = end.split_off(whole_end(end));
-        let total = self.total - half.len() as u64;
+        let total = self.total - self.first - half.len() as u64;
         StreamView { head, tail, total, stored: total }
     }
 
@@ -68,11 +72,23 @@ impl Written {
 
 impl Watch {
     pub(crate) fn new(session: SessionId, run: RunNo) -> Self {
-        let (stdout, stderr) = (Written::default(), Written::default());
-        Self { session, run, stdout, stderr, latest: Latest::Stdout }
+        Self::since(session, run, [0, 0])
     }
 
-    /// What it has written to stdout and stderr.
+    /// One that sees only what is written after these bytes of stdout and
+    /// stderr.
+    pub(crate) fn since(session: SessionId, run: RunNo, cursors: [u64; 2]) -> Self {
+        let [stdout, stderr] =
+            cursors.map(|first| Written { total: first, first, ..Written::default() });
+        Self { session, run, stdout, stderr, latest: Latest::Stdout, waiting_for_input: false }
+    }
+
+    /// Where it began to read stdout and stderr.
+    pub(crate) fn first(&self) -> [u64; 2] {
+        [self.stdout.first, self.stderr.first]
+    }
+
+    /// What it has written to stdout and stderr since.
     pub(crate) fn views(&self) -> (StreamView, StreamView) {
         (self.stdout.view(), self.stderr.view())
     }
@@ -103,6 +119,7 @@ impl Service {
                 ..ReadOutput::waiting(watch.run)
             };
             let view = self.output(caller, &watch.session, read).await?;
+            watch.waiting_for_input = view.waiting_for_input;
             if !view.stdout.is_empty() {
                 watch.latest = Latest::Stdout;
                 watch.stdout.add(&view.stdout, view.stdout_next);

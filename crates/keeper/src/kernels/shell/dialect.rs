@@ -205,8 +205,8 @@ impl Dialect {
 
     /// A line that has the state written to `x<run>` by a fork of the shell,
     /// which reports it; the shell itself is free again at once. The status
-    /// goes through unchanged. A fork has a file of ours at descriptor 9 from
-    /// its first moment, by which it is told from a job of the user's.
+    /// goes through unchanged. A fork has a file of ours at descriptor 9, by
+    /// which it is told from a job of the user's.
     pub(super) fn capture(self, dir: &str, as_of: RunNo) -> String {
         let out = format!("{dir}/x{as_of}");
         match self {
@@ -216,7 +216,7 @@ impl Dialect {
                  \\exit ${{POSIXLY_CORRECT%%/*}} ) 9<{dir}/capture </dev/null >/dev/null 2>&1\n"
             ),
             Self::Zsh => format!(
-                "\\builtin trap 2>/dev/null 9<{dir}/capture > >(( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
+                "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture; ( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
                 zsh_capture(dir, &out)
             ),
             Self::Posix => format!(

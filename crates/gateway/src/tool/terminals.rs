@@ -1,0 +1,161 @@
+//! The tools for terminals of runs: what they are called with.
+
+use super::request::Fields;
+use super::sessions::session_of;
+use serde_json::{Map, Value};
+use sessile_protocol::{RunNo, SessionId, TerminalSize};
+
+/// A call of `session_screen`, and what `session_keys` has in common with it.
+#[derive(Debug)]
+pub struct ScreenCall {
+    pub session: SessionId,
+    pub run: RunNo,
+    /// A regular expression.
+    pub wait_for: Option<String>,
+    pub settle_ms: Option<u64>,
+    /// For how long to wait at the most.
+    pub wait_ms: Option<u64>,
+    pub look: Look,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    Text,
+    /// And a picture besides.
+    Picture,
+}
+
+impl ScreenCall {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        let look = match fields.get("picture") {
+            None | Some(Value::Bool(false)) => Look::Text,
+            Some(Value::Bool(true)) => Look::Picture,
+            Some(other) => return Err(format!("picture must be true or false, not {other}")),
+        };
+        Ok(Self {
+            session: session_of(arguments)?,
+            run: run_of(&fields)?,
+            wait_for: fields.text("wait_for")?,
+            settle_ms: fields.number("settle_ms")?,
+            wait_ms: fields.number("wait_ms")?,
+            look,
+        })
+    }
+}
+
+/// A call of `session_keys`.
+#[derive(Debug)]
+pub struct KeysCall {
+    pub keys: String,
+    pub screen: ScreenCall,
+}
+
+impl KeysCall {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let screen = ScreenCall::from_arguments(arguments)?;
+        let keys = Fields(arguments).text("keys")?;
+        let keys = keys.ok_or("keys is required, such as \"ihello<Esc>:wq<Enter>\"")?;
+        Ok(Self { keys, screen })
+    }
+}
+
+/// A call of `session_resize`.
+#[derive(Debug)]
+pub struct ResizeCall {
+    pub session: SessionId,
+    pub run: RunNo,
+    pub size: TerminalSize,
+}
+
+impl ResizeCall {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        let (session, run) = (session_of(arguments)?, run_of(&fields)?);
+        let (Some(cols), Some(rows)) = (side(&fields, "cols")?, side(&fields, "rows")?) else {
+            return Err("cols and rows are required, such as 80 and 24".to_owned());
+        };
+        Ok(Self { session, run, size: TerminalSize { cols, rows } })
+    }
+}
+
+/// The terminal that a call of `session_exec` wants for its command.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize>, String> {
+    match Fields(arguments).get("terminal") {
+        None | Some(Value::Bool(false)) => Ok(None),
+        Some(Value::Bool(true)) => Ok(Some(TerminalSize::DEFAULT)),
+        Some(Value::Object(size)) => {
+            let fields = Fields(size);
+            let (cols, rows) = (side(&fields, "cols")?, side(&fields, "rows")?);
+            let TerminalSize { cols: usual_cols, rows: usual_rows } = TerminalSize::DEFAULT;
+            let (cols, rows) = (cols.unwrap_or(usual_cols), rows.unwrap_or(usual_rows));
+            Ok(Some(TerminalSize { cols, rows }))
+        }
+        Some(other) => {
+            Err(format!("terminal must be true or {{\"cols\": 80, \"rows\": 24}}, not {other}"))
+        }
+    }
+}
+
+fn run_of(fields: &Fields<'_>) -> Result<RunNo, String> {
+    let run = fields.number("run")?.map(RunNo);
+    run.ok_or_else(|| {
+        "run is required: the number that session_exec gave, with terminal".to_owned()
+    })
+}
+
+fn side(fields: &Fields<'_>, name: &str) -> Result<Option<u16>, String> {
+    let most = u64::from(TerminalSize::MOST);
+    match fields.number(name)? {
+        None => Ok(None),
+        Some(number) if (1..=most).contains(&number) => Ok(u16::try_from(number).ok()),
+        Some(number) => Err(format!("{name} must be from 1 to {most}, not {number}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(arguments: &Value) -> &Map<String, Value> {
+        arguments.as_object().unwrap()
+    }
+
+    #[test]
+    fn a_terminal_has_a_size_or_the_usual_one() {
+        let size = |terminal: Value| terminal_of(of(&json!({"terminal": terminal})));
+        assert_eq!(size(json!(null)).unwrap(), None);
+        assert_eq!(size(json!(false)).unwrap(), None);
+        assert_eq!(size(json!(true)).unwrap(), Some(TerminalSize::DEFAULT));
+        let wide = TerminalSize { cols: 132, rows: 24 };
+        assert_eq!(size(json!({"cols": 132})).unwrap(), Some(wide));
+        assert!(size(json!({"rows": 0})).unwrap_err().contains("1 to 1000"));
+        assert!(size(json!("80x24")).unwrap_err().contains("must be true or"));
+    }
+
+    #[test]
+    fn a_wrong_call_is_told_what_to_do() {
+        let id = "sess_0123456789ab";
+        let refusal = |more: Value| {
+            let mut arguments = json!({"session_id": id, "run": 1});
+            arguments.as_object_mut().unwrap().extend(of(&more).clone());
+            KeysCall::from_arguments(of(&arguments)).unwrap_err()
+        };
+        assert!(refusal(json!({})).starts_with("keys is required"));
+        assert!(refusal(json!({"run": null, "keys": "x"})).starts_with("run is required"));
+        assert!(refusal(json!({"keys": "x", "picture": 1})).starts_with("picture must be"));
+        assert!(refusal(json!({"keys": "x", "settle_ms": "1s"})).starts_with("settle_ms must be"));
+        let resize = ResizeCall::from_arguments(of(&json!({"session_id": id, "run": 1})));
+        assert!(resize.unwrap_err().starts_with("cols and rows"));
+    }
+}

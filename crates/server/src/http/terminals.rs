@@ -1,0 +1,303 @@
+//! Terminals of runs.
+
+use super::App;
+use super::body::{Body, Params, SessionRun};
+use super::runs::MAX_WAIT_MS;
+use super::wire::{self, Span};
+use crate::keepers::blocking;
+use crate::service::{Caller, ScreenWait, Seen, ServiceError, check_drawable};
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use sessile_protocol::TerminalSize;
+use sessile_terminal::render;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
+
+/// How long a screen is waited for when the caller does not say.
+const WAIT_MS: u64 = 10_000;
+
+/// What became of the wait, where the body has no place for it.
+const WAIT_HEADER: &str = "sessile-wait";
+
+/// Whether a run gets a terminal: a size, or just yes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terminal(pub(super) Option<TerminalSize>);
+
+impl<'de> Deserialize<'de> for Terminal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "true, or a terminal's size: {\"cols\": 80, \"rows\": 24}, each from 1 to 1000"
+        )]
+        enum Form {
+            Any(bool),
+            Sized(Size),
+        }
+        Ok(Self(match Option::<Form>::deserialize(deserializer)? {
+            None | Some(Form::Any(false)) => None,
+            Some(Form::Any(true)) => Some(TerminalSize::DEFAULT),
+            Some(Form::Sized(size)) => Some(size.into()),
+        }))
+    }
+}
+
+impl PartialSchema for Terminal {
+    fn schema() -> RefOr<Schema> {
+        let any = ObjectBuilder::new()
+            .schema_type(Type::Boolean)
+            .description(Some("true: 80 columns and 24 rows"));
+        let either = OneOfBuilder::new()
+            .item(any)
+            .item(Ref::from_schema_name("Size"))
+            .description(Some("A terminal: true, or its size"));
+        Schema::OneOf(either.build()).into()
+    }
+}
+
+impl ToSchema for Terminal {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Size::name().into_owned(), Size::schema()));
+        Size::schemas(schemas);
+    }
+}
+
+/// A terminal's size in characters.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Size {
+    #[schema(minimum = 1, maximum = 1000, example = 80)]
+    cols: u16,
+    #[schema(minimum = 1, maximum = 1000, example = 24)]
+    rows: u16,
+}
+
+impl From<Size> for TerminalSize {
+    fn from(Size { cols, rows }: Size) -> Self {
+        Self { cols, rows }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// The text, the cursor and the title
+    #[default]
+    Json,
+    /// The text alone
+    Text,
+    /// As json, and with colours
+    Cells,
+    Svg,
+    Png,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScreenQuery {
+    /// json (the default), text, cells (with colours), svg or png
+    #[param(inline)]
+    format: Option<Format>,
+    /// Wait until this regular expression is found on the screen; `^` and `$`
+    /// are the ends of a line
+    wait_for: Option<String>,
+    /// Wait until the screen has not changed for this long, such as `200ms`
+    #[serde(default, deserialize_with = "wire::span_text")]
+    #[param(value_type = Option<Span>)]
+    settle: Option<Span>,
+    /// How long to wait at the most; 10 s when absent
+    #[serde(default, deserialize_with = "wire::span_text")]
+    #[param(value_type = Option<Span>)]
+    wait: Option<Span>,
+}
+
+/// Keys for a terminal.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeysRequest {
+    /// Text is typed as it is; other keys are named in angle brackets:
+    /// `<Enter>`, `<Esc>`, `<Tab>`, `<Up>`, `<PageDown>`, `<F1>`, `<C-c>`,
+    /// `<M-x>`; a literal `<` is `<lt>`
+    #[schema(example = "ihello<Esc>:wq<Enter>")]
+    pub(super) keys: String,
+    /// Then wait until this regular expression is found on the screen
+    #[serde(default)]
+    #[schema(nullable)]
+    wait_for: Option<String>,
+    /// Then wait until the screen has not changed for this long
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Span>)]
+    settle: Option<Span>,
+    /// How long to wait at the most; 10 s when absent
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Span>)]
+    wait: Option<Span>,
+}
+
+/// What a terminal shows.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct ScreenAnswer {
+    run: u64,
+    running: bool,
+    /// It is blocked in a read of its terminal, and has read all that was typed
+    waiting_for_input: bool,
+    /// What became of the wait, if there was one: matched, settled, ended (the
+    /// run is over, and what was waited for did not come) or timed_out
+    #[schema(required = false)]
+    wait: String,
+    /// The lines of the screen, without blanks at their ends
+    text: String,
+    /// Counted from zero; null when it is hidden
+    #[schema(nullable)]
+    cursor: Option<Position>,
+    title: String,
+    size: Size,
+    /// A full-screen program has the other screen
+    is_alternate: bool,
+    /// Grows with every change; not of a run that is over
+    #[schema(required = false)]
+    revision: u64,
+    /// Of `cells`: for each line its `spans` of characters that look alike
+    #[schema(required = false, value_type = Vec<Object>)]
+    lines: Vec<Value>,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+struct Position {
+    col: u16,
+    row: u16,
+}
+
+fn screen_wait(
+    pattern: Option<&str>,
+    settle: Option<Span>,
+    at_most: Option<Span>,
+) -> Result<ScreenWait, ServiceError> {
+    let at_most_ms = at_most.map_or(WAIT_MS, |span| span.0.min(MAX_WAIT_MS));
+    ScreenWait::new(pattern, settle.map(|span| span.0), at_most_ms)
+}
+
+/// What the terminal of a run shows, as a person would see it
+///
+/// Now, or when it shows what is waited for; also after the run's end. What
+/// became of a wait is in `wait`, and in the header `Sessile-Wait`.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs/{run}/screen", tag = "terminals",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+        ScreenQuery,
+    ),
+    responses(
+        (status = 200, content(
+            (ScreenAnswer = "application/json"),
+            (String = "text/plain"),
+            (String = "image/svg+xml"),
+            (Vec<u8> = "image/png"),
+        )),
+        (status = "4XX", body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn screen(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Params(query): Params<ScreenQuery>,
+) -> Result<Response, ServiceError> {
+    let wait = screen_wait(query.wait_for.as_deref(), query.settle, query.wait)?;
+    let seen = app.service.screen(&caller, &id, run, &wait).await?;
+    let word = seen.awaited.word();
+    let mut response = picture(seen, query.format.unwrap_or_default()).await?;
+    if let Some(word) = word {
+        response.headers_mut().insert(WAIT_HEADER, HeaderValue::from_static(word));
+    }
+    Ok(response)
+}
+
+/// Drawn on another thread: a large screen takes its time.
+async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
+    match format {
+        Format::Json | Format::Text => {}
+        Format::Cells | Format::Svg | Format::Png => check_drawable(&seen.view)?,
+    }
+    blocking(move || {
+        let screen = &seen.view.screen;
+        let as_kind = |kind: &'static str, body: Vec<u8>| {
+            ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+        };
+        Ok(match format {
+            Format::Json => Json(json(&seen)).into_response(),
+            Format::Cells => {
+                let mut answer = json(&seen);
+                answer["lines"] = render::cells(screen)["lines"].take();
+                Json(answer).into_response()
+            }
+            Format::Text => {
+                let text = format!("{}\n", render::text(screen));
+                as_kind("text/plain; charset=utf-8", text.into_bytes())
+            }
+            Format::Svg => as_kind("image/svg+xml", render::svg(screen).into_bytes()),
+            Format::Png => {
+                let drawn = render::png(screen);
+                as_kind("image/png", drawn.map_err(|e| ServiceError::internal(&e.to_string()))?)
+            }
+        })
+    })
+    .await
+}
+
+fn json(seen: &Seen) -> Value {
+    sessile_gateway::screen(&seen.view, seen.awaited).into()
+}
+
+/// Press keys on the terminal of a run
+///
+/// Answers with the screen after them: at once, or when it shows what is waited
+/// for. What it showed before does not count.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/runs/{run}/keys", tag = "terminals",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+    ),
+    request_body = KeysRequest,
+    responses((status = 200, body = ScreenAnswer), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn keys(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Body(body): Body<KeysRequest>,
+) -> Result<Json<Value>, ServiceError> {
+    let wait = screen_wait(body.wait_for.as_deref(), body.settle, body.wait)?;
+    let seen = app.service.press(&caller, &id, run, body.keys, &wait).await?;
+    Ok(Json(json(&seen)))
+}
+
+/// Give the terminal of a run another size
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/runs/{run}/resize", tag = "terminals",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+    ),
+    request_body = Size,
+    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn resize(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Body(size): Body<Size>,
+) -> Result<Json<Value>, ServiceError> {
+    app.service.resize(&caller, &id, run, size.into()).await?;
+    Ok(Json(json!({"run": run, "cols": size.cols, "rows": size.rows})))
+}

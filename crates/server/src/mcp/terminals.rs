@@ -1,0 +1,183 @@
+//! The tools for terminals of runs.
+
+use super::answer::{Refusal, Told};
+use super::waiting::Waiter;
+use crate::keepers::blocking;
+use crate::service::{
+    Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, Told as Reached,
+    check_drawable,
+};
+use serde_json::{Map, Value, json};
+use sessile_gateway::text;
+use sessile_gateway::tool::{KeysCall, Look, ResizeCall, ScreenCall};
+use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
+use sessile_terminal::render;
+use std::time::Duration;
+
+/// How long a screen is waited for when the model does not say.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// How long a screen stands still that is taken for what comes of keys: longer
+/// than programs take to answer one.
+const SETTLE_MS: u64 = 200;
+
+/// How long a command may take to end, or to ask something, before its screen
+/// is looked at.
+const BEGINNING: Duration = Duration::from_secs(1);
+
+/// What a command with a terminal has come to.
+#[derive(Debug)]
+pub(super) enum Begun {
+    /// And what had become of its session.
+    Finished(Box<Completed>, Option<String>),
+    Shown(Told),
+}
+
+/// Begins a command with a terminal: its result if it is over at once, else
+/// what it shows when it waits for input or stands still.
+pub(super) async fn begin(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    mut exec: Exec,
+) -> Result<Begun, Refusal> {
+    waiter.check()?;
+    exec.until_input = true;
+    let order = RunOrder { exec, wait_ms: Some(milliseconds(waiter.left().min(BEGINNING))) };
+    let Reached { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    let revived = continuity.previous().map(sessile_gateway::revival);
+    let run = match answer {
+        RunAnswer::Finished(done) => return Ok(Begun::Finished(done, revived)),
+        RunAnswer::Running { run, .. } => run,
+    };
+    let wait = screen_wait(waiter, None, None, None)?;
+    let seen =
+        while_wanted(waiter, run, service.screen(waiter.caller, session, run, &wait)).await?;
+    let mut told = tell(service, waiter, session, seen, Look::Text).await?;
+    if let Some(revived) = revived {
+        told.text = format!("{revived}\n{}", told.text);
+    }
+    if told.exact.get("running") == Some(&Value::Bool(true)) {
+        let call = json!({"session_id": session, "run": run});
+        told.text.push_str(&format!(
+            "\nIt goes on. Press keys with session_keys, look again with session_screen: {call}"
+        ));
+    }
+    Ok(Begun::Shown(told))
+}
+
+pub(super) async fn screen(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let call = ScreenCall::from_arguments(arguments)?;
+    let (session, run) = (&call.session, call.run);
+    let is_any = call.wait_for.is_some() || call.settle_ms.is_some();
+    let wait = match is_any {
+        true => screen_wait(waiter, call.wait_for.as_deref(), call.settle_ms, call.wait_ms)?,
+        false => ScreenWait::default(),
+    };
+    let seen =
+        while_wanted(waiter, run, service.screen(waiter.caller, session, run, &wait)).await?;
+    tell(service, waiter, session, seen, call.look).await
+}
+
+pub(super) async fn keys(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let KeysCall { keys, screen: call } = KeysCall::from_arguments(arguments)?;
+    waiter.check()?;
+    let (session, run) = (&call.session, call.run);
+    let wait = screen_wait(waiter, call.wait_for.as_deref(), call.settle_ms, call.wait_ms)?;
+    let pressed = service.press(waiter.caller, session, run, keys, &wait);
+    let seen = while_wanted(waiter, run, pressed).await?;
+    tell(service, waiter, session, seen, call.look).await
+}
+
+pub(super) async fn resize(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let ResizeCall { session, run, size } = ResizeCall::from_arguments(arguments)?;
+    service.resize(waiter.caller, &session, run, size).await?;
+    let wait = screen_wait(waiter, None, None, None)?;
+    let seen =
+        while_wanted(waiter, run, service.screen(waiter.caller, &session, run, &wait)).await?;
+    tell(service, waiter, &session, seen, Look::Text).await
+}
+
+/// What a run that has a terminal shows now.
+pub(super) async fn shown(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    run: RunNo,
+) -> Option<Told> {
+    let seen = service.screen(waiter.caller, session, run, &ScreenWait::default()).await.ok()?;
+    tell(service, waiter, session, seen, Look::Text).await.ok()
+}
+
+/// For what the model says; for a screen that stands still if it says nothing.
+fn screen_wait(
+    waiter: &Waiter<'_>,
+    pattern: Option<&str>,
+    settle_ms: Option<u64>,
+    wait_ms: Option<u64>,
+) -> Result<ScreenWait, ServiceError> {
+    let settle_ms = if pattern.is_none() { settle_ms.or(Some(SETTLE_MS)) } else { settle_ms };
+    let at_most = wait_ms.map_or(WAIT, Duration::from_millis).min(waiter.left());
+    ScreenWait::new(pattern, settle_ms, milliseconds(at_most))
+}
+
+/// Looks until the client does not want it any more, which leaves the run
+/// alone.
+async fn while_wanted(
+    waiter: &Waiter<'_>,
+    run: RunNo,
+    look: impl Future<Output = Result<Seen, ServiceError>>,
+) -> Result<Seen, Refusal> {
+    tokio::select! {
+        biased;
+        () = waiter.call.cancelled() => Err(Refusal(format!("cancelled; run {run} goes on"))),
+        seen = look => Ok(seen?),
+    }
+}
+
+async fn tell(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    seen: Seen,
+    look: Look,
+) -> Result<Told, Refusal> {
+    let run = seen.view.run;
+    let mut exact = sessile_gateway::screen(&seen.view, seen.awaited);
+    exact.insert("session_id".to_owned(), json!(session));
+    let mut exit_code = None;
+    if seen.view.phase >= RunPhase::Exited {
+        let done = service.finished(waiter.caller, session, run, 0, 0, Awaited::Result).await;
+        exit_code = done.ok().flatten().map(|done| done.exit_code);
+        exact.extend(exit_code.map(|code| ("exit_code".to_owned(), code.into())));
+    }
+    let text = text::terminal(&seen.view, seen.awaited, exit_code, text::LIMIT);
+    let told = Told::of(exact, text);
+    match look {
+        Look::Text => Ok(told),
+        Look::Picture => {
+            check_drawable(&seen.view)?;
+            let drawn = blocking(move || {
+                render::png(&seen.view.screen)
+                    .map_err(|error| ServiceError::internal(&error.to_string()))
+            });
+            Ok(told.with_picture(drawn.await?))
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

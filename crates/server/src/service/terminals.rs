@@ -1,0 +1,262 @@
+//! Terminals of runs: looked at, waited for, typed on.
+//!
+//! A wait is a row of looks. Each borrows a connection to the keeper, which
+//! answers when the screen has changed; between two looks there is a pause, so
+//! that a program that draws without end costs little. Whoever goes away in the
+//! middle leaves nothing behind but a closed connection.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, Service, ServiceError};
+use crate::keepers::{Place, Reached, blocking};
+use sessile_gateway::Awaited;
+use sessile_protocol::{
+    Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView, SessionId,
+    TerminalSize,
+};
+use sessile_terminal::watch::{Pattern, Verdict, Watch};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Keepers of this version and later know about terminals.
+pub(super) const TERMINALS: u16 = 3;
+
+/// The least time between two looks: a person does not see more.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// The largest screens, of a million cells, take up to a second to be carried
+/// and searched: the pause grows with them.
+const PAUSE_PER_CELL: Duration = Duration::from_micros(2);
+
+/// Pieces of different looks in a screen that is drawn: ten times what a large
+/// window full of colours has. Each may take two kilobytes meanwhile.
+const MOST_PIECES: usize = 50_000;
+
+/// What somebody who looks at a screen waits for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ScreenWait {
+    pattern: Option<Pattern>,
+    settle_ms: Option<u64>,
+    at_most_ms: u64,
+}
+
+impl ScreenWait {
+    /// For this on the screen, or until it has not changed for so long; with
+    /// both, for one and then the other, with neither for nothing.
+    pub(crate) fn new(
+        pattern: Option<&str>,
+        settle_ms: Option<u64>,
+        at_most_ms: u64,
+    ) -> Result<Self, ServiceError> {
+        let pattern = pattern.map(Pattern::new).transpose();
+        let pattern =
+            pattern.map_err(|error| ServiceError::new(ErrorCode::BadRequest, error.to_string()))?;
+        Ok(Self { pattern, settle_ms, at_most_ms })
+    }
+
+    fn is_any(&self) -> bool {
+        self.pattern.is_some() || self.settle_ms.is_some()
+    }
+}
+
+/// A screen, and what became of the wait for it.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) view: Box<ScreenView>,
+    pub(crate) awaited: Awaited,
+}
+
+impl Service {
+    /// The terminal of a run, also of one that is over.
+    pub(crate) async fn screen(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        wait: &ScreenWait,
+    ) -> Result<Seen, ServiceError> {
+        self.await_screen(caller, id, run, wait, None).await
+    }
+
+    /// Presses keys on it: what it shows then.
+    ///
+    /// What the screen showed before is not taken for an answer: a prompt that
+    /// is waited for is still there in the moment after the keys.
+    pub(crate) async fn press(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        keys: String,
+        wait: &ScreenWait,
+    ) -> Result<Seen, ServiceError> {
+        let before = match wait.pattern {
+            Some(_) => {
+                let read = ReadScreen { run, known: None, patience_ms: None };
+                Some(self.look_at_screen(caller, id, read).await?.revision)
+            }
+            None => None,
+        };
+        self.keys(caller, id, run, keys).await?;
+        self.await_screen(caller, id, run, wait, before).await
+    }
+
+    /// The same for somebody who does not look.
+    pub(crate) async fn keys(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        keys: String,
+    ) -> Result<(), ServiceError> {
+        let mut reached = self.reach_terminal(caller, id, run).await?;
+        let Answer::Input { .. } = reached.call(Request::Keys { run, keys }).await? else {
+            return Err(unexpected());
+        };
+        Ok(())
+    }
+
+    pub(crate) async fn resize(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        size: TerminalSize,
+    ) -> Result<(), ServiceError> {
+        size.check()?;
+        let mut reached = self.reach_terminal(caller, id, run).await?;
+        let Answer::Resized = reached.call(Request::Resize { run, size }).await? else {
+            return Err(unexpected());
+        };
+        Ok(())
+    }
+
+    /// Looks until the wait is over; only at what came after `before`.
+    async fn await_screen(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+        wait: &ScreenWait,
+        before: Option<u64>,
+    ) -> Result<Seen, ServiceError> {
+        let begun = Instant::now();
+        let mut watch = Watch::new(wait.pattern.clone(), wait.settle_ms, wait.at_most_ms);
+        let mut read =
+            ReadScreen { run, known: before, patience_ms: before.map(|_| wait.at_most_ms) };
+        loop {
+            let view = self.look_at_screen(caller, id, read).await?;
+            if before == Some(view.revision) && view.phase < RunPhase::Closed {
+                return Ok(Seen { view, awaited: Awaited::TimedOut });
+            }
+            let verdict = watch.look(passed_ms(begun), view.revision, &view.screen, view.phase);
+            let at_most = match verdict {
+                Verdict::Done(_) if !wait.is_any() => {
+                    return Ok(Seen { view, awaited: Awaited::Nothing });
+                }
+                Verdict::Done(why) => return Ok(Seen { view, awaited: Awaited::Came(why) }),
+                Verdict::GaveUp => return Ok(Seen { view, awaited: Awaited::TimedOut }),
+                Verdict::Wait { at_most_ms } => Duration::from_millis(at_most_ms),
+            };
+            let seen_at = Instant::now();
+            tokio::time::sleep(pause_after(&view).min(at_most)).await;
+            let left = at_most.saturating_sub(seen_at.elapsed());
+            let patience_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            read = ReadScreen { run, known: watch.known(), patience_ms: Some(patience_ms) };
+        }
+    }
+
+    async fn look_at_screen(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        read: ReadScreen,
+    ) -> Result<Box<ScreenView>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        if let Some(mut reached) = self.reach_if_live(&place).await? {
+            knows_terminals(&reached)?;
+            return look(&mut reached, read).await;
+        }
+        let (directory, run) = (place.directory.clone(), read.run);
+        let found = blocking(move || {
+            let screen = directory.screen(run);
+            let is_known = screen.is_some() || directory.recorded_run(run, 0).is_some();
+            Ok((screen, is_known))
+        });
+        match found.await? {
+            (Some(screen), _) => {
+                let (phase, revision) = (RunPhase::Closed, u64::MAX);
+                let view = ScreenView { run, phase, screen, revision, waiting_for_input: false };
+                Ok(Box::new(view))
+            }
+            (None, true) => {
+                let message = format!("run {run} had no terminal");
+                Err(Failure::new(Code::NoTerminal, message).into())
+            }
+            (None, false) => Err(self.missing_run(&place.directory, run)),
+        }
+    }
+
+    /// The keeper of a run that is going, and of a version that has terminals.
+    async fn reach_terminal(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+    ) -> Result<Reached, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(reached) = self.reach_if_live(&place).await? else {
+            return Err(self.is_over(&place, run).await?);
+        };
+        knows_terminals(&reached)?;
+        Ok(reached)
+    }
+
+    /// Why a run of a session without a keeper takes nothing.
+    async fn is_over(&self, place: &Arc<Place>, run: RunNo) -> Result<ServiceError, ServiceError> {
+        let directory = place.directory.clone();
+        let is_known = blocking(move || Ok(directory.recorded_run(run, 0).is_some())).await?;
+        if is_known {
+            let message = format!("run {run} is over, and its session has ended");
+            return Ok(ServiceError::new(ErrorCode::InputClosed, message));
+        }
+        Ok(self.missing_run(&place.directory, run))
+    }
+}
+
+async fn look(reached: &mut Reached, read: ReadScreen) -> Result<Box<ScreenView>, ServiceError> {
+    let Answer::Screen(view) = reached.call(Request::Screen(read)).await? else {
+        return Err(unexpected());
+    };
+    Ok(view)
+}
+
+fn pause_after(view: &ScreenView) -> Duration {
+    let TerminalSize { cols, rows } = view.screen.size;
+    PAUSE.max(PAUSE_PER_CELL * (u32::from(cols) * u32::from(rows)))
+}
+
+/// Whether a screen can be drawn with its colours: a program that gives every
+/// cell of a huge one a colour of its own must not take the server's memory.
+pub(crate) fn check_drawable(view: &ScreenView) -> Result<(), ServiceError> {
+    let pieces: usize = view.screen.lines.iter().map(|line| line.spans.len()).sum();
+    if pieces <= MOST_PIECES {
+        return Ok(());
+    }
+    let message = format!(
+        "the screen has {pieces} pieces of different colours, over the limit of {MOST_PIECES}"
+    );
+    let hint = "look at its text, or make the terminal smaller";
+    Err(ServiceError { hint, ..ServiceError::new(ErrorCode::TooLarge, message) })
+}
+
+fn passed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn knows_terminals(reached: &Reached) -> Result<(), ServiceError> {
+    if reached.version() >= TERMINALS {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, which has no terminals; start a new session for that";
+    Err(ServiceError::new(ErrorCode::NoTerminal, message))
+}
