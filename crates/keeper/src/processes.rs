@@ -147,6 +147,9 @@ fn started(pid: Pid) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)
 }
 
+/// A flag of the system's: it is set before anything of a process is let go.
+const PF_EXITING: u64 = 4;
+
 /// What the system says of a process in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
@@ -160,6 +163,7 @@ pub(crate) struct Stat {
     /// Clock ticks that it has used, with its children that were waited for.
     pub(crate) cpu: u64,
     nice: i64,
+    is_exiting: bool,
     pub(crate) threads: u64,
     pub(crate) started: u64,
     /// Pages of memory.
@@ -171,8 +175,9 @@ impl Stat {
     pub(crate) fn example(leader: Pid, started: u64) -> Self {
         let leader = Some(leader);
         let (group, terminal) = (None, 0);
-        let (state, threads) = ('S', 1);
-        Self { state, group, terminal, leader, cpu: 0, nice: 0, threads, started, resident: 0 }
+        let (cpu, nice, is_exiting, threads, resident) = (0, 0, false, 1, 0);
+        let state = 'S';
+        Self { state, group, terminal, leader, cpu, nice, is_exiting, threads, started, resident }
     }
 
     pub(crate) fn of(pid: Pid) -> Option<Self> {
@@ -192,6 +197,7 @@ impl Stat {
             leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
             terminal: fields.get(4)?.parse().ok()?,
             cpu: (11..15).map(number).sum::<Option<u64>>()?,
+            is_exiting: number(6)? & PF_EXITING != 0,
             nice: fields.get(16)?.parse().ok()?,
             threads: number(17)?,
             started: number(19)?,
@@ -199,10 +205,12 @@ impl Stat {
         })
     }
 
-    /// Whether it has ended, and only waits for somebody to take note.
+    /// Whether it is ending, or has ended and only waits for somebody to take
+    /// note: it has no memory and no descriptors any more.
     pub(crate) fn has_ended(&self) -> bool {
         // The first thread may have ended before the others.
-        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+        let is_over = matches!(self.state, 'Z' | 'X') || self.is_exiting;
+        is_over && self.threads <= 1
     }
 }
 
