@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Input(crate::commands::input::Input),
     Signal(crate::commands::signal::Signal),
     End(crate::commands::end::End),
+    Top(crate::commands::top::Top),
     List(crate::commands::list::List),
     State(crate::commands::state::State),
     History(crate::commands::history::History),

@@ -17,9 +17,11 @@ mod otlp;
 mod otlp;
 mod output;
 mod presence;
+mod progress;
 mod reader;
 mod settings;
 mod tool;
+mod top;
 mod transcript;
 
 use std::process::ExitCode;

@@ -109,7 +109,22 @@ impl Keeper {
 
     fn open_views(&self) -> RunsView {
         let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
-        RunsView { runs: open.map(|(number, run)| run.open_view(*number)).collect() }
+        let mut runs = open.map(|(number, run)| (*number, run.open_view(*number))).collect();
+        self.add_commands(&mut runs);
+        RunsView { runs: runs.into_values().collect() }
+    }
+
+    /// A run that is in the history has let go of its text.
+    fn add_commands(&self, runs: &mut BTreeMap<RunNo, OpenRun>) {
+        let is_recorded = |run: &OpenRun| run.phase >= RunPhase::Exited && run.command.is_empty();
+        if !runs.values().any(is_recorded) {
+            return;
+        }
+        for entry in self.history.newest(self.boot.max_history) {
+            if let Some(run) = runs.get_mut(&entry.run).filter(|run| is_recorded(run)) {
+                run.command = entry.command;
+            }
+        }
     }
 
     /// The oldest runs above this one, over or not.
@@ -133,6 +148,7 @@ impl Keeper {
                 });
             }
         }
+        self.add_commands(&mut runs);
         RunsView { runs: runs.into_values().take(LISTED).collect() }
     }
 }
