@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Pty(crate::commands::pty::Pty),
     Attach(crate::commands::attach::Attach),
     End(crate::commands::end::End),
+    Top(crate::commands::top::Top),
     List(crate::commands::list::List),
     State(crate::commands::state::State),
     History(crate::commands::history::History),

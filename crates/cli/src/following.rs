@@ -230,7 +230,7 @@ pub(crate) struct Following {
 
 impl Following {
     /// Follows from what is past on; `None` when the session has no keeper.
-    pub(crate) fn after(past: Past, reader: Reader) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn after(past: &Past, reader: Reader) -> anyhow::Result<Option<Self>> {
         let directory = reader.directory.clone();
         let Some(mut client) = reader.into_keeper() else {
             return Ok(None);

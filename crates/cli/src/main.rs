@@ -18,9 +18,11 @@ mod otlp;
 mod otlp;
 mod output;
 mod presence;
+mod progress;
 mod reader;
 mod settings;
 mod tool;
+mod top;
 mod transcript;
 mod viewer;
 

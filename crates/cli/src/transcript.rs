@@ -249,6 +249,7 @@ mod tests {
             language: Language::Bash,
             command: "one\ntwo\n".to_owned(),
             timestamp: "2026-11-16T03:04:05.678Z".to_owned(),
+            has_terminal: false,
         });
         let ended = Event::Ended(Ended {
             run: RunNo(3),

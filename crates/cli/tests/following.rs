@@ -83,6 +83,7 @@ fn finished_runs_are_printed_with_what_they_wrote() {
     // The newest of those that have finished, and no more of them.
     assert!(h.sessile(&["logs", s.id(), "--tail", "0"]).text().starts_with("3 > "));
     s.sessile("interrupt");
+    s.link().result(RunNo(open));
     s.end();
     let after = h.sessile(&["logs", s.id(), "--tail", "1", "--json"]).exits(0).text();
     let events: Vec<Value> = after.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
@@ -120,6 +121,8 @@ fn runs_are_followed_as_they_happen_in_all_kernels_at_once() {
     // What a run has left in the background writes later.
     s.run("{ read -r _ <go; echo late; } & echo now");
     assert_eq!(log.until("40 = ")[1], "40 | now");
+    let text = h.sessile(&["logs", s.id(), "--tail", "0"]).text();
+    assert!(text.lines().next().unwrap().ends_with("& echo now"), "{text}");
     std::fs::write(h.path("go"), "\n").unwrap();
     assert_eq!(log.line(), "40 | late");
     s.end();

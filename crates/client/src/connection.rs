@@ -185,6 +185,29 @@ impl Client {
         }
     }
 
+    /// The next reply to any call that was asked, if it comes by then.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn reply_by(&mut self, deadline: Instant) -> Result<Option<Reply>, ClientError> {
+        loop {
+            if let Some(body) = self.splitter.next_body()? {
+                let reply: Reply = decode(body)?;
+                self.version = Some(reply.v);
+                return Ok(Some(reply));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = rustix::time::Timespec::try_from(left).ok();
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, left.as_ref()) {
+                Ok(0) => return Ok(None),
+                Ok(_) => self.receive()?,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+
     /// Asks and waits for the answer.
     ///
     /// # Errors

@@ -63,6 +63,9 @@ pub struct Screen {
     /// A full-screen program has the other screen, without scrollback.
     #[serde(default)]
     pub is_alternate: bool,
+    /// The program wants the application form of arrow keys.
+    #[serde(default)]
+    pub application_keys: bool,
     /// From the top; as many as the terminal has rows.
     pub lines: Vec<ScreenLine>,
 }

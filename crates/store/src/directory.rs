@@ -95,6 +95,19 @@ impl Sessions {
     /// # Errors
     /// When the directory exists but cannot be listed.
     pub fn list(&self) -> Result<Vec<(Directory, Metadata)>> {
+        let mut sessions = self.recorded()?;
+        for some in sessions.chunks_mut(ASKED_AT_ONCE) {
+            observe(some);
+        }
+        Ok(sessions)
+    }
+
+    /// The same as their files have it: no keeper is asked, and one that died is
+    /// not noticed.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn recorded(&self) -> Result<Vec<(Directory, Metadata)>> {
         let entries = match std::fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -108,9 +121,6 @@ impl Sessions {
                 Some((directory, metadata))
             })
             .collect();
-        for some in sessions.chunks_mut(ASKED_AT_ONCE) {
-            observe(some);
-        }
         sessions.sort_by(|(_, a), (_, b)| {
             (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
         });

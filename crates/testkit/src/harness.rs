@@ -1,6 +1,6 @@
 //! A place of its own for one test.
 
-use crate::{Client, Output, Process, Session, processes_with, terminal, until};
+use crate::{Client, Output, Process, Session, Tty, processes_with, terminal, until};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,6 +90,12 @@ impl Harness {
     #[track_caller]
     pub fn sessile(&self, args: &[&str]) -> Output {
         self.begin(args, b"").finish()
+    }
+
+    /// `sessile ARGS…` at a terminal of this size, going.
+    #[must_use]
+    pub fn tty(&self, args: &[&str], size: (u16, u16)) -> Tty {
+        Tty::spawn(self.command(args), size)
     }
 
     /// What `sessile ARGS…` shows at a terminal.

@@ -25,6 +25,7 @@ mod process;
 mod server;
 mod session;
 mod terminal;
+mod tty;
 pub mod v1;
 mod wait;
 
@@ -36,6 +37,7 @@ pub use link::{Link, completed, order};
 pub use process::{Process, processes_with};
 pub use server::{Server, curl};
 pub use session::Session;
+pub use tty::Tty;
 pub use wait::{PATIENCE, until};
 
 /// A harness on the binary that cargo built for the calling integration test:

@@ -18,7 +18,7 @@ pub(crate) fn show(mut command: Command) -> String {
     String::from_utf8_lossy(&shown).replace("\r\n", "\n")
 }
 
-fn open() -> (OwnedFd, OwnedFd) {
+pub(crate) fn open() -> (OwnedFd, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let null = std::ptr::null_mut();
     // SAFETY: both numbers are ours to write; the name, the modes and the size

@@ -10,6 +10,7 @@ use rustyline::{
     Cmd, CompletionType, Config, Context, EditMode, Editor, Helper, KeyEvent, Modifiers,
 };
 use sessile_protocol::Language;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -105,7 +106,11 @@ pub(super) fn read(editor: &mut LineEditor, raw: &str, styled: &str) -> anyhow::
 
 impl Helper for Assistant {}
 
-impl Highlighter for Assistant {}
+impl Highlighter for Assistant {
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        format!("\x1b[2m{hint}\x1b[0m").into()
+    }
+}
 
 impl Hinter for Assistant {
     type Hint = String;

@@ -29,7 +29,7 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
     let detach_key = attachment.detach_key;
     let keys = std::thread::spawn(move || await_leave(detach_key));
     let open: Vec<RunNo> = past.open.iter().filter(|run| run.terminal).map(|r| r.run).collect();
-    let Some(mut following) = Following::after(past, reader)? else {
+    let Some(mut following) = Following::after(&past, reader)? else {
         drop(raw);
         return say("the session is over\n");
     };

@@ -186,7 +186,10 @@ impl Attachment {
         let seen = reader::so_far(client, run, 0)?;
         let read = ReadScreen { run, known: None, patience_ms: None };
         if let Answer::Screen(view) = client.call(Request::Screen(read))? {
-            say(&render::ansi(&view.screen))?;
+            let screen = &view.screen;
+            let kind = if screen.is_alternate { "\x1b[?1049h" } else { "\x1b[2J" };
+            let keys = if screen.application_keys { "\x1b[?1h" } else { "" };
+            say(&format!("{kind}{keys}{}", render::ansi(screen)))?;
         }
         let relay = Relay::new(client, run, self.detach_key).from(seen.stdout_next);
         conclude(relay.run()?, status)

@@ -85,7 +85,7 @@ pub(super) fn follow(
     // Of those only what they have left behind is going.
     let over = past.open.iter().filter(|run| run.phase >= RunPhase::Exited).map(|run| run.run);
     lock(board).ours.extend(over);
-    let Some(mut following) = Following::after(past, reader)? else {
+    let Some(mut following) = Following::after(&past, reader)? else {
         return Ok(());
     };
     let mut transcript = Transcript::new(Vec::new(), Form::Coloured);

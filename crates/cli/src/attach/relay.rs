@@ -22,6 +22,11 @@ const LOOK_AFTER_MS: i64 = 100;
 /// What is read of the keyboard, and sent, at once.
 const CHUNK: usize = 64 << 10;
 
+/// Switches off what a program that is left, or was killed, has switched on: its
+/// own screen, application keys, mouse and paste reports, a hidden cursor.
+const RESET: &[u8] =
+    b"\x1b[0m\x1b[?1049l\x1b[?1l\x1b>\x1b[?1000;1002;1003;1004;1006;2004l\x1b[?25h";
+
 /// How a person's time with a run ended.
 #[derive(Debug)]
 pub(super) enum Parting {
@@ -77,8 +82,7 @@ impl<'a> Relay<'a> {
     pub(super) fn run(mut self) -> anyhow::Result<Parting> {
         let raw = Raw::enter()?;
         let parting = self.pass_on();
-        // What a program that was killed has left switched on.
-        let mut rest = b"\x1b[0m\x1b[?25h".to_vec();
+        let mut rest = RESET.to_vec();
         if self.last.is_some_and(|byte| byte != b'\n') {
             rest.extend(b"\r\n");
         }

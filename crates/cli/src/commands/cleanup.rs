@@ -1,3 +1,4 @@
+use crate::progress::{Counter, Progress};
 use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
@@ -26,6 +27,9 @@ impl Cleanup {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let now = Timestamp::now();
         let mut cleaned = Vec::new();
+        let done = Counter::default();
+        let counted = done.clone();
+        let progress = Progress::show(move || format!("removed {counted} sessions"));
         for (directory, metadata) in settings.sessions.list()? {
             let is_over = match metadata.status {
                 SessionStatus::Terminated => true,
@@ -38,8 +42,10 @@ impl Cleanup {
             if is_over && is_old && directory.await_lock()?.is_some() {
                 directory.remove()?;
                 cleaned.push(metadata.session_id);
+                done.add(1);
             }
         }
+        drop(progress);
         output::json(&json!({"cleaned": cleaned}))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,3 +1,4 @@
+use crate::progress::{Counter, Progress};
 use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
@@ -26,13 +27,18 @@ impl End {
             output::json(&json!({"status": "terminated", "session_id": id}))?;
             return Ok(ExitCode::SUCCESS);
         }
+        let mut live = settings.sessions.list()?;
+        live.retain(|(_, metadata)| metadata.status != SessionStatus::Terminated);
+        let (done, all) = (Counter::default(), live.len());
+        let counted = done.clone();
+        let progress = Progress::show(move || format!("ended {counted} of {all} sessions"));
         let mut ended = Vec::new();
-        for (directory, metadata) in settings.sessions.list()? {
-            if metadata.status != SessionStatus::Terminated {
-                end(&directory)?;
-                ended.push(metadata.session_id);
-            }
+        for (directory, metadata) in live {
+            end(&directory)?;
+            ended.push(metadata.session_id);
+            done.add(1);
         }
+        drop(progress);
         output::json(&json!({"status": "terminated", "session_ids": ended}))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,4 +1,5 @@
 use super::start::milliseconds;
+use crate::progress::{self, Progress};
 use crate::settings::Settings;
 use crate::{args, interrupts, output, reader};
 use anyhow::bail;
@@ -9,6 +10,7 @@ use sessile_protocol::{
     Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, TerminalSize,
     Until,
 };
+use sessile_store::Directory;
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -106,7 +108,7 @@ impl Exec {
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
-        let fields = answer(&mut client, order)?;
+        let fields = answer(&mut client, order, &directory)?;
         output::json(&fields.into())?;
         Ok(ExitCode::SUCCESS)
     }
@@ -156,10 +158,18 @@ pub(crate) fn check_version(client: &mut Client, order: &Order) -> anyhow::Resul
 }
 
 /// Runs a command: its result, or how far it has got in the time that it had.
-fn answer(client: &mut Client, order: Order) -> anyhow::Result<Map<String, Value>> {
+fn answer(
+    client: &mut Client,
+    order: Order,
+    directory: &Directory,
+) -> anyhow::Result<Map<String, Value>> {
     let max_output = order.max_output;
     let revival = |client: &Client| client.revived().map(sessile_gateway::revival);
-    let answer = ask(client, order)?;
+    let answer = if progress::is_wanted() {
+        ask_showing(client, order, directory)?
+    } else {
+        ask(client, order)?
+    };
     if let Answer::Completed(mut done) = answer {
         done.notes.splice(0..0, revival(client));
         return Ok(sessile_gateway::completed(&done));
@@ -187,6 +197,21 @@ fn ask(client: &mut Client, order: Order) -> anyhow::Result<Answer> {
     let mut signals = interrupts::Count::default();
     client
         .call_watching(Request::Exec(order), None, interrupts::watch()?, || signals.take())
+        .map_err(explain)
+}
+
+/// The same in two steps, so that what the run does can be shown meanwhile.
+fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<Answer> {
+    let Order { max_output, patience_ms, until_input, .. } = order;
+    let order = Order { until: Until::Accepted, ..order };
+    let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
+        bail!(ClientError::Unexpected);
+    };
+    let _progress = Progress::of_run(directory, run);
+    let mut signals = interrupts::Count::default();
+    let result = Request::Result { run, max_output, patience_ms, until_input };
+    client
+        .call_watching(result, Some(run), interrupts::watch()?, || signals.take())
         .map_err(explain)
 }
 

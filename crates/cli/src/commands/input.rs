@@ -1,4 +1,5 @@
 use crate::output;
+use crate::progress::{self, Counter, Progress};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::bail;
@@ -6,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use sessile_client::{Client, ClientError};
 use sessile_protocol::{Answer, Code, Request, RunNo};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,6 +42,12 @@ impl Input {
         let run = RunNo(self.run);
         let client = reader.keeper(run)?;
         let mut unread = None;
+        let given = Counter::default();
+        let counted = given.clone();
+        // Who types sees what is given.
+        let progress = (!io::stdin().is_terminal()).then(|| {
+            Progress::show(move || format!("{} given to run {run}", progress::size(counted.get())))
+        });
         let mut buffer = vec![0; CHUNK];
         loop {
             let n = read(&mut buffer)?;
@@ -53,11 +60,13 @@ impl Input {
                     (false, _) => Part::Bytes(&buffer[..n]),
                 };
                 unread = Some(give(client, run, part)?);
+                given.add(n as u64);
             }
             if is_last {
                 break;
             }
         }
+        drop(progress);
         output::json(&json!({"run": run, "unread": unread}))?;
         Ok(ExitCode::SUCCESS)
     }

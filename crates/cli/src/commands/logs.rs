@@ -57,7 +57,7 @@ impl Logs {
             }
         }
         if self.follow {
-            follow(past, reader, transcript)
+            follow(&past, reader, transcript)
         } else {
             leave(&past, reader, transcript)
         }
@@ -101,7 +101,7 @@ fn leave(
 }
 
 fn follow(
-    past: Past,
+    past: &Past,
     reader: Reader,
     mut transcript: Transcript<impl Write>,
 ) -> anyhow::Result<ExitCode> {

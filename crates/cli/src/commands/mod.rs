@@ -30,6 +30,7 @@ pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod token;
 pub(crate) mod tool;
+pub(crate) mod top;
 pub(crate) mod wait;
 
 use crate::args::{Args, Command};
@@ -54,6 +55,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Pty(command) => command.execute(&settings),
         Command::Attach(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
+        Command::Top(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),
         Command::History(command) => command.execute(&settings),

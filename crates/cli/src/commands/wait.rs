@@ -1,4 +1,5 @@
 use super::start::milliseconds;
+use crate::progress::Progress;
 use crate::reader::{Outcome, Reader};
 use crate::settings::Settings;
 use crate::{args, output};
@@ -30,7 +31,10 @@ impl Wait {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
         let run = RunNo(self.run);
-        let fields = match reader.result(run, self.max_output, self.timeout.map(milliseconds))? {
+        let progress = Progress::of_run(&reader.directory, run);
+        let outcome = reader.result(run, self.max_output, self.timeout.map(milliseconds));
+        drop(progress);
+        let fields = match outcome? {
             Outcome::Finished(done) => sessile_gateway::completed(&done),
             Outcome::Running(so_far) => sessile_gateway::running(run, &so_far),
         };

@@ -109,24 +109,29 @@ impl Keeper {
 
     fn open_views(&self) -> RunsView {
         let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
-        RunsView { runs: open.map(|(number, run)| self.told(run.open_view(*number))).collect() }
+        let mut runs = open.map(|(number, run)| (*number, run.open_view(*number))).collect();
+        self.add_commands(&mut runs);
+        RunsView { runs: runs.into_values().collect() }
     }
 
-    /// A run that has finished, with its command, which only the history has.
-    fn told(&self, mut run: OpenRun) -> OpenRun {
-        if run.phase >= RunPhase::Exited
-            && let Some(entry) = self.history.find(run.run)
-        {
-            run.command = entry.command;
+    /// A run that is in the history has let go of its text.
+    fn add_commands(&self, runs: &mut BTreeMap<RunNo, OpenRun>) {
+        let is_recorded = |run: &OpenRun| run.phase >= RunPhase::Exited && run.command.is_empty();
+        if !runs.values().any(is_recorded) {
+            return;
         }
-        run
+        for entry in self.history.newest(self.boot.max_history) {
+            if let Some(run) = runs.get_mut(&entry.run).filter(|run| is_recorded(run)) {
+                run.command = entry.command;
+            }
+        }
     }
 
     /// The oldest runs above this one, over or not.
     fn runs_after(&self, after: RunNo) -> RunsView {
         let known = self.runs.range(RunNo(after.0.saturating_add(1))..);
         let mut runs: BTreeMap<RunNo, OpenRun> =
-            known.map(|(number, run)| (*number, self.told(run.open_view(*number)))).collect();
+            known.map(|(number, run)| (*number, run.open_view(*number))).collect();
         let last = self.session.last_run();
         // All of them are known here when nothing has been let go.
         if last.0.saturating_sub(after.0) > runs.len() as u64 {
@@ -144,6 +149,7 @@ impl Keeper {
                 });
             }
         }
+        self.add_commands(&mut runs);
         RunsView { runs: runs.into_values().take(LISTED).collect() }
     }
 }

@@ -148,6 +148,7 @@ impl Emulator {
             cursor,
             title: self.title().to_owned(),
             is_alternate: terminal.active_screen_kind() == ScreenKind::Alternate,
+            application_keys: terminal.cursor_key_app_mode(),
             lines: terminal
                 .screen()
                 .visible_lines()

@@ -1,0 +1,127 @@
+use crate::settings::Settings;
+use crate::top::sample::{Row, Sampler};
+use crate::top::terminal::{FIRST, Terminal, Wake};
+use crate::top::view::{self, Action, View};
+use crate::{args, output};
+use anyhow::bail;
+use clap::Args;
+use serde_json::Value;
+use sessile_client::Client;
+use sessile_protocol::{Request, SessionId};
+use sessile_store::{Liveness, Sessions};
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often may be looked: more would be a load by itself.
+const LEAST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Show sessions, runs, CPU and memory, live
+///
+/// CPU (of one processor) and memory are those of everything that a session has
+/// started. Keys: q quits, arrows or j and k select, c, m and n sort by CPU, by
+/// memory and by age, a shows ended sessions, too, i interrupts what the selected
+/// session runs. In a pipe, one look as a JSON array.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile top\n  \
+    sessile top --interval 5s\n  \
+    sessile top --once\n  \
+    sessile top | jq '.[] | select(.cpu_percent > 50) | .session_id'")]
+pub(crate) struct Top {
+    /// Look again after this long
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = args::duration)]
+    interval: Duration,
+    /// Look once, print and exit
+    #[arg(long)]
+    once: bool,
+    /// Show ended and lost sessions, too
+    #[arg(long, short)]
+    all: bool,
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
+}
+
+impl Top {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let mut sampler = Sampler::new(settings.sessions.clone());
+        let is_terminal = io::stdout().is_terminal();
+        let is_live = is_terminal && io::stdin().is_terminal() && !self.once && !self.json;
+        if is_live {
+            return watch(&mut sampler, &settings.sessions, self.interval, self.all);
+        }
+        sampler.look()?;
+        // CPU is what was used between two looks.
+        std::thread::sleep(FIRST);
+        let mut rows = sampler.look()?;
+        rows.retain(|row| self.all || row.is_live());
+        if is_terminal && !self.json {
+            let rows: Vec<&Row> = rows.iter().collect();
+            let text = view::table(&rows).join("\n") + "\n";
+            output::all(&mut io::stdout().lock(), text.as_bytes())?;
+        } else {
+            let rows: Vec<Value> = rows.iter().map(Row::to_json).collect();
+            output::json(&rows.into())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The live view, until somebody has seen enough.
+fn watch(
+    sampler: &mut Sampler,
+    sessions: &Sessions,
+    interval: Duration,
+    is_all: bool,
+) -> anyhow::Result<ExitCode> {
+    let terminal = Terminal::take()?;
+    let mut view = View::new(is_all);
+    let mut pause = FIRST.min(interval);
+    loop {
+        view.update(sampler.look()?);
+        let due = Instant::now() + pause.max(LEAST_INTERVAL);
+        pause = interval;
+        loop {
+            let (width, height) = terminal.size();
+            if terminal.write(view.draw(width, height).as_bytes()).is_err() {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let keys = match terminal.wait(due) {
+                Wake::Time => break,
+                Wake::Resized => continue,
+                Wake::Gone => return Ok(ExitCode::SUCCESS),
+                Wake::Signal(signal) => {
+                    return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
+                }
+                Wake::Keys(keys) => keys,
+            };
+            for key in view::keys(&keys) {
+                match view.press(key) {
+                    Action::None => {}
+                    Action::Quit => return Ok(ExitCode::SUCCESS),
+                    Action::Interrupt(id) => view.tell(interrupt(sessions, &id)),
+                }
+            }
+        }
+    }
+}
+
+/// Has a session interrupt what it runs; what came of it.
+fn interrupt(sessions: &Sessions, id: &SessionId) -> String {
+    match try_interrupt(sessions, id) {
+        Ok(()) => format!("{id} was interrupted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn try_interrupt(sessions: &Sessions, id: &SessionId) -> anyhow::Result<()> {
+    let Liveness::Live(socket) = sessions.find(id)?.connect() else {
+        bail!("{id} has no keeper any more");
+    };
+    let mut client = Client::new(socket);
+    client.ask(Request::Interrupt { run: None, call: None })?;
+    // Until it has taken it: a connection that is closed at once may be passed over.
+    client.reply_by(Instant::now() + FIRST)?;
+    Ok(())
+}

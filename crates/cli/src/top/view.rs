@@ -1,0 +1,228 @@
+//! What is on the screen: pure text, made of rows and what was typed.
+
+use super::sample::{Row, Running};
+use sessile_protocol::SessionId;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Cpu,
+    Memory,
+    Newest,
+}
+
+/// What a key does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    None,
+    Quit,
+    /// Interrupt what this session runs.
+    Interrupt(SessionId),
+}
+
+#[derive(Debug)]
+pub(crate) struct View {
+    rows: Vec<Row>,
+    order: Order,
+    /// Ended and lost sessions are shown, too.
+    is_all: bool,
+    /// The line of the selected session.
+    selected: usize,
+    /// The session that was selected; the first line until then.
+    chosen: Option<SessionId>,
+    /// The session that is to be interrupted, if that is confirmed.
+    asked: Option<SessionId>,
+    message: Option<String>,
+}
+
+const HELP: &str =
+    "q quit  ↑↓ select  c by CPU  m by memory  n newest first  a ended too  i interrupt";
+
+const REVERSE: &str = "\x1b[7m";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+impl View {
+    pub(crate) fn new(is_all: bool) -> Self {
+        let order = Order::Cpu;
+        Self {
+            rows: Vec::new(),
+            order,
+            is_all,
+            selected: 0,
+            chosen: None,
+            asked: None,
+            message: None,
+        }
+    }
+
+    /// New rows; the session that was selected stays so.
+    pub(crate) fn update(&mut self, rows: Vec<Row>) {
+        self.rows = rows;
+        self.rearrange();
+    }
+
+    pub(crate) fn tell(&mut self, message: String) {
+        self.message = Some(message);
+    }
+
+    fn rearrange(&mut self) {
+        let shown = self.shown();
+        let last = shown.len().saturating_sub(1);
+        self.selected = match &self.chosen {
+            None => 0,
+            Some(id) => {
+                let place = shown.iter().position(|row| row.id == *id);
+                place.unwrap_or(self.selected).min(last)
+            }
+        };
+    }
+
+    fn select(&mut self, line: usize) {
+        let line = line.min(self.shown().len().saturating_sub(1));
+        self.chosen = self.shown().get(line).map(|row| row.id.clone());
+        self.selected = line;
+    }
+
+    /// The rows in their order.
+    pub(crate) fn shown(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> =
+            self.rows.iter().filter(|row| self.is_all || row.is_live()).collect();
+        let cpu = |row: &Row| row.usage.cpu_percent.unwrap_or(0.0);
+        match self.order {
+            Order::Cpu => rows.sort_by(|a, b| cpu(b).total_cmp(&cpu(a))),
+            Order::Memory => rows.sort_by_key(|row| std::cmp::Reverse(row.usage.memory_bytes)),
+            Order::Newest => {}
+        }
+        rows
+    }
+
+    pub(crate) fn press(&mut self, keys: &[u8]) -> Action {
+        self.message = None;
+        if let Some(id) = self.asked.take() {
+            return if keys == b"y" { Action::Interrupt(id) } else { Action::None };
+        }
+        match keys {
+            b"q" | b"Q" | b"\x03" | b"\x1b" => return Action::Quit,
+            b"j" | b"\x1b[B" | b"\x1bOB" => self.select(self.selected + 1),
+            b"k" | b"\x1b[A" | b"\x1bOA" => self.select(self.selected.saturating_sub(1)),
+            b"c" => self.order = Order::Cpu,
+            b"m" => self.order = Order::Memory,
+            b"n" => self.order = Order::Newest,
+            b"a" => self.is_all = !self.is_all,
+            b"i" => self.ask(),
+            _ => {}
+        }
+        self.rearrange();
+        Action::None
+    }
+
+    fn ask(&mut self) {
+        let shown = self.shown();
+        let busy = shown.get(self.selected).filter(|row| !row.running.is_empty());
+        match busy.map(|row| row.id.clone()) {
+            Some(id) => self.asked = Some(id),
+            None => self.message = Some("nothing is running there".to_owned()),
+        }
+    }
+
+    /// The whole screen, each line as wide as that at the most.
+    pub(crate) fn draw(&self, width: usize, height: usize) -> String {
+        let rows = self.shown();
+        let table = table(&rows);
+        let mut out = String::from("\x1b[H");
+        let mut line = |style: &str, text: &str| {
+            let _ = write!(out, "{style}{}{PLAIN}\x1b[K\r\n", cut(text, width));
+        };
+        let busy = rows.iter().filter(|row| !row.running.is_empty()).count();
+        line(BOLD, &format!("sessile top: {} sessions, {busy} busy", rows.len()));
+        line(REVERSE, table.first().map_or("", String::as_str));
+        // Two lines above, two below; the selected one is always to be seen.
+        let room = height.saturating_sub(4).max(1);
+        let first = (self.selected + 1).saturating_sub(room);
+        for (n, text) in table[1..].iter().enumerate().skip(first).take(room) {
+            line(if n == self.selected { REVERSE } else { "" }, text);
+        }
+        let foot = match (&self.asked, &self.message) {
+            (Some(id), _) => format!("interrupt what {id} runs? y/n"),
+            (None, Some(message)) => message.clone(),
+            (None, None) => HELP.to_owned(),
+        };
+        let _ = write!(out, "\x1b[J\x1b[{height};1H{BOLD}{}{PLAIN}\x1b[K", cut(&foot, width));
+        out
+    }
+}
+
+/// What was typed, key by key: several may have been read at once.
+pub(crate) fn keys(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut keys = Vec::new();
+    while !bytes.is_empty() {
+        let length = match bytes {
+            [0x1b, b'[' | b'O', _, ..] => 3,
+            _ => 1,
+        };
+        let (key, rest) = bytes.split_at(length);
+        keys.push(key);
+        bytes = rest;
+    }
+    keys
+}
+
+/// A table for people: its head, then a line for each session.
+pub(crate) fn table(rows: &[&Row]) -> Vec<String> {
+    let heads = ["SESSION", "NAME", "STATE", "CPU%", "MEMORY", "PROCS", "QUEUED", "KERNELS", "RUN"];
+    let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row)).collect();
+    crate::output::table(&heads, &cells).lines().map(str::to_owned).collect()
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let kernels: Vec<String> =
+        row.kernels.iter().map(|kernel| format!("{}:{}", kernel.language, kernel.pid)).collect();
+    let run = match (&row.running[..], row.idle) {
+        ([], Some(idle)) => format!("idle for {}", time(idle)),
+        ([], None) => String::new(),
+        (running, _) => running.iter().map(doing).collect::<Vec<_>>().join("; "),
+    };
+    vec![
+        row.id.to_string(),
+        cut(&printable(row.name.as_deref().unwrap_or("-")), 20),
+        row.state.as_str().to_owned(),
+        row.usage.cpu_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}")),
+        size(row.usage.memory_bytes),
+        row.usage.processes.to_string(),
+        row.queued.to_string(),
+        kernels.join(" "),
+        run,
+    ]
+}
+
+fn doing(running: &Running) -> String {
+    let Running { run, since } = running;
+    let since = since.map(|since| format!(" {}", time(since))).unwrap_or_default();
+    let waits = if run.waiting_for_input { " (waits for input)" } else { "" };
+    format!("{}{since}{waits} {}", run.run, printable(run.command.trim()))
+}
+
+/// Without what would move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+fn time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1000.0 { format!("{mib:.1}M") } else { format!("{:.1}G", mib / 1024.0) }
+}

@@ -1,0 +1,77 @@
+//! Long work shows progress at a terminal, and nothing in a pipe.
+
+use sessile_testkit::{Tty, harness, until};
+use std::process::Command;
+
+const SIZE: (u16, u16) = (100, 10);
+
+#[test]
+fn a_run_that_takes_long_is_told_of_at_a_terminal() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let text = "echo one; echo two >&2; read -r _ <go; echo three";
+    let mut exec = h.tty(&["exec", s.id(), "--", text], SIZE);
+    exec.shows("run 2, 8 B of output: two");
+    let mut wait = h.tty(&["wait", s.id(), "2"], SIZE);
+    wait.shows("run 2, 8 B of output: two");
+    std::fs::write(h.path("go"), "\n").unwrap();
+    for mut command in [exec, wait] {
+        assert_eq!(command.finish().0, Some(0));
+        let screen = command.screen();
+        let answer = r#"{"stdout":"one\nthree\n","stderr":"two\n""#;
+        assert!(screen[0].starts_with(answer), "{screen:?}");
+        assert!(!screen.iter().any(|line| line.contains("of output")), "{screen:?}");
+    }
+}
+
+#[test]
+fn what_is_over_soon_shows_nothing_else() {
+    let h = harness!();
+    let s = h.session();
+    let (code, shown) = h.tty(&["exec", s.id(), "--", "echo hi"], SIZE).finish();
+    assert_eq!(code, Some(0));
+    assert!(shown.starts_with(r#"{"stdout":"hi\n""#) && shown.lines().count() == 1, "{shown:?}");
+}
+
+#[test]
+fn nothing_is_shown_in_a_pipe_or_at_a_dumb_terminal() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let mut command = h.command(&["exec", s.id(), "--", "echo hi; read -r _ <go"]);
+    command.env("TERM", "dumb");
+    let mut dumb = Tty::spawn(command, SIZE);
+    until("run 2", || (s.sessile("runs").json()[1]["phase"] == "running").then_some(()));
+    let piped = h.begin(&["wait", s.id(), "2"], b"");
+    // One that came last tells, so the others would have told by now.
+    let mut seen = h.tty(&["wait", s.id(), "2"], SIZE);
+    seen.shows("run 2, 3 B of output: hi");
+    std::fs::write(h.path("go"), "\n").unwrap();
+    seen.finish();
+    let (code, shown) = dumb.finish();
+    assert_eq!(code, Some(0));
+    assert!(shown.starts_with(r#"{"stdout":"hi\n""#) && shown.lines().count() == 1, "{shown:?}");
+    assert_eq!(piped.finish().warns("").json()["stdout"], "hi\n");
+}
+
+#[test]
+fn input_that_waits_to_be_read_is_counted() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let text = "read -r _ <go; cat >/dev/null; echo done";
+    let run = s.run_with(&["--interactive", "--background", "--timeout", "0"], text).run();
+    std::fs::write(h.path("large"), vec![b'x'; 20 << 20]).unwrap();
+    // Its stdin is a file, its stderr a terminal.
+    let script = format!("{} input {} {run} --eof <large", env!("CARGO_BIN_EXE_sessile"), s.id());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(h.root());
+    command.env("SESSILE_SESSIONS_DIR", h.sessions_dir());
+    let mut input = Tty::spawn(command, SIZE);
+    input.shows(&format!(" MiB given to run {run}"));
+    std::fs::write(h.path("go"), "\n").unwrap();
+    assert_eq!(input.finish().0, Some(0));
+    let screen = input.screen();
+    assert!(screen[0].starts_with(&format!(r#"{{"run":{run},"unread":"#)), "{screen:?}");
+}
