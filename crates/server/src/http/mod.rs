@@ -72,6 +72,7 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::input))
         .routes(routes!(runs::signal))
         .routes(routes!(stream::events))
+        .routes(routes!(stream::session_events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))
         .routes(routes!(tools::runtime))
