@@ -1,7 +1,7 @@
 //! Runs as they happen: `sessile logs`.
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sessile_protocol::{Answer, Exec, Request, RunNo, RunPhase, Until};
 use sessile_testkit::{Harness, Link, Process, Session, harness, order};
 use std::io::{BufRead, BufReader, Read};
@@ -201,6 +201,41 @@ fn a_session_whose_keeper_dies_is_told_to_be_lost() {
     assert_eq!(h.sessile(&["logs", s.id()]).exits(0).text().lines().count(), 3);
     assert_eq!(h.list()[0]["status"], "lost");
     s.run("echo two").prints("two\n");
+}
+
+#[test]
+fn runs_are_followed_over_http_too() {
+    let h = harness!();
+    let server = h.serve();
+    let session = server.session();
+    let path = format!("/v1/sessions/{session}/events");
+    assert_eq!(server.exec(&session, "echo old")["run"], 1);
+    server.post(
+        &format!("/v1/sessions/{session}/exec"),
+        &json!({"command": "sleep 1000", "wait": 0}),
+    );
+    let mut events = server.owner("GET", &path).events();
+    let open = events.next().unwrap();
+    assert_eq!((open.id.as_str(), open.name.as_str()), ("2", "run"));
+    assert_eq!(
+        (&open.data["command"], &open.data["phase"]),
+        (&"sleep 1000".into(), &"running".into())
+    );
+    // One that another client gives the order for.
+    h.sessile(&["exec", &session, "--language", "python", "--", "1+1"]).exits(0);
+    assert_eq!(events.next().unwrap().data["command"], "1+1");
+    // A reader that comes back is told what it has missed.
+    let mut again = server.owner("GET", &path).header("Last-Event-ID", "0").events();
+    assert_eq!(again.by_ref().take(3).map(|e| e.id).collect::<Vec<_>>(), ["1", "2", "3"]);
+    server.owner("GET", &path).header("Last-Event-ID", "x").send().is_refused(400, "bad_request");
+    server.delete(&format!("/v1/sessions/{session}")).is(200);
+    for mut stream in [events, again] {
+        let last = stream.next().unwrap();
+        assert_eq!((last.name.as_str(), &last.data["status"]), ("ended", &"terminated".into()));
+        assert_eq!(stream.next(), None);
+    }
+    let ended = server.owner("GET", &path).events().next().unwrap();
+    assert_eq!(ended.name, "ended");
 }
 
 fn following(link: &mut Link, after: u64, patience_ms: Option<u64>) -> Vec<(u64, RunPhase)> {

@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) stdin: Option<Box<Stdin>>,
     /// What its terminal showed at its end.
     pub(crate) screen: Option<Box<Screen>>,
+    /// What was typed on it and not read.
+    pub(crate) unread: Vec<u8>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
     /// When it last wrote something or was given input, if its silence matters.
@@ -103,6 +105,7 @@ impl Run {
             stderr: Spool::new(runs, run, StreamName::Stderr, cap),
             stdin,
             screen: None,
+            unread: Vec::new(),
             waiters: Vec::new(),
             progress: Progress::Queued,
             last_sign: 0,
@@ -192,6 +195,7 @@ impl Run {
             error: self.error.clone(),
             notes: self.notes.clone(),
             repeated: false,
+            unread: self.unread.clone(),
         })
     }
 

@@ -215,6 +215,28 @@ impl Terminal {
         reactor.change(&self.master, self.token, interest);
     }
 
+    /// Takes back what was typed and not read, a line that has not ended
+    /// included.
+    pub(crate) fn take_unread(&mut self) -> Vec<u8> {
+        let mut unread = Vec::new();
+        let Ok(before) = termios::tcgetattr(&self.slave) else {
+            return unread;
+        };
+        let mut modes = before.clone();
+        modes.local_modes -= LocalModes::ICANON;
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let _ = termios::tcsetattr(&self.slave, OptionalActions::Now, &modes);
+        let mut piece = [0; 4096];
+        // With these modes a read never waits.
+        while let Ok(n @ 1..) = rustix::io::read(&self.slave, &mut piece) {
+            unread.extend_from_slice(&piece[..n]);
+        }
+        let _ = termios::tcsetattr(&self.slave, OptionalActions::Now, &before);
+        unread.extend(std::mem::take(&mut self.unsent));
+        unread
+    }
+
     /// The device, if everything that was typed has been read.
     pub(crate) fn awaited(&self) -> Option<PipeId> {
         (self.unread() == 0).then_some(self.id)

@@ -71,6 +71,9 @@ pub struct Completed {
     /// The answer to an earlier exec with the same key.
     #[serde(default)]
     pub repeated: bool,
+    /// What was typed on its terminal and not read: for whoever is next.
+    #[serde(default, with = "serde_bytes", skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<u8>,
 }
 
 /// A stream's head and tail, and how much lies between.

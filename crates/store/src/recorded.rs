@@ -101,6 +101,7 @@ impl Directory {
             error: remarks.error,
             notes: remarks.notes,
             repeated: false,
+            unread: Vec::new(),
         })
     }
 

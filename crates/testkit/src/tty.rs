@@ -88,7 +88,8 @@ impl Tty {
             last = self.screen();
             is_so(&last).then(|| last.clone())
         };
-        until(what, look)
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| until(what, look)));
+        outcome.unwrap_or_else(|_| panic!("waited in vain for {what} at\n{}", last.join("\n")))
     }
 
     /// Waits until a line of the screen has this in it.

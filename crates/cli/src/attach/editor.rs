@@ -92,9 +92,14 @@ pub(super) fn editor(
     Ok(editor)
 }
 
-/// The next line; `raw` and `styled` are the prompt.
-pub(super) fn read(editor: &mut LineEditor, raw: &str, styled: &str) -> anyhow::Result<Line> {
-    match editor.readline(&(raw, styled)) {
+/// The next line; `raw` and `styled` are the prompt, `typed` is there already.
+pub(super) fn read(
+    editor: &mut LineEditor,
+    raw: &str,
+    styled: &str,
+    typed: &str,
+) -> anyhow::Result<Line> {
+    match editor.readline_with_initial(&(raw, styled), (typed, "")) {
         Ok(text) => Ok(Line::Text(text)),
         Err(ReadlineError::Interrupted) => Ok(Line::Dropped),
         Err(ReadlineError::Eof) => Ok(Line::Leave),

@@ -45,6 +45,33 @@ pub(crate) struct Attachment {
     pub(crate) manner: Manner,
 }
 
+/// What was typed while a program ran that did not read it.
+#[derive(Debug, Default)]
+struct TypedAhead(Vec<u8>);
+
+impl TypedAhead {
+    fn push(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
+    /// A line that has its end.
+    fn next_line(&mut self) -> Option<String> {
+        let end = self.0.iter().position(|byte| matches!(byte, b'\r' | b'\n'))?;
+        let line: Vec<u8> = self.0.drain(..=end).take(end).collect();
+        Some(printable(&line))
+    }
+
+    /// The beginning of one that is not complete.
+    fn take_rest(&mut self) -> String {
+        printable(&std::mem::take(&mut self.0))
+    }
+}
+
+/// Keys that were meant for the program are nothing for a line.
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect()
+}
+
 /// Whether a person stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
@@ -72,8 +99,9 @@ impl Attachment {
             });
         });
         let mut status = 0;
+        let mut ahead = TypedAhead::default();
         if let Some(run) = self.run_to_join(&mut client, language, join)?
-            && self.join(&mut client, run, &board, &mut status)? == Stay::Leave
+            && self.join(&mut client, run, &board, &mut status, &mut ahead)? == Stay::Leave
         {
             return self.part();
         }
@@ -82,7 +110,13 @@ impl Attachment {
             if let Some(news) = onlooker::lock(&board).come_back() {
                 say(&news)?;
             }
-            let line = editor::read(&mut editor, &raw, &styled)?;
+            let line = match ahead.next_line() {
+                Some(line) => {
+                    say(&format!("{styled}{line}\n"))?;
+                    Line::Text(line)
+                }
+                None => editor::read(&mut editor, &raw, &styled, &ahead.take_rest())?,
+            };
             onlooker::lock(&board).go_away();
             let text = match line {
                 Line::Dropped => continue,
@@ -96,7 +130,7 @@ impl Attachment {
             }
             let run = self.submit(&mut client, language, text, &board)?;
             let relay = Relay::new(&mut client, run, self.detach_key);
-            if conclude(relay.run()?, &mut status)? == Stay::Leave {
+            if conclude(relay.run()?, &mut status, &mut ahead)? == Stay::Leave {
                 return self.part();
             }
             if let Some(assistant) = editor.helper() {
@@ -178,6 +212,7 @@ impl Attachment {
         run: RunNo,
         board: &Shared,
         status: &mut i32,
+        ahead: &mut TypedAhead,
     ) -> anyhow::Result<Stay> {
         onlooker::lock(board).own(run);
         let size = console::size();
@@ -192,7 +227,7 @@ impl Attachment {
             say(&format!("{kind}{keys}{}", render::ansi(screen)))?;
         }
         let relay = Relay::new(client, run, self.detach_key).from(seen.stdout_next);
-        conclude(relay.run()?, status)
+        conclude(relay.run()?, status, ahead)
     }
 
     fn editor(&self, metadata: &Metadata, language: Language) -> anyhow::Result<LineEditor> {
@@ -263,14 +298,17 @@ fn say(text: &str) -> anyhow::Result<()> {
 }
 
 /// Tells what came of a run besides its output.
-fn conclude(parting: Parting, status: &mut i32) -> anyhow::Result<Stay> {
+fn conclude(parting: Parting, status: &mut i32, ahead: &mut TypedAhead) -> anyhow::Result<Stay> {
     let done = match parting {
         Parting::Detached => return Ok(Stay::Leave),
         Parting::Cancelled(failure) => {
             say(&format!("{failure}\n"))?;
             return Ok(Stay::On);
         }
-        Parting::Finished(done) => done,
+        Parting::Finished { done, ahead: typed } => {
+            ahead.push(&typed);
+            done
+        }
     };
     let Completed { exit_code, result, notes, kernel, .. } = *done;
     *status = exit_code;

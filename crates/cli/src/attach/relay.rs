@@ -10,7 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use sessile_client::{Client, ClientError};
 use sessile_protocol::{
-    Answer, Code, Completed, Failure, ReadOutput, Reply, Request, RunNo, RunPhase, TerminalSize,
+    Answer, Code, Completed, Failure, ReadOutput, ReadScreen, Reply, Request, RunNo, RunPhase,
+    TerminalSize,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -22,15 +23,18 @@ const LOOK_AFTER_MS: i64 = 100;
 /// What is read of the keyboard, and sent, at once.
 const CHUNK: usize = 64 << 10;
 
-/// Switches off what a program that is left, or was killed, has switched on: its
-/// own screen, application keys, mouse and paste reports, a hidden cursor.
-const RESET: &[u8] =
-    b"\x1b[0m\x1b[?1049l\x1b[?1l\x1b>\x1b[?1000;1002;1003;1004;1006;2004l\x1b[?25h";
+/// Switches off what a program that is left, or was killed, has switched on:
+/// application keys, mouse and paste reports, a hidden cursor.
+const RESET: &[u8] = b"\x1b[0m\x1b[?1l\x1b>\x1b[?1000;1002;1003;1004;1006;2004l\x1b[?25h";
 
 /// How a person's time with a run ended.
 #[derive(Debug)]
 pub(super) enum Parting {
-    Finished(Box<Completed>),
+    /// `ahead` was typed for what comes next.
+    Finished {
+        done: Box<Completed>,
+        ahead: Vec<u8>,
+    },
     /// The run never began.
     Cancelled(Failure),
     Detached,
@@ -83,12 +87,23 @@ impl<'a> Relay<'a> {
         let raw = Raw::enter()?;
         let parting = self.pass_on();
         let mut rest = RESET.to_vec();
-        if self.last.is_some_and(|byte| byte != b'\n') {
+        if self.is_alternate() {
+            rest.extend(b"\x1b[?1049l");
+        } else if self.last.is_some_and(|byte| byte != b'\n') {
             rest.extend(b"\r\n");
         }
         output::all(&mut io::stdout().lock(), &rest)?;
         drop(raw);
         parting
+    }
+
+    /// Whether the program has a screen of its own, and still is on it.
+    fn is_alternate(&mut self) -> bool {
+        let read = ReadScreen { run: self.run, known: None, patience_ms: None };
+        match self.client.call(Request::Screen(read)) {
+            Ok(Answer::Screen(view)) => view.screen.is_alternate,
+            Ok(_) | Err(_) => false,
+        }
     }
 
     fn pass_on(&mut self) -> anyhow::Result<Parting> {
@@ -196,14 +211,21 @@ impl<'a> Relay<'a> {
             }
             (Asked::Input, outcome) => {
                 self.is_sending = false;
-                let is_full = matches!(&outcome, Err(failure) if failure.code == Code::QueueFull);
-                // Of a run that has ended nobody wants the rest.
-                if !is_full {
+                let is_taken = match outcome {
+                    Ok(_) => true,
+                    // It has no place, or comes too late for this run.
+                    Err(failure) => !matches!(failure.code, Code::QueueFull | Code::InputClosed),
+                };
+                if is_taken {
                     self.unsent.drain(..self.unsent.len().min(CHUNK));
                 }
                 Ok(None)
             }
-            (Asked::Result, Ok(Answer::Completed(done))) => Ok(Some(Parting::Finished(done))),
+            (Asked::Result, Ok(Answer::Completed(mut done))) => {
+                let mut ahead = std::mem::take(&mut done.unread);
+                ahead.extend(self.unsent.drain(..));
+                Ok(Some(Parting::Finished { done, ahead }))
+            }
             (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(Parting::Cancelled(failure))),
             (Asked::Other, _) => Ok(None),
             (Asked::Output | Asked::Result, Ok(_)) => bail!(ClientError::Unexpected),

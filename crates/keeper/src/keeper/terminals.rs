@@ -139,6 +139,7 @@ impl Keeper {
         };
         if let (Some(terminal), Some(run)) = (&mut live.terminal, self.runs.get_mut(&number)) {
             // All that the device holds, and no end of what others write.
+            run.unread = terminal.take_unread();
             terminal.finish(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
             run.screen = Some(Box::new(terminal.screen()));
         }

@@ -81,6 +81,7 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(terminals::keys))
         .routes(routes!(terminals::resize))
         .routes(routes!(stream::events))
+        .routes(routes!(stream::session_events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))
         .routes(routes!(tools::runtime))

@@ -1,10 +1,13 @@
 //! A run's events as server-sent events.
 
 use super::App;
-use super::body::SessionRun;
+use super::body::{Session, SessionRun};
 use super::wire;
 use crate::keepers::Continuity;
-use crate::service::{Caller, Cursor, Event, Follower, RunOrder, ServiceError, StreamGuard};
+use crate::service::{
+    Caller, Cursor, ErrorCode, Event, Follower, RunOrder, RunsFollower, ServiceError, SessionEvent,
+    StreamGuard,
+};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -87,6 +90,65 @@ pub(super) async fn events(
     let guard = app.service.open_stream()?;
     let follower = app.service.follow(&caller, &id, run, cursor).await?;
     Ok(respond(follower, guard, None))
+}
+
+/// The runs of a session as they are accepted, whoever gave the order
+///
+/// First those that are not over. `run` for each, with its number as id; its own
+/// events are at `/v1/sessions/{id}/runs/{run}/events`. `ended` when the session
+/// has ended or is lost. With `Last-Event-ID` they go on after that run.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/events", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last run that was seen"),
+    ),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = "4XX", body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn session_events(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    headers: HeaderMap,
+) -> Result<Response, ServiceError> {
+    let after = match headers.get("last-event-id") {
+        None => None,
+        Some(last) => {
+            let text = last.to_str().unwrap_or_default();
+            let number = text.parse().map_err(|_| {
+                let message = format!("{text:?} is not the id of an event of ours");
+                ServiceError::new(ErrorCode::BadRequest, message)
+            })?;
+            Some(RunNo(number))
+        }
+    };
+    let guard = app.service.open_stream()?;
+    let follower = app.service.follow_runs(&caller, &id, after).await?;
+    let events = stream::unfold((follower, guard), |(mut follower, guard)| async move {
+        let message = session_message(&mut follower).await?;
+        Some((Ok::<_, Infallible>(message), (follower, guard)))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+async fn session_message(follower: &mut RunsFollower) -> Option<Message> {
+    // A stream that fails ends; the client may come back with its last id.
+    let message = match follower.next().await.ok()?? {
+        SessionEvent::Run(run) => {
+            let data = sessile_gateway::runs(std::slice::from_ref(&*run), &[]);
+            Message::default()
+                .id(run.run.to_string())
+                .event("run")
+                .json_data(data.into_iter().next()?)
+        }
+        SessionEvent::Ended(status) => {
+            Message::default().event("ended").json_data(json!({"status": status.as_str()}))
+        }
+    };
+    message.ok()
 }
 
 struct Streaming {

@@ -6,6 +6,7 @@
 mod admission;
 mod error;
 mod events;
+mod following;
 mod jobs;
 mod room;
 mod runs;
@@ -19,6 +20,7 @@ pub use error::{ErrorCode, ServiceError};
 pub(crate) use admission::Caller;
 pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
+pub(crate) use following::{RunsFollower, SessionEvent};
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
 pub(crate) use terminals::{ScreenWait, Seen, check_drawable};

@@ -1,0 +1,102 @@
+//! The runs of a session as they are accepted, whoever gave the order.
+//!
+//! A reader is told each run once, by its number; one that comes back with the
+//! last number that it saw is told those since. Nothing is kept for readers.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, Service, ServiceError};
+use crate::keepers::{Place, Reached, blocking};
+use sessile_protocol::{Answer, OpenRun, Request, RunNo, SessionId};
+use sessile_store::SessionStatus;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The first version of keepers that can be asked for the runs to come.
+const FOLLOWED: u16 = 3;
+
+/// How long the keeper holds a question that it has no answer to.
+const PATIENCE_MS: u64 = 30_000;
+
+/// What happens in a session.
+#[derive(Debug)]
+pub(crate) enum SessionEvent {
+    Run(Box<OpenRun>),
+    Ended(SessionStatus),
+}
+
+#[derive(Debug)]
+pub(crate) struct RunsFollower {
+    place: Arc<Place>,
+    /// None when the session has no keeper.
+    reached: Option<Reached>,
+    after: RunNo,
+    ready: VecDeque<OpenRun>,
+    is_over: bool,
+}
+
+impl Service {
+    /// Follows from this run on; without one, from those on that are not over.
+    pub(crate) async fn follow_runs(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        after: Option<RunNo>,
+    ) -> Result<RunsFollower, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let mut reached = self.reach_if_live(&place).await?;
+        let mut ready = VecDeque::new();
+        let mut after = after;
+        if let Some(reached) = &mut reached {
+            if reached.version() < FOLLOWED {
+                let message = "this session's keeper is of an older version, whose runs cannot be followed; list them, or start a new session";
+                return Err(ServiceError::new(ErrorCode::BadRequest, message));
+            }
+            if after.is_none() {
+                let directory = place.directory.clone();
+                let recorded = blocking(move || Ok(directory.history().runs())).await?;
+                let Answer::Runs(view) = reached.call(Request::Runs).await? else {
+                    return Err(unexpected());
+                };
+                let open = view.runs.iter().map(|run| run.run);
+                after = recorded.into_iter().chain(open).max();
+                ready = view.runs.into();
+            }
+        }
+        let after = after.unwrap_or_default();
+        Ok(RunsFollower { place, reached, after, ready, is_over: false })
+    }
+}
+
+impl RunsFollower {
+    /// The next event; `None` after the session's end.
+    pub(crate) async fn next(&mut self) -> Result<Option<SessionEvent>, ServiceError> {
+        loop {
+            if let Some(run) = self.ready.pop_front() {
+                return Ok(Some(SessionEvent::Run(Box::new(run))));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            let Some(reached) = &mut self.reached else {
+                return self.end().await;
+            };
+            let request = Request::Following { after: self.after, patience_ms: Some(PATIENCE_MS) };
+            match reached.call(request).await {
+                Ok(Answer::Runs(view)) => {
+                    self.after = view.runs.last().map_or(self.after, |run| run.run);
+                    self.ready.extend(view.runs);
+                }
+                Ok(_) => return Err(unexpected()),
+                Err(_) => return self.end().await,
+            }
+        }
+    }
+
+    /// The keeper is gone: what has become of the session.
+    async fn end(&mut self) -> Result<Option<SessionEvent>, ServiceError> {
+        self.is_over = true;
+        let directory = self.place.directory.clone();
+        let status = blocking(move || Ok(directory.observed_metadata()?.status)).await?;
+        Ok(Some(SessionEvent::Ended(status)))
+    }
+}
