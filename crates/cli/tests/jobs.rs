@@ -168,13 +168,13 @@ fn a_tree_is_one_job_and_a_signal_reaches_all_of_it() {
         let tree = job(&mut link, "a tree", |job| job.processes == 2);
         assert_eq!((tree.pid, tree.run), (root, Some(done.run)), "{shell}");
         assert_eq!(tree.command, "sh -c sleep 1000; :");
-        let members: Vec<Process> =
-            h.processes().into_iter().filter(|p| p.to_string().contains("sleep 1000")).collect();
-        assert_eq!(members.len(), 2, "{members:?}");
         // A shell that waits for its child to become another program, and that
         // child is stopped, is not stopped itself.
-        until("the program", || {
-            members.iter().any(|p| p.to_string().contains("(sleep 1000;")).then_some(())
+        let members = until("both programs", || {
+            let mut members = h.processes();
+            members.retain(|process| process.to_string().contains("sleep 1000"));
+            let is_program = |process: &Process| process.to_string().contains("(sleep 1000;");
+            (members.len() == 2 && members.iter().any(is_program)).then_some(members)
         });
         assert_eq!(signal(&mut link, root, libc::SIGSTOP), 2);
         job(&mut link, "a stopped job", |job| job.state == JobState::Stopped);
