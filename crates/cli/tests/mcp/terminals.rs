@@ -67,6 +67,7 @@ fn a_model_talks_to_a_prompt_over_http() {
     let server = Server::start(&h, &["--mcp-wait", "2s"]);
     let started = server.call("session_start", &json!({}));
     let id = exact(&started)["session_id"].clone();
+    assert!(id.is_string(), "{started}");
     let call = |tool: &str, arguments: Value| server.call(tool, &with(&id, arguments));
     let command = "python3 -q";
     let begun =
