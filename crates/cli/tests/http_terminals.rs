@@ -249,7 +249,7 @@ fn the_last_screen_is_there_whatever_ends() {
     run.result();
     run.keys(&json!({"keys": "x"})).is_refused(409, "input_closed");
     run.resize(10, 10).is_refused(409, "input_closed");
-    let path = run.path.clone();
+    let path = run.path;
     let shown = |server: &Server| {
         let screen = server.get(&format!("{path}/screen?wait_for=never")).is(200).json();
         assert_eq!((text(&screen), &screen["wait"]), ("it\nthe end of it", &json!("ended")));

@@ -21,6 +21,10 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 /// How long a screen is waited for when the caller does not say.
 const WAIT_MS: u64 = 10_000;
 
+/// How long a screen stands still that is taken for what comes of keys, when
+/// the caller does not say: longer than programs take between two writes.
+const SETTLE: Span = Span(50);
+
 /// What became of the wait, where the body has no place for it.
 const WAIT_HEADER: &str = "sessile-wait";
 
@@ -37,7 +41,7 @@ impl<'de> Deserialize<'de> for Terminal {
         )]
         enum Form {
             Any(bool),
-            Sized(Size),
+            Sized(WindowSize),
         }
         Ok(Self(match Option::<Form>::deserialize(deserializer)? {
             None | Some(Form::Any(false)) => None,
@@ -54,7 +58,7 @@ impl PartialSchema for Terminal {
             .description(Some("true: 80 columns and 24 rows"));
         let either = OneOfBuilder::new()
             .item(any)
-            .item(Ref::from_schema_name("Size"))
+            .item(Ref::from_schema_name("WindowSize"))
             .description(Some("A terminal: true, or its size"));
         Schema::OneOf(either.build()).into()
     }
@@ -62,23 +66,23 @@ impl PartialSchema for Terminal {
 
 impl ToSchema for Terminal {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((Size::name().into_owned(), Size::schema()));
-        Size::schemas(schemas);
+        schemas.push((WindowSize::name().into_owned(), WindowSize::schema()));
+        WindowSize::schemas(schemas);
     }
 }
 
 /// A terminal's size in characters.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Size {
+pub(super) struct WindowSize {
     #[schema(minimum = 1, maximum = 1000, example = 80)]
     cols: u16,
     #[schema(minimum = 1, maximum = 1000, example = 24)]
     rows: u16,
 }
 
-impl From<Size> for TerminalSize {
-    fn from(Size { cols, rows }: Size) -> Self {
+impl From<WindowSize> for TerminalSize {
+    fn from(WindowSize { cols, rows }: WindowSize) -> Self {
         Self { cols, rows }
     }
 }
@@ -130,7 +134,8 @@ pub(super) struct KeysRequest {
     #[serde(default)]
     #[schema(nullable)]
     wait_for: Option<String>,
-    /// Then wait until the screen has not changed for this long
+    /// Then wait until the screen has not changed for this long; without
+    /// `wait_for`, 50 ms when absent
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     settle: Option<Span>,
@@ -158,7 +163,7 @@ pub(super) struct ScreenAnswer {
     #[schema(nullable)]
     cursor: Option<Position>,
     title: String,
-    size: Size,
+    size: WindowSize,
     /// A full-screen program has the other screen
     is_alternate: bool,
     /// Grows with every change; not of a run that is over
@@ -260,8 +265,8 @@ fn json(seen: &Seen) -> Value {
 
 /// Press keys on the terminal of a run
 ///
-/// Answers with the screen after them: at once, or when it shows what is waited
-/// for. What it showed before does not count.
+/// Answers with the screen after them: when it stands still, or shows what is
+/// waited for. What it showed before does not count.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/keys", tag = "terminals",
     params(
@@ -277,7 +282,11 @@ pub(super) async fn keys(
     SessionRun(id, run): SessionRun,
     Body(body): Body<KeysRequest>,
 ) -> Result<Json<Value>, ServiceError> {
-    let wait = screen_wait(body.wait_for.as_deref(), body.settle, body.wait)?;
+    let settle = match body.wait_for {
+        Some(_) => body.settle,
+        None => body.settle.or(Some(SETTLE)),
+    };
+    let wait = screen_wait(body.wait_for.as_deref(), settle, body.wait)?;
     let seen = app.service.press(&caller, &id, run, body.keys, &wait).await?;
     Ok(Json(json(&seen)))
 }
@@ -289,14 +298,14 @@ pub(super) async fn keys(
         ("id" = String, Path, description = "The session"),
         ("run" = u64, Path, description = "The run's number"),
     ),
-    request_body = Size,
+    request_body = WindowSize,
     responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn resize(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
-    Body(size): Body<Size>,
+    Body(size): Body<WindowSize>,
 ) -> Result<Json<Value>, ServiceError> {
     app.service.resize(&caller, &id, run, size.into()).await?;
     Ok(Json(json!({"run": run, "cols": size.cols, "rows": size.rows})))
