@@ -13,9 +13,19 @@ fn attach(h: &Harness, s: &Session<'_>, options: &[&str]) -> Tty {
     person
 }
 
-/// Types a line and waits until this line is on the screen.
+/// Waits for the prompt.
+#[track_caller]
+fn at_prompt(person: &mut Tty) {
+    person.until("the prompt", |lines| {
+        let last = lines.iter().rfind(|line| !line.is_empty());
+        last.is_some_and(|line| [" $", " >>>", " >"].iter().any(|sign| line.ends_with(sign)))
+    });
+}
+
+/// Types a line at the prompt and waits until this line is on the screen.
 #[track_caller]
 fn type_line(person: &mut Tty, line: &str, shown: &str) {
+    at_prompt(person);
     person.press(&format!("{line}\r"));
     person.until(shown, |lines| lines.iter().any(|line| line == shown));
 }
@@ -65,17 +75,22 @@ fn lines_are_edited_completed_and_remembered() {
     s.run("a_function_of_ours() { echo called; }");
     std::fs::write(h.path("some-file.txt"), "text\n").unwrap();
     let mut person = attach(&h, &s, &[]);
+    at_prompt(&mut person);
     // In the middle of the line, as in any editor.
     person.press("ecXo moved\x01\x1b[C\x1b[C\x1b[3~h\r");
     person.until("an edited line", |lines| lines.iter().any(|line| line == "moved"));
+    at_prompt(&mut person);
     person.press("a_fun\t\r");
     person.until("a completed command", |lines| lines.iter().any(|line| line == "called"));
+    at_prompt(&mut person);
     person.press("cat some-f\t\r");
     person.until("a completed file", |lines| lines.iter().any(|line| line == "text"));
+    at_prompt(&mut person);
     // Back in the history, to what the agent ran as well.
     person.press("\x1b[A\x1b[A\x1b[A\x1b[A");
     person.shows("$ a_function_of_ours() { echo called; }");
     person.press("\x03");
+    at_prompt(&mut person);
     // A line that is not complete goes on in the next.
     person.press("for i in 1 2\r");
     person.press("do echo \"number $i\"; done\r");
@@ -95,10 +110,14 @@ fn programs_are_interrupted_stopped_and_brought_back() {
         type_line(&mut person, "sh -c 'echo reads; exec cat'", "reads");
         person.press("\x1a");
         person.shows("Stopped");
-        person.press("jobs\r");
+        at_prompt(&mut person);
         person.press("fg\r");
-        person.shows("exec cat");
-        type_line(&mut person, "back again", "back again");
+        person.until("cat again", |lines| {
+            lines.iter().filter(|line| line.starts_with("sh -c") && line.contains("cat")).count()
+                > 0
+        });
+        person.press("back again\r");
+        person.until("an echo", |lines| lines.iter().filter(|l| *l == "back again").count() == 2);
         person.press("\x04");
         type_line(&mut person, "echo \"status $?\"", "status 0");
         leave(person);
@@ -110,6 +129,7 @@ fn a_person_leaves_a_program_and_another_finds_it() {
     let h = harness!();
     let s = h.session();
     let mut person = attach(&h, &s, &[]);
+    at_prompt(&mut person);
     person.press("vim -u NONE -N found.txt\r");
     person.shows("found.txt");
     person.press("ione line");
@@ -147,7 +167,7 @@ fn a_new_size_of_the_window_reaches_the_program() {
     let h = harness!();
     let s = h.session();
     let mut person = attach(&h, &s, &[]);
-    person.press("while read -r _; do stty size; done\r");
+    type_line(&mut person, "echo ready; while read -r _; do stty size; done", "ready");
     person.press("\r");
     person.until("the first size", |lines| lines.iter().any(|line| line == "30 100"));
     person.resize(70, 20);
@@ -166,6 +186,7 @@ fn a_killed_person_harms_nothing() {
     let s = h.session();
     s.run("x=1");
     let mut person = attach(&h, &s, &[]);
+    at_prompt(&mut person);
     person.press("x=2; sh -c 'echo runs; read -r answer; echo \"got $answer\"'\r");
     person.until("a program", |lines| lines.iter().any(|line| line == "runs"));
     let run = commands(&s).len() as u64 + 1;
@@ -221,10 +242,12 @@ fn a_command_waits_for_the_agents_and_can_be_taken_back() {
     h.sessile(&["run", "mkfifo go"]).exits(0);
     s.run_with(&["--background", "--timeout", "0"], "read -r _ <go; echo agent");
     let mut person = attach(&h, &s, &[]);
+    at_prompt(&mut person);
     person.press("echo mine\r");
     person.shows("waiting for run 1");
     person.press("\x03");
     person.shows("interrupted before it began");
+    at_prompt(&mut person);
     person.press("echo mine again\r");
     std::fs::write(h.path("go"), "\n").unwrap();
     person.until("both", |lines| lines.iter().any(|line| line == "mine again"));
@@ -239,8 +262,8 @@ fn python_and_node_are_spoken_to_as_well() {
     s.run_in("python", "import math; r = 2");
     let mut person = attach(&h, &s, &["--language", "python"]);
     type_line(&mut person, "math.floor(math.pi * r ** 2)", "12");
-    person.press("def double(n):\r");
-    person.press("    return 2 * n\r\r");
+    at_prompt(&mut person);
+    person.press("def double(n):\r    return 2 * n\r\r");
     type_line(&mut person, "double(21)", "42");
     leave(person);
     s.run_in("python", "double(4)").exits(0).has("result", "8");
@@ -258,11 +281,31 @@ fn without_a_terminal_it_says_what_to_use() {
     let mut person = h.tty(&["attach", "sess_nobody"], SIZE);
     assert_eq!(person.finish().0, Some(1));
     let mut person = attach(&h, &s, &[]);
+    at_prompt(&mut person);
     person.press("echo at the prompt");
     person.shows("at the prompt");
     s.end();
-    person.shows("the session is");
+    person.shows("the session is ");
     person.press("\r");
     let (code, _) = person.finish();
     assert_eq!(code, Some(1));
+}
+
+#[test]
+fn what_is_typed_ahead_is_run_next() {
+    let h = harness!();
+    let s = h.session();
+    h.sessile(&["run", "mkfifo go"]).exits(0);
+    let mut person = attach(&h, &s, &[]);
+    type_line(&mut person, "echo waits; : <go", "waits");
+    // None of this is for the program that runs.
+    person.press("for i in 1 2\rdo echo \"typed $i\"; done\recho half");
+    person.shows("echo half");
+    std::fs::write(h.path("go"), "").unwrap();
+    person.until("the next line", |lines| lines.iter().any(|line| line == "typed 2"));
+    person.shows("$ echo half");
+    person.press(" a line\r");
+    person.until("the last line", |lines| lines.iter().any(|line| line == "half a line"));
+    at_prompt(&mut person);
+    leave(person);
 }

@@ -59,7 +59,7 @@ impl Terminal {
         let name = rustix::pty::ptsname(&master, Vec::new())?;
         let path = PathBuf::from(name.to_str().map_err(|_| io::ErrorKind::InvalidData)?);
         // Never ours: a keeper has no terminal.
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let slave = rustix::fs::open(&path, flags, Mode::empty())?;
         let mut modes = termios::tcgetattr(&slave)?;
         // Also erases characters of several bytes whole.

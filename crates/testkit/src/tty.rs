@@ -89,7 +89,11 @@ impl Tty {
             is_so(&last).then(|| last.clone())
         };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| until(what, look)));
-        outcome.unwrap_or_else(|_| panic!("waited in vain for {what} at\n{}", last.join("\n")))
+        outcome.unwrap_or_else(|_| {
+            let shown =
+                String::from_utf8_lossy(&self.shown[self.shown.len().saturating_sub(2000)..]);
+            panic!("waited in vain for {what} at\n{}\n{shown:?}", last.join("\n"))
+        })
     }
 
     /// Waits until a line of the screen has this in it.

@@ -4,23 +4,39 @@ use rustix::termios::{self, OptionalActions, Termios};
 use sessile_protocol::TerminalSize;
 use std::io;
 
-/// Every key goes through as it is, until this is dropped.
+/// What a terminal does by itself, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct Mode {
     before: Termios,
 }
 
-impl Raw {
-    pub(super) fn enter() -> io::Result<Self> {
+impl Mode {
+    /// Every key goes through as it is, and so does what is shown: for a
+    /// program at the other end.
+    pub(super) fn raw() -> io::Result<Self> {
+        Self::enter(|modes| modes.make_raw())
+    }
+
+    /// Every key goes through as it is. Between a program and the prompt, keys
+    /// wait for whoever reads next, and none of them is a signal to us.
+    pub(super) fn quiet() -> io::Result<Self> {
+        Self::enter(|modes| {
+            let output = modes.output_modes;
+            modes.make_raw();
+            modes.output_modes = output;
+        })
+    }
+
+    fn enter(change: impl FnOnce(&mut Termios)) -> io::Result<Self> {
         let before = termios::tcgetattr(io::stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        termios::tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        let mut modes = before.clone();
+        change(&mut modes);
+        termios::tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
         Ok(Self { before })
     }
 }
 
-impl Drop for Raw {
+impl Drop for Mode {
     fn drop(&mut self) {
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }

@@ -164,15 +164,21 @@ fn pairs(names: &BTreeSet<String>, begin: &str) -> Vec<Pair> {
 
 impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let text = context.input();
-        let is_complete = match self.language {
+        let is_complete = self.is_complete(context.input());
+        Ok(if is_complete { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
+    }
+}
+
+impl Assistant {
+    /// Whether a text can be run as it is, or has an end to come.
+    pub(super) fn is_complete(&self, text: &str) -> bool {
+        match self.language {
             Language::Bash | Language::Sh | Language::Zsh => {
                 text.trim().is_empty() || !self.wants_more(&["-n"], text)
             }
             Language::Python => is_whole_block(text) && !self.wants_more(&["-c", PYTHON], text),
             Language::Node => text.trim().is_empty() || !self.wants_more(&["-e", NODE], text),
-        };
-        Ok(if is_complete { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Watching a session without touching it: runs as they come, and the terminals
 //! of those that have one, drawn again and again.
 
-use super::console::Raw;
+use super::console::Mode;
 use super::onlooker::run_of;
 use super::{Attachment, say};
 use crate::following::{Event, Following, Next, Past};
@@ -25,7 +25,7 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
     let key = char::from(attachment.detach_key + 64);
     say(&format!("watching {}; Ctrl-{key} or q leaves\n", attachment.id))?;
     // What is drawn ends its lines by itself.
-    let raw = Raw::enter()?;
+    let raw = Mode::raw()?;
     let detach_key = attachment.detach_key;
     let keys = std::thread::spawn(move || await_leave(detach_key));
     let open: Vec<RunNo> = past.open.iter().filter(|run| run.terminal).map(|r| r.run).collect();

@@ -18,6 +18,7 @@ use crate::output;
 use crate::reader::{self, Reader};
 use crate::settings::Settings;
 use anyhow::bail;
+use console::Mode;
 use editor::{Assistant, Line, LineEditor, Names};
 use onlooker::Shared;
 use relay::{Parting, Relay};
@@ -54,16 +55,32 @@ impl TypedAhead {
         self.0.extend(bytes);
     }
 
-    /// A line that has its end.
-    fn next_line(&mut self) -> Option<String> {
-        let end = self.0.iter().position(|byte| matches!(byte, b'\r' | b'\n'))?;
-        let line: Vec<u8> = self.0.drain(..=end).take(end).collect();
-        Some(printable(&line))
+    /// What there is for the next line.
+    fn take(&mut self, assistant: &Assistant) -> Typed {
+        let mut text = String::new();
+        while let Some(end) = self.0.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+            let line: Vec<u8> = self.0.drain(..=end).take(end).collect();
+            text.push_str(&printable(&line));
+            if assistant.is_complete(&text) {
+                return Typed::Whole(text);
+            }
+            text.push('\n');
+        }
+        text.push_str(&printable(&std::mem::take(&mut self.0)));
+        Typed::Begun(text)
     }
+}
 
-    /// The beginning of one that is not complete.
-    fn take_rest(&mut self) -> String {
-        printable(&std::mem::take(&mut self.0))
+#[derive(Debug)]
+enum Typed {
+    Whole(String),
+    /// To be gone on with.
+    Begun(String),
+}
+
+impl Default for Typed {
+    fn default() -> Self {
+        Self::Begun(String::new())
     }
 }
 
@@ -89,14 +106,18 @@ impl Attachment {
         if let Some(previous) = client.revived() {
             say(&format!("{}\n", sessile_gateway::revival(previous)))?;
         }
+        let _quiet = Mode::quiet()?;
         let mut editor = self.editor(&metadata, language)?;
         let board = Shared::default();
         let mut printer = editor.create_external_printer()?;
         let (shared, follower) = (board.clone(), Reader::find(settings, &self.id)?);
         std::thread::spawn(move || {
-            let _ = onlooker::follow(follower, &shared, |text| {
+            let outcome = onlooker::follow(follower, &shared, |text| {
                 let _ = printer.print(text);
             });
+            if let Err(error) = outcome {
+                let _ = printer.print(format!("the session is not shown any more: {error}\n"));
+            }
         });
         let mut status = 0;
         let mut ahead = TypedAhead::default();
@@ -110,12 +131,13 @@ impl Attachment {
             if let Some(news) = onlooker::lock(&board).come_back() {
                 say(&news)?;
             }
-            let line = match ahead.next_line() {
-                Some(line) => {
-                    say(&format!("{styled}{line}\n"))?;
-                    Line::Text(line)
+            let typed = editor.helper().map_or(Typed::default(), |helper| ahead.take(helper));
+            let line = match typed {
+                Typed::Whole(text) => {
+                    say(&format!("{styled}{text}\n"))?;
+                    Line::Text(text)
                 }
-                None => editor::read(&mut editor, &raw, &styled, &ahead.take_rest())?,
+                Typed::Begun(text) => editor::read(&mut editor, &raw, &styled, &text)?,
             };
             onlooker::lock(&board).go_away();
             let text = match line {

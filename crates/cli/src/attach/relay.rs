@@ -3,7 +3,7 @@
 //!
 //! Leaving, or being killed, harms nothing: the run goes on.
 
-use super::console::{self, Raw};
+use super::console::{self, Mode};
 use crate::output;
 use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -56,9 +56,13 @@ pub(super) struct Relay<'a> {
     read: ReadOutput,
     calls: Vec<(u64, Asked)>,
     unsent: VecDeque<u8>,
-    is_sending: bool,
+    /// Bytes of it that are on their way.
+    sent: usize,
     size: TerminalSize,
     last: Option<u8>,
+    /// All that it wrote is shown.
+    is_shown: bool,
+    done: Option<Box<Completed>>,
 }
 
 impl<'a> Relay<'a> {
@@ -71,9 +75,11 @@ impl<'a> Relay<'a> {
             read,
             calls: Vec::new(),
             unsent: VecDeque::new(),
-            is_sending: false,
+            sent: 0,
             size: console::size(),
             last: None,
+            is_shown: false,
+            done: None,
         }
     }
 
@@ -84,7 +90,7 @@ impl<'a> Relay<'a> {
     }
 
     pub(super) fn run(mut self) -> anyhow::Result<Parting> {
-        let raw = Raw::enter()?;
+        let raw = Mode::raw()?;
         let parting = self.pass_on();
         let mut rest = RESET.to_vec();
         if self.is_alternate() {
@@ -107,6 +113,11 @@ impl<'a> Relay<'a> {
     }
 
     fn pass_on(&mut self) -> anyhow::Result<Parting> {
+        let (run, max_output) = (self.run, 0);
+        // From the beginning: what was typed and not read is only known at the
+        // very end.
+        let result = Request::Result { run, max_output, patience_ms: None, until_input: false };
+        self.ask(result, Asked::Result)?;
         self.ask(Request::Output(self.read), Asked::Output)?;
         let mut keys = vec![0; CHUNK];
         loop {
@@ -168,11 +179,11 @@ impl<'a> Relay<'a> {
     }
 
     fn send_keys(&mut self) -> anyhow::Result<()> {
-        if self.is_sending || self.unsent.is_empty() {
+        if self.sent > 0 || self.unsent.is_empty() {
             return Ok(());
         }
         let bytes: Vec<u8> = self.unsent.iter().copied().take(CHUNK).collect();
-        self.is_sending = true;
+        self.sent = bytes.len();
         self.ask(Request::Input { run: self.run, bytes, eof: false }, Asked::Input)
     }
 
@@ -183,6 +194,14 @@ impl<'a> Relay<'a> {
             self.ask(Request::Resize { run: self.run, size }, Asked::Other)?;
         }
         Ok(())
+    }
+
+    /// The end of it, once all of it is there.
+    fn finished(&mut self) -> Option<Parting> {
+        let mut done = self.done.take_if(|_| self.is_shown)?;
+        let mut ahead = std::mem::take(&mut done.unread);
+        ahead.extend(self.unsent.drain(..));
+        Some(Parting::Finished { done, ahead })
     }
 
     fn take(&mut self, reply: Reply) -> anyhow::Result<Option<Parting>> {
@@ -199,32 +218,27 @@ impl<'a> Relay<'a> {
                 self.read.stderr_from = view.stderr_next;
                 // Its end is news until it is told.
                 self.read.known = Some(view.phase.min(RunPhase::Running));
-                if view.phase >= RunPhase::Exited && bytes.is_empty() {
-                    let (run, max_output) = (self.run, 0);
-                    let request =
-                        Request::Result { run, max_output, patience_ms: None, until_input: false };
-                    self.ask(request, Asked::Result)?;
-                } else {
+                self.is_shown = view.phase >= RunPhase::Exited && bytes.is_empty();
+                if !self.is_shown {
                     self.ask(Request::Output(self.read), Asked::Output)?;
                 }
-                Ok(None)
+                Ok(self.finished())
             }
             (Asked::Input, outcome) => {
-                self.is_sending = false;
+                let sent = std::mem::take(&mut self.sent);
                 let is_taken = match outcome {
                     Ok(_) => true,
                     // It has no place, or comes too late for this run.
                     Err(failure) => !matches!(failure.code, Code::QueueFull | Code::InputClosed),
                 };
                 if is_taken {
-                    self.unsent.drain(..self.unsent.len().min(CHUNK));
+                    self.unsent.drain(..sent);
                 }
                 Ok(None)
             }
-            (Asked::Result, Ok(Answer::Completed(mut done))) => {
-                let mut ahead = std::mem::take(&mut done.unread);
-                ahead.extend(self.unsent.drain(..));
-                Ok(Some(Parting::Finished { done, ahead }))
+            (Asked::Result, Ok(Answer::Completed(done))) => {
+                self.done = Some(done);
+                Ok(self.finished())
             }
             (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(Parting::Cancelled(failure))),
             (Asked::Other, _) => Ok(None),
