@@ -52,17 +52,34 @@ impl Waiting {
         }
     }
 
-    /// The screen of a run, and what became of the wait.
+    /// How far the screen is before something is typed on it. What it shows then
+    /// is not taken for an answer: a prompt that is waited for is still there in
+    /// the moment after the keys.
+    pub(crate) fn before(&self, reader: &mut Reader, run: RunNo) -> anyhow::Result<Option<u64>> {
+        if self.wait_for.is_none() {
+            return Ok(None);
+        }
+        let read = ReadScreen { run, known: None, patience_ms: None };
+        screen(reader, read).map(|view| Some(view.revision))
+    }
+
+    /// The screen of a run, and what became of the wait; past `before`, if
+    /// something was typed.
     pub(crate) fn look(
         &self,
         reader: &mut Reader,
         run: RunNo,
+        before: Option<u64>,
     ) -> anyhow::Result<(ScreenView, Awaited)> {
         let begun = Instant::now();
         let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let settle = self.settle.map(milliseconds);
         let mut watch = Watch::new(self.wait_for.clone(), settle, milliseconds(self.timeout));
+        if let Some(before) = before {
+            let patience_ms = Some(milliseconds(self.timeout));
+            screen(reader, ReadScreen { run, known: Some(before), patience_ms })?;
+        }
         let mut patience_ms = None;
         loop {
             let view = screen(reader, ReadScreen { run, known: watch.known(), patience_ms })?;

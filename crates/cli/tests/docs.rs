@@ -50,6 +50,7 @@ pages! {
     examples: "docs/examples.md",
     http_api: "docs/http-api.md",
     mcp: "docs/mcp.md",
+    terminals: "docs/terminals.md",
 }
 
 #[test]

@@ -35,10 +35,12 @@ impl Keys {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
         let run = RunNo(self.run);
+        let before = self.waiting.before(&mut reader, run)?;
         let request = Request::Keys { run, keys: self.keys };
         let Answer::Input { .. } = reader.keeper(run)?.call(request)? else {
             bail!(ClientError::Unexpected);
         };
-        screen::print(&mut reader, run, &self.waiting.or_settle(SETTLE), screen::Format::Json)
+        let waiting = self.waiting.or_settle(SETTLE);
+        screen::print(&mut reader, run, &waiting, before, screen::Format::Json)
     }
 }

@@ -203,8 +203,9 @@ impl Write {
         }
         let mut reader = Reader::find(settings, &self.id)?;
         let run = terminal(&mut reader)?;
+        let before = self.waiting.before(&mut reader, run)?;
         super::input::give_all(reader.keeper(run)?, run, &bytes)?;
-        show(&mut reader, run, self.waiting)
+        show(&mut reader, run, self.waiting, before)
     }
 }
 
@@ -212,11 +213,12 @@ impl WriteKey {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
         let run = terminal(&mut reader)?;
+        let before = self.waiting.before(&mut reader, run)?;
         let request = Request::Keys { run, keys: self.keys.concat() };
         let Answer::Input { .. } = reader.keeper(run)?.call(request)? else {
             bail!(ClientError::Unexpected);
         };
-        show(&mut reader, run, self.waiting)
+        show(&mut reader, run, self.waiting, before)
     }
 }
 
@@ -224,7 +226,7 @@ impl Read {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
         let run = terminal(&mut reader)?;
-        screen::print(&mut reader, run, &self.waiting, self.format)
+        screen::print(&mut reader, run, &self.waiting, None, self.format)
     }
 }
 
@@ -269,6 +271,11 @@ fn terminal(reader: &mut Reader) -> anyhow::Result<RunNo> {
     newest.context("the session has no run with a terminal; start one with `sessile pty start`")
 }
 
-fn show(reader: &mut Reader, run: RunNo, waiting: Waiting) -> anyhow::Result<ExitCode> {
-    screen::print(reader, run, &waiting.or_settle(viewer::SETTLE), screen::Format::Json)
+fn show(
+    reader: &mut Reader,
+    run: RunNo,
+    waiting: Waiting,
+    before: Option<u64>,
+) -> anyhow::Result<ExitCode> {
+    screen::print(reader, run, &waiting.or_settle(viewer::SETTLE), before, screen::Format::Json)
 }

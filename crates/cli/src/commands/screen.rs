@@ -44,7 +44,7 @@ pub(crate) enum Format {
 impl Screen {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
-        print(&mut reader, RunNo(self.run), &self.waiting, self.format)
+        print(&mut reader, RunNo(self.run), &self.waiting, None, self.format)
     }
 }
 
@@ -53,9 +53,10 @@ pub(crate) fn print(
     reader: &mut Reader,
     run: RunNo,
     waiting: &Waiting,
+    before: Option<u64>,
     format: Format,
 ) -> anyhow::Result<ExitCode> {
-    let (view, awaited) = waiting.look(reader, run)?;
+    let (view, awaited) = waiting.look(reader, run, before)?;
     let screen = &view.screen;
     match format {
         Format::Json => output::json(&sessile_gateway::screen(&view, awaited).into())?,
