@@ -327,6 +327,50 @@ fn a_debugger_is_driven_by_successive_commands() {
 }
 
 #[test]
+fn a_database_is_asked_by_successive_commands() {
+    let h = harness!();
+    let s = h.session();
+    let begun = s.run_with(&["--interactive", "--timeout", "0"], "sqlite3 people.db");
+    assert_eq!(begun.json()["waiting_for_input"], true, "{}", begun.json());
+    let run = begun.run();
+    let mut cursor = begun.json()["cursor"].as_str().unwrap().to_owned();
+    for (line, answer) in [
+        ("CREATE TABLE people (name TEXT, born INTEGER);", ""),
+        ("INSERT INTO people VALUES ('Ada', 1815), ('Grace', 1906);", ""),
+        ("SELECT name FROM people WHERE born > 1900;", "Grace\n"),
+        ("SELECT count(*) FROM people;", "2\n"),
+    ] {
+        give(&h, &s, run, &format!("{line}\n"), &[]);
+        let view = until("an answer", || {
+            let waits = on_run(&h, &s, "wait", run, &[]).json();
+            assert_eq!(waits["waiting_for_input"], true, "{line}: {waits}");
+            let view = on_run(&h, &s, "output", run, &["--from", &cursor]).json();
+            (view["stdout"] == answer).then_some(view)
+        });
+        cursor = view["cursor"].as_str().unwrap().to_owned();
+    }
+    give(&h, &s, run, ".quit\n", &["--eof"]);
+    assert_eq!(on_run(&h, &s, "wait", run, &[]).json()["exit_code"], 0);
+}
+
+#[test]
+fn ten_megabytes_of_input_arrive_whole() {
+    let h = harness!();
+    let s = h.session();
+    let bytes: String = (0..10 << 20).map(|i: u32| char::from(b' ' + (i % 95) as u8)).collect();
+    for (language, text) in
+        [("bash", "cat >got"), ("python", "import sys; open('got', 'w').write(sys.stdin.read())")]
+    {
+        let options = ["--interactive", "--background", "--language", language];
+        let run = s.run_with(&options, text).run();
+        give(&h, &s, run, &bytes, &["--eof"]);
+        let done = on_run(&h, &s, "wait", run, &[]).json();
+        assert_eq!(done["exit_code"], 0, "{language}");
+        assert!(std::fs::read_to_string(h.path("got")).unwrap() == bytes, "{language}");
+    }
+}
+
+#[test]
 fn a_run_is_talked_to_over_http() {
     let h = harness!();
     let server = h.serve();
