@@ -12,9 +12,6 @@ pub const VERSION: u16 = 1;
 pub(super) const PART: u8 = 1;
 pub(super) const END: u8 = 0;
 
-/// Names of parts are short: this is an address, not a place for data.
-pub(super) const LONGEST_NAME: usize = 255;
-
 /// Compressed bytes come in pieces of at most this, so that a writer need not
 /// know how many there will be.
 pub(super) const LONGEST_PIECE: usize = 1 << 20;
@@ -70,10 +67,15 @@ pub enum Error {
     #[error("cannot read the file: {0}")]
     Read(io::Error),
 
+    #[error("cannot write the file: {0}")]
+    Write(io::Error),
+
     #[error("this is not a saved session")]
     NotABundle,
 
-    #[error("the file has version {version} of the format, and this sessile knows {VERSION}: update it")]
+    #[error(
+        "the file has version {version} of the format, and this sessile knows {VERSION}: update it"
+    )]
     Newer { version: u16 },
 
     #[error("the file is cut off")]
@@ -100,8 +102,14 @@ pub enum Error {
 
 /// The end of the file where more was to come is a cut, not trouble with the disk.
 pub(super) fn reading(error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::Truncated,
-        _ => Error::Read(error),
+    if error.kind() == io::ErrorKind::UnexpectedEof { Error::Truncated } else { Error::Read(error) }
+}
+
+/// What goes wrong in a part that was found whole is about what it says, unless
+/// the system says otherwise.
+pub(crate) fn reading_part(error: io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(_) => Error::Read(error),
+        None => Error::Damaged("a part cannot be decompressed to what it says"),
     }
 }

@@ -1,7 +1,7 @@
 //! Reading a bundle: once through for the checksum, then part by part.
 
 use super::format::{
-    END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION, WINDOW, reading,
+    END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION, WINDOW, reading, reading_part,
 };
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -47,8 +47,11 @@ impl Reader<File> {
     /// If it is not a bundle, is of a newer version, is damaged, or holds more
     /// than allowed.
     pub fn open(path: &Path, limits: Limits) -> Result<Reader<File>, Error> {
-        let file = File::open(path)
-            .map_err(|source| Error::Io { action: "open", path: path.to_owned(), source })?;
+        let file = File::open(path).map_err(|source| Error::Io {
+            action: "open",
+            path: path.to_owned(),
+            source,
+        })?;
         Reader::new(file, limits)
     }
 }
@@ -93,7 +96,7 @@ impl<S: Read + Seek> Reader<S> {
             return Err(Error::TooLarge { limit, unit: "bytes in a part" });
         }
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(told)?;
+        reader.read_to_end(&mut bytes).map_err(reading_part)?;
         Ok(bytes)
     }
 
@@ -126,7 +129,10 @@ pub struct PartReader<'a, S> {
 
 impl<S> std::fmt::Debug for PartReader<'_, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PartReader").field("length", &self.length).field("left", &self.left).finish()
+        f.debug_struct("PartReader")
+            .field("length", &self.length)
+            .field("left", &self.left)
+            .finish()
     }
 }
 
@@ -164,14 +170,6 @@ fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// What the decoder says is about the file's content.
-fn told(error: io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(_) => Error::Read(error),
-        None => Error::Damaged("a part cannot be decompressed to what it says"),
-    }
-}
-
 /// The compressed bytes of a part, without the lengths of its pieces.
 #[derive(Debug)]
 struct Pieces<R> {
@@ -204,10 +202,10 @@ struct Scan<R> {
 
 impl<R: Read> Scan<R> {
     fn file(&mut self, limits: Limits) -> Result<Vec<Part>, Error> {
-        let magic: [u8; 8] = self.array().map_err(|error| match error {
-            Error::Truncated => Error::NotABundle,
-            error => error,
-        })?;
+        let magic: [u8; 8] = match self.array() {
+            Err(Error::Truncated) => return Err(Error::NotABundle),
+            magic => magic?,
+        };
         if &magic != MAGIC {
             return Err(Error::NotABundle);
         }
@@ -224,10 +222,9 @@ impl<R: Read> Scan<R> {
                         return Err(Error::TooLarge { limit: limits.parts.into(), unit: "parts" });
                     }
                     let part = self.part()?;
-                    room = room.checked_sub(part.length).ok_or(Error::TooLarge {
-                        limit: limits.total,
-                        unit: "bytes",
-                    })?;
+                    room = room
+                        .checked_sub(part.length)
+                        .ok_or(Error::TooLarge { limit: limits.total, unit: "bytes" })?;
                     if parts.iter().any(|known| known.name == part.name) {
                         return Err(Error::Damaged("two parts have the same name"));
                     }

@@ -1,6 +1,6 @@
 //! Writing a bundle: to a temporary file, which gets its name when it is whole.
 
-use super::format::{END, Error, Kind, LONGEST_NAME, LONGEST_PIECE, MAGIC, PART, VERSION};
+use super::format::{END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -52,8 +52,11 @@ impl Writer {
             let file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
             Ok((temporary, file))
         });
-        let (temporary, file) =
-            temporary.map_err(|source| Error::Io { action: "write", path: path.to_owned(), source })?;
+        let (temporary, file) = temporary.map_err(|source| Error::Io {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })?;
         let sink = Hashing { inner: BufWriter::new(file), hasher: blake3::Hasher::new() };
         let path = path.to_owned();
         let names = HashSet::new();
@@ -86,11 +89,25 @@ impl Writer {
         length: u64,
         mut reader: impl Read,
     ) -> Result<(), Error> {
+        self.add_with(name, kind, length, |part| pour(&mut reader, length, part, name))
+    }
+
+    /// Adds a part of a known length that `fill` writes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add_reader`].
+    pub(crate) fn add_with<E: From<Error>>(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        length: u64,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<(), E> {
         let short = u8::try_from(name.len()).ok().filter(|length| *length > 0);
         let Some(short) = short.filter(|_| !self.names.contains(name)) else {
-            return Err(Error::BadName(name.to_owned()));
+            return Err(Error::BadName(name.to_owned()).into());
         };
-        debug_assert!(name.len() <= LONGEST_NAME, "the length is one byte");
         self.names.insert(name.to_owned());
         let mut head = vec![PART, short];
         head.extend(name.as_bytes());
@@ -99,17 +116,15 @@ impl Writer {
         self.write(&head)?;
 
         let pieces = Pieces { sink: &mut self.sink, buffer: Vec::new() };
-        let found = match compress(&mut reader, length, pieces) {
-            Ok(found) => found,
-            Err(Side::Sink(error)) => return Err(self.told(error)),
-            Err(Side::Source(source)) => {
-                return Err(Error::Source { name: name.to_owned(), source });
-            }
-        };
+        let mut part = Compressing::new(pieces).map_err(Error::Write)?;
+        fill(&mut part)?;
+        let found = part.finish().map_err(Error::Write)?;
         if found != length {
-            return Err(Error::WrongLength { name: name.to_owned(), announced: length, found });
+            let name = name.to_owned();
+            return Err(Error::WrongLength { name, announced: length, found }.into());
         }
-        self.write(&0_u32.to_le_bytes())
+        self.write(&0_u32.to_le_bytes())?;
+        Ok(())
     }
 
     /// Puts the file in its place, on the disk and not only in memory.
@@ -124,23 +139,18 @@ impl Writer {
         self.write(&end)?;
         let checksum = *self.sink.hasher.finalize().as_bytes();
         self.write(&checksum)?;
-        let outcome = self.sink.flush().and_then(|()| {
-            self.sink.inner.get_ref().sync_all()?;
-            std::fs::rename(&self.temporary, &self.path)
-        });
-        if let Err(error) = outcome {
-            return Err(self.told(error));
-        }
+        self.sink.flush().map_err(Error::Write)?;
+        self.sink.inner.get_ref().sync_all().map_err(Error::Write)?;
+        std::fs::rename(&self.temporary, &self.path).map_err(|source| {
+            let path = self.path.clone();
+            Error::Io { action: "write", path, source }
+        })?;
         self.finished = true;
         Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.sink.write_all(bytes).map_err(|error| self.told(error))
-    }
-
-    fn told(&self, source: io::Error) -> Error {
-        Error::Io { action: "write", path: self.path.clone(), source }
+        self.sink.write_all(bytes).map_err(Error::Write)
     }
 }
 
@@ -162,38 +172,55 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(temporary))
 }
 
-enum Side {
-    Source(io::Error),
-    Sink(io::Error),
-}
-
-/// Compresses all that the reader has, but not far beyond what was announced;
-/// says how much it was.
-fn compress(reader: &mut impl Read, length: u64, pieces: Pieces<'_>) -> Result<u64, Side> {
-    let mut encoder = zstd::stream::write::Encoder::new(pieces, LEVEL).map_err(Side::Sink)?;
-    encoder.include_contentsize(true).map_err(Side::Sink)?;
-    encoder.set_pledged_src_size(Some(length)).map_err(Side::Sink)?;
+/// Writes what a reader has, but not far beyond what was announced.
+fn pour(
+    reader: &mut impl Read,
+    length: u64,
+    part: &mut dyn Write,
+    name: &str,
+) -> Result<(), Error> {
     let mut buffer = vec![0; 64 * 1024];
     let mut found = 0;
-    loop {
+    while found <= length {
         let read = match reader.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Side::Source(error)),
+            Err(source) => return Err(Error::Source { name: name.to_owned(), source }),
         };
         found += read as u64;
-        if found > length {
-            return Ok(found);
-        }
-        encoder.write_all(&buffer[..read]).map_err(Side::Sink)?;
+        part.write_all(&buffer[..read]).map_err(Error::Write)?;
     }
-    if found < length {
-        return Ok(found);
+    Ok(())
+}
+
+/// Compresses and counts.
+struct Compressing<'a> {
+    encoder: zstd::stream::write::Encoder<'static, Pieces<'a>>,
+    found: u64,
+}
+
+impl<'a> Compressing<'a> {
+    fn new(pieces: Pieces<'a>) -> io::Result<Compressing<'a>> {
+        Ok(Compressing { encoder: zstd::stream::write::Encoder::new(pieces, LEVEL)?, found: 0 })
     }
-    let mut pieces = encoder.finish().map_err(Side::Sink)?;
-    pieces.flush().map_err(Side::Sink)?;
-    Ok(found)
+
+    fn finish(self) -> io::Result<u64> {
+        self.encoder.finish()?.flush()?;
+        Ok(self.found)
+    }
+}
+
+impl Write for Compressing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.encoder.write(bytes)?;
+        self.found += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.encoder.flush()
+    }
 }
 
 /// Gathers compressed bytes into pieces, each with its length in front.

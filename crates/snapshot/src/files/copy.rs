@@ -142,7 +142,8 @@ impl Copier<'_> {
                 let below = target.child(name).told("open", path)?;
                 self.directory(Pair { source: &child, target: &below }, path)?;
                 self.told.kept.directories += 1;
-                attributes(target, name, facts.mode, facts.modified).told("set the mode of", path)?;
+                attributes(target, name, facts.mode, facts.modified)
+                    .told("set the mode of", path)?;
                 Ok(None)
             }
             Kind::Fifo => Ok(Some(Reason::Special(Special::Fifo))),
@@ -199,8 +200,6 @@ fn pour(from: &mut File, to: &mut File, size: u64) -> io::Result<()> {
 }
 
 fn unreadable(error: &io::Error) -> Option<Reason> {
-    match error.kind() {
-        io::ErrorKind::NotFound => None,
-        _ => Some(Reason::Unreadable(error.to_string())),
-    }
+    let gone = error.kind() == io::ErrorKind::NotFound;
+    (!gone).then(|| Reason::Unreadable(error.to_string()))
 }

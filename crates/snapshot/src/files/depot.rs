@@ -153,7 +153,8 @@ impl Depot {
     }
 
     pub(crate) fn temporary(&self) -> Result<Temporary<'_>, Error> {
-        let name = unique("tmp/").told("name a file in", &self.path)?.to_string_lossy().into_owned();
+        let name =
+            unique("tmp/").told("name a file in", &self.path)?.to_string_lossy().into_owned();
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = rustix::fs::openat(&self.directory, name.as_str(), flags, mode)
@@ -190,7 +191,9 @@ impl Depot {
         let (digest, length) = match source(&mut temporary.file) {
             Ok(stored) => stored,
             Err(Broken::Source(error)) => return Ok(Err(error)),
-            Err(Broken::Target(error)) => return Err(error).told("write", self.at(&temporary.name)),
+            Err(Broken::Target(error)) => {
+                return Err(error).told("write", self.at(&temporary.name));
+            }
         };
         if self.has(Shelf::Blobs, &digest, length) {
             return Ok(Ok((digest, length, Stored::Known)));
@@ -199,7 +202,12 @@ impl Depot {
         Ok(Ok((digest, length, Stored::New)))
     }
 
-    fn shelve(&self, mut temporary: Temporary<'_>, shelf: Shelf, digest: &Digest) -> Result<(), Error> {
+    fn shelve(
+        &self,
+        mut temporary: Temporary<'_>,
+        shelf: Shelf,
+        digest: &Digest,
+    ) -> Result<(), Error> {
         let path = shelf.path(digest);
         match temporary.try_rename(&path) {
             Err(rustix::io::Errno::NOENT) => {
@@ -256,9 +264,7 @@ impl Depot {
         }
         match Digest::of(&bytes) == *digest {
             true => Ok(Some(bytes)),
-            false => {
-                Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored"))
-            }
+            false => Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored")),
         }
     }
 
@@ -266,9 +272,7 @@ impl Depot {
     fn bytes(&self, shelf: Shelf, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let file = self.open_object(shelf, digest)?;
-        file.take(limit + 1)
-            .read_to_end(&mut bytes)
-            .told("read", self.object(shelf, digest))?;
+        file.take(limit + 1).read_to_end(&mut bytes).told("read", self.object(shelf, digest))?;
         Ok(bytes)
     }
 
@@ -277,9 +281,7 @@ impl Depot {
         let bytes = self.bytes(Shelf::Trees, digest, LONGEST_LISTING)?;
         match Digest::of(&bytes) == *digest {
             true => Ok(bytes),
-            false => {
-                Err(self.damaged(Shelf::Trees, digest, "its content is not what was stored"))
-            }
+            false => Err(self.damaged(Shelf::Trees, digest, "its content is not what was stored")),
         }
     }
 

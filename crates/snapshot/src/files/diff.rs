@@ -154,13 +154,14 @@ impl Finder<'_> {
                 let b = self.content(self.trees.1, b)?;
                 contents(a.as_ref(), b.as_ref())
             }
-            (Node::Symlink { target: a, modified: x }, Node::Symlink { target: b, modified: y }) => {
-                match (a == b, x == y) {
-                    (false, _) => Some(What::Content),
-                    (true, false) => Some(What::Time),
-                    (true, true) => None,
-                }
-            }
+            (
+                Node::Symlink { target: a, modified: x },
+                Node::Symlink { target: b, modified: y },
+            ) => match (a == b, x == y) {
+                (false, _) => Some(What::Content),
+                (true, false) => Some(What::Time),
+                (true, true) => None,
+            },
             (
                 Node::Directory { mode: x, listing: from, .. },
                 Node::Directory { mode: y, listing: to, .. },
@@ -220,9 +221,7 @@ impl Finder<'_> {
 fn contents(a: Option<&Content>, b: Option<&Content>) -> Option<What> {
     match (a, b) {
         (Some(a), Some(b)) if a.blob == b.blob && a.mode != b.mode => Some(What::Mode),
-        (Some(a), Some(b)) if a.blob == b.blob => {
-            (a.modified != b.modified).then_some(What::Time)
-        }
+        (Some(a), Some(b)) if a.blob == b.blob => (a.modified != b.modified).then_some(What::Time),
         _ => Some(What::Content),
     }
 }

@@ -15,7 +15,7 @@
 //! did not change is not stored again, and long listings are cut into pages so
 //! that this holds for a directory of many thousand files, too.
 
-//mod carry;
+mod carry;
 mod copy;
 mod depot;
 mod diff;
@@ -31,7 +31,7 @@ mod snapshot;
 mod stream;
 mod sweep;
 
-
+pub use carry::{Exported, Imported};
 pub use copy::{Copied, copy};
 pub use depot::{Depot, Hold};
 pub use diff::{Change, Difference, Rename, What};

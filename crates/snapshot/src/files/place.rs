@@ -154,11 +154,8 @@ impl Place {
 
     pub(crate) fn open(&self, name: &OsStr) -> io::Result<File> {
         // Not blocking, in case that a FIFO has taken the file's place.
-        let flags = OFlags::RDONLY
-            | OFlags::CLOEXEC
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK
-            | OFlags::NOCTTY;
+        let flags =
+            OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
@@ -238,10 +235,7 @@ pub(crate) fn dress(file: &File, mode: u32, modified: Time) -> io::Result<()> {
 fn timestamps(time: Time) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec {
-            tv_sec: time.seconds,
-            tv_nsec: i64::from(time.nanoseconds),
-        },
+        last_modification: Timespec { tv_sec: time.seconds, tv_nsec: i64::from(time.nanoseconds) },
     }
 }
 

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const DEEPEST: usize = 200;
 
 /// Smaller files are read whole, so that nothing is written if they are known.
-const SMALL: u64 = 256 * 1024;
+pub(crate) const SMALL: u64 = 256 * 1024;
 
 /// How often a file that changes while it is read is read again.
 const ATTEMPTS: u32 = 3;
@@ -374,10 +374,10 @@ fn open(place: &Place, name: &OsStr) -> io::Result<(File, Facts)> {
 }
 
 fn unreadable(error: &io::Error) -> Outcome {
-    match error.kind() {
-        io::ErrorKind::NotFound => Outcome::Gone,
-        _ => Outcome::Out(Reason::Unreadable(error.to_string())),
+    if error.kind() == io::ErrorKind::NotFound {
+        return Outcome::Gone;
     }
+    Outcome::Out(Reason::Unreadable(error.to_string()))
 }
 
 /// Whether a restore could not tell by itself that it is to be left alone.

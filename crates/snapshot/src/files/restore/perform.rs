@@ -100,12 +100,13 @@ impl Hand<'_> {
     fn delete(&mut self, deletion: &Deletion) -> Result<(), Error> {
         let path = &deletion.path;
         let outcome = self.within(path, |place, name| {
-            Ok(match deletion.kind {
+            match deletion.kind {
                 Kind::Directory => place.remove_directory(name)?,
                 Kind::File | Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::Device => {
                     place.remove(name)?;
                 }
-            })
+            }
+            Ok(())
         });
         match outcome {
             Err(Trouble::Here(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -67,8 +67,7 @@ impl Planner<'_> {
     }
 
     fn delete_directory(&mut self, place: &Place, path: &Path, facts: &Facts, why: Why) -> bool {
-        if let Some(reason) = self.bounds.refusal(name_of(path), facts, path.components().count())
-        {
+        if let Some(reason) = self.bounds.refusal(name_of(path), facts, path.components().count()) {
             self.plan.left_alone.add(path, reason);
             return false;
         }
