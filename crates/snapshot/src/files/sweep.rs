@@ -65,19 +65,31 @@ impl Sweep<'_> {
             self.mark(&tree.0, &mut needed)?;
         }
         // First of all, so that no index is relied on from here on.
-        let mut generation: Generation = [0; GENERATION];
-        rustix::rand::getrandom(&mut generation, rustix::rand::GetRandomFlags::empty())
-            .told("change", self.depot.at("generation"))?;
-        self.depot.replace("generation", &generation)?;
+        if self.begin_generation().is_err() {
+            // No room, most likely, and that is what a sweep is for.
+            self.empty("index", &mut Swept::default())?;
+        }
         let mut swept = Swept::default();
         self.clear(Shelf::Trees, &needed.trees, &mut swept)?;
         self.clear(Shelf::Blobs, &needed.blobs, &mut swept)?;
         // Whoever wrote these is dead: it would hold the lock.
-        let directory = self.depot.at("tmp");
-        for entry in std::fs::read_dir(&directory).told("list", &directory)? {
-            remove(&entry.told("list", &directory)?.path(), &mut swept)?;
-        }
+        self.empty("tmp", &mut swept)?;
         Ok(swept)
+    }
+
+    fn begin_generation(&self) -> Result<(), Error> {
+        let mut generation: Generation = [0; GENERATION];
+        rustix::rand::getrandom(&mut generation, rustix::rand::GetRandomFlags::empty())
+            .told("change", self.depot.at("generation"))?;
+        self.depot.replace("generation", &generation)
+    }
+
+    fn empty(&self, name: &str, swept: &mut Swept) -> Result<(), Error> {
+        let directory = self.depot.at(name);
+        for entry in std::fs::read_dir(&directory).told("list", &directory)? {
+            remove(&entry.told("list", &directory)?.path(), swept)?;
+        }
+        Ok(())
     }
 
     fn mark(&self, digest: &Digest, needed: &mut Needed) -> Result<(), Error> {

@@ -1,7 +1,6 @@
 //! Random edits, snapshots and restores, compared with copies made by `cp -a`.
 
-mod workspace;
-
+use crate::workspace::{assert_equal, chmod, copy};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sessile_snapshot::files::{Depot, Rules, TreeId};
@@ -10,7 +9,6 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
-use workspace::{assert_equal, chmod, copy};
 
 #[derive(Debug, Clone)]
 enum Step {
