@@ -128,7 +128,7 @@ impl Depot {
 
     fn export_blob(&self, item: &Item, mut part: &mut dyn Write) -> Result<(), Error> {
         let mut blob = self.open_blob(&item.digest)?;
-        match stream::copy(&mut blob, &mut part) {
+        match stream::copy(&mut blob, &mut part, item.length) {
             Ok(copied) if copied == (item.digest, item.length) => Ok(()),
             Ok(_) => {
                 let what = "its content is not what was stored";
@@ -197,7 +197,7 @@ impl Depot {
             self.put(Shelf::Blobs, &bytes)?;
             bytes.len() as u64
         } else {
-            let stored = self.put_stream(|to| stream::copy(&mut source, to))?;
+            let stored = self.put_stream(|to| stream::copy(&mut source, to, length))?;
             stored.map_err(bundle::reading_part)?.1
         };
         match stored == length {
@@ -245,7 +245,7 @@ impl Survey<'_> {
         if size.entries > MOST_ENTRIES {
             return Err(Error::TooMany { limit: MOST_ENTRIES });
         }
-        if depth + size.height > DEEPEST + 1 {
+        if depth + size.height > DEEPEST {
             return Err(bundle::Error::Damaged("its directories are too deep").into());
         }
         Ok(size)

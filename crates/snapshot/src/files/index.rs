@@ -152,3 +152,73 @@ pub(crate) fn generation(depot: &Depot) -> Generation {
     let bytes = std::fs::read(depot.at("generation")).unwrap_or_default();
     bytes.try_into().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::Kind;
+    use super::*;
+
+    fn facts(changed: Time) -> Facts {
+        Facts {
+            kind: Kind::File,
+            mode: 0o644,
+            size: 3,
+            modified: Time { seconds: 5, nanoseconds: 6 },
+            changed,
+            device: 1,
+            inode: 99,
+            names: 1,
+        }
+    }
+
+    /// Nanoseconds after the change at which the file was read, and whether it
+    /// is known the next time.
+    fn is_known(changed: Time, after: i128) -> bool {
+        let directory = tempfile::tempdir().unwrap();
+        let depot = Depot::open(&directory.path().join("depot")).unwrap();
+        let facts = facts(changed);
+        let digest = Digest::of(b"abc");
+        let mut index = Index::load(&depot, Path::new("/w"), 1);
+        index.note(&facts, &digest, Instant(nanoseconds(changed) + after));
+        index.save(&depot).unwrap();
+        let index = Index::load(&depot, Path::new("/w"), 1);
+        let found = index.find(&facts);
+        assert!(found.is_none() || found == Some((digest, Trust::Whole)));
+        found.is_some()
+    }
+
+    #[test]
+    fn a_file_that_was_read_right_after_a_change_is_read_again() {
+        let fine = Time { seconds: 1_000, nanoseconds: 1 };
+        for (after, known) in [(-5, false), (0, false), (10_000_000, false), (21_000_000, true)] {
+            assert_eq!(is_known(fine, after), known, "{after}");
+        }
+        let coarse = Time { seconds: 1_000, nanoseconds: 0 };
+        for (after, known) in [(21_000_000, false), (2_000_000_000, false), (2_200_000_000, true)] {
+            assert_eq!(is_known(coarse, after), known, "{after}");
+        }
+    }
+
+    #[test]
+    fn any_other_fact_makes_a_file_unknown() {
+        let directory = tempfile::tempdir().unwrap();
+        let depot = Depot::open(&directory.path().join("depot")).unwrap();
+        let known = facts(Time { seconds: 1_000, nanoseconds: 1 });
+        let mut index = Index::load(&depot, Path::new("/w"), 1);
+        index.keep(&known, &Digest::of(b"abc"));
+        index.save(&depot).unwrap();
+        let index = Index::load(&depot, Path::new("/w"), 1);
+        let later = Time { seconds: 1_000, nanoseconds: 2 };
+        assert!(index.find(&known).is_some());
+        for other in [
+            Facts { inode: 98, ..known },
+            Facts { size: 4, ..known },
+            Facts { modified: later, ..known },
+            Facts { changed: later, ..known },
+        ] {
+            assert_eq!(index.find(&other), None);
+        }
+        assert_eq!(Index::load(&depot, Path::new("/other"), 1).find(&known), None);
+        assert_eq!(Index::load(&depot, Path::new("/w"), 2).find(&known), None);
+    }
+}

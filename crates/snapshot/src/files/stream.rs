@@ -49,10 +49,15 @@ pub(crate) enum Broken {
     Target(io::Error),
 }
 
-/// Copies to the end of `from`; says what it was.
-pub(crate) fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(Digest, u64), Broken> {
+/// Copies to the end of `from`; says what it was. `size` is what is expected.
+pub(crate) fn copy(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    size: u64,
+) -> Result<(Digest, u64), Broken> {
     let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; PIECE];
+    // Most files are small, and memory has to be cleared.
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(512, PIECE)];
     let mut length = 0;
     loop {
         let read = match from.read(&mut buffer) {
@@ -78,15 +83,15 @@ pub(crate) fn transfer(
     if cloning.attempt(from, to, size).map_err(Broken::Target)? {
         // What was cloned is hashed, not the original: that may go on changing.
         to.rewind().map_err(Broken::Target)?;
-        return copy(to, &mut io::sink()).map_err(|broken| match broken {
+        return copy(to, &mut io::sink(), size).map_err(|broken| match broken {
             Broken::Source(error) | Broken::Target(error) => Broken::Target(error),
         });
     }
-    copy(&mut from.take(size), to)
+    copy(&mut from.take(size), to, size)
 }
 
-pub(crate) fn hash(from: &mut impl Read) -> io::Result<(Digest, u64)> {
-    copy(from, &mut io::sink()).map_err(|broken| match broken {
+pub(crate) fn hash(from: &mut impl Read, size: u64) -> io::Result<(Digest, u64)> {
+    copy(from, &mut io::sink(), size).map_err(|broken| match broken {
         Broken::Source(error) | Broken::Target(error) => error,
     })
 }

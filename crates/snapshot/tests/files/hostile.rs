@@ -134,6 +134,17 @@ fn hard_links_reach_files_of_the_tree_only() {
 }
 
 #[test]
+fn sessions_are_not_planted() {
+    let place = Place::new();
+    let inner = page(&[file(b"metadata.json", b"evil")]);
+    let listing = page(&[directory(b".sessions", &inner)]);
+    let tree = plant(&place.depot, &[inner, listing], &[b"evil"]);
+    let told = place.restore(tree);
+    assert_eq!(told.left_alone.counts(), [("own", 1)]);
+    assert_eq!(look(&place.root).len(), 0);
+}
+
+#[test]
 fn a_tree_that_multiplies_itself_is_refused() {
     let place = Place::new();
     let mut listings = vec![page(&[file(b"f", b"x")])];

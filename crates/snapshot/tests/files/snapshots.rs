@@ -1,8 +1,9 @@
 //! What a snapshot has, what it leaves out, and what it costs.
 
 use crate::workspace::{Place, chmod, write};
+use sessile_snapshot::bundle::{self, Reader, Writer};
 use sessile_snapshot::files::{
-    Error, IgnoreFiles, Limits, Omission, Over, Reason, Rules, Special, What,
+    Error, IgnoreFiles, Limits, Omission, Over, Reason, Rules, Special, What, copy,
 };
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -54,6 +55,26 @@ fn equal_contents_are_stored_once() {
     let told = place.snapshot();
     assert_eq!((told.kept.files, told.new_blobs), (20, 2));
     assert_eq!(told.new_blob_bytes, 400_008);
+}
+
+#[test]
+fn large_files_share_their_bytes_where_the_file_system_can() {
+    let place = Place::new();
+    let path = place.root.join("large");
+    write(&path, vec![7; 1_000_000]);
+    let probe = std::process::Command::new("cp")
+        .arg("--reflink=always")
+        .args([&path, &place.directory.path().join("probe")])
+        .output();
+    let expected = u64::from(probe.unwrap().status.success());
+    let report = place.snapshot();
+    assert_eq!((report.cloned, report.new_blob_bytes), (expected, 1_000_000));
+    let tree = place.take();
+    let told = copy(&place.root, &place.directory.path().join("copy"), &[]).unwrap();
+    assert_eq!(told.cloned, expected);
+    write(&path, "changed in place");
+    place.restore(tree);
+    assert_eq!(std::fs::read(&path).unwrap(), vec![7; 1_000_000]);
 }
 
 #[test]
@@ -180,6 +201,17 @@ fn very_deep_directories_are_left_out() {
     let told = place.snapshot();
     assert_eq!(told.kept.directories, 200);
     assert_eq!(told.left_out.counts(), [("too_deep", 1)]);
+
+    // What was taken travels and comes back.
+    let tree = place.take();
+    let bundle = place.directory.path().join("bundle");
+    let mut writer = Writer::create(&bundle).unwrap();
+    place.depot.export(tree, &mut writer, "files").unwrap();
+    writer.finish().unwrap();
+    let other = Place::new();
+    let mut reader = Reader::open(&bundle, bundle::Limits::default()).unwrap();
+    other.depot.import(&mut reader, "files").unwrap();
+    assert_eq!(other.restore(tree).created.len(), 200);
 }
 
 #[test]

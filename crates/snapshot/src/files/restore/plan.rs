@@ -6,7 +6,7 @@ use super::super::error::{Error, Told};
 use super::super::ignores::{self, Ignores, Texts};
 use super::super::index::Index;
 use super::super::listing::{Content, Entry, Node};
-use super::super::place::{Facts, Kind, Place, Time};
+use super::super::place::{Facts, Kind, Place, Time, is_temporary};
 use super::super::rules::{Reason, Rules};
 use super::super::snapshot::{Bounds, DEEPEST, ignore_texts};
 use super::super::stream;
@@ -109,8 +109,11 @@ impl Planner<'_> {
     ) -> Result<Touched, Error> {
         let wanted = self.depot.listing(listing)?;
         self.entries += wanted.len() as u64;
-        if self.entries > MOST_ENTRIES || path.components().count() > DEEPEST {
+        if self.entries > MOST_ENTRIES {
             return Err(Error::TooMany { limit: MOST_ENTRIES });
+        }
+        if path.components().count() > DEEPEST {
+            return Err(self.depot.damaged(Shelf::Trees, listing, "it is too deep"));
         }
         let (place, names) = here.map_or((None, Vec::new()), |(place, names)| (Some(place), names));
         let then = self.texts_of(&wanted)?;
@@ -158,6 +161,10 @@ impl Planner<'_> {
         path: &Path,
         entry: &Entry,
     ) -> Result<Touched, Error> {
+        if is_ours(entry) {
+            self.plan.left_alone.add(path, Reason::Own);
+            return Ok(Touched::No);
+        }
         let found = place.map_or(Ok(None), |place| place.find(&entry.name));
         let found = match found {
             Ok(found) => found.zip(place),
@@ -247,7 +254,7 @@ impl Planner<'_> {
             self.plan.left_alone.add(path, reason);
             return Ok(Touched::No);
         }
-        let (child, names) = match look_into(place, name_of(path), facts) {
+        let (child, names, opened) = match look_into(place, name_of(path), facts) {
             Ok(opened) => opened,
             Err(error) => {
                 self.fail(path, "open", error);
@@ -258,6 +265,7 @@ impl Planner<'_> {
         if touched == Touched::Yes {
             self.unlock(path, facts);
         }
+        let touched = touched.or(opened);
         if facts.mode != mode || (facts.modified != modified && touched == Touched::No) {
             self.follow(path, mode, modified, News::Differs);
         } else if touched == Touched::Yes {
@@ -307,7 +315,7 @@ impl Planner<'_> {
             return known == content.blob;
         }
         // One that cannot be read is replaced.
-        let read = place.open(name).and_then(|mut file| stream::hash(&mut file));
+        let read = place.open(name).and_then(|mut file| stream::hash(&mut file, facts.size));
         read.is_ok_and(|(digest, _)| digest == content.blob)
     }
 
@@ -349,26 +357,36 @@ pub(super) fn name_of(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
+/// No snapshot has these: a tree with them is made up, to get at sessions.
+fn is_ours(entry: &Entry) -> bool {
+    match entry.node {
+        Node::Directory { .. } => entry.name == ".sessions",
+        Node::File(_) | Node::Link { .. } | Node::Symlink { .. } | Node::LeftOut => {
+            is_temporary(&entry.name)
+        }
+    }
+}
+
 /// Opens a directory of ours that we may not be allowed to look into: then it
-/// is allowed first.
+/// is allowed first, which is to be taken back.
 pub(super) fn look_into(
     place: &Place,
     name: &OsStr,
     facts: &Facts,
-) -> io::Result<(Place, Vec<OsString>)> {
-    let open = || {
+) -> io::Result<(Place, Vec<OsString>, Touched)> {
+    let open = |touched| {
         let child = place.child(name)?;
         let names = child.names()?;
         // Reading the names does not need what looking at them does.
         if let Some(first) = names.first() {
             child.find(first)?;
         }
-        Ok((child, names))
+        Ok((child, names, touched))
     };
-    match open() {
+    match open(Touched::No) {
         Err(error) if io::Error::kind(&error) == io::ErrorKind::PermissionDenied => {
             place.set_mode(name, facts.mode | LOOK)?;
-            open()
+            open(Touched::Yes)
         }
         outcome => outcome,
     }

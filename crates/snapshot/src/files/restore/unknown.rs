@@ -71,7 +71,7 @@ impl Planner<'_> {
             self.plan.left_alone.add(path, reason);
             return false;
         }
-        let (child, names) = match look_into(place, name_of(path), facts) {
+        let (child, names, _) = match look_into(place, name_of(path), facts) {
             Ok(opened) => opened,
             Err(source) => {
                 let error = Error::Io { action: "open", path: path.to_owned(), source };
