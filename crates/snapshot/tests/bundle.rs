@@ -68,6 +68,45 @@ fn parts_are_listed_and_read_in_any_order() {
 }
 
 #[test]
+fn a_bundle_made_by_hand_as_the_page_says_is_read() {
+    let content = b"some text, some text, some text".repeat(9);
+    let compressed = zstd::encode_all(&content[..], 19).unwrap();
+    let mut bytes = b"\x93SESSILE\x01\x00".to_vec();
+    bytes.extend(b"\x01\x04name\x03\x00");
+    bytes.extend((content.len() as u64).to_le_bytes());
+    for piece in compressed.chunks(7) {
+        bytes.extend(u32::try_from(piece.len()).unwrap().to_le_bytes());
+        bytes.extend(piece);
+    }
+    bytes.extend([0; 4]);
+    bytes.extend(b"\x00\x01\x00\x00\x00");
+    bytes.extend([0; 32]);
+    seal(&mut bytes);
+    let mut reader = open(&bytes).unwrap();
+    assert_eq!(reader.part("name").unwrap().kind, Kind::History);
+    assert_eq!(reader.read("name", 1_000).unwrap(), content);
+}
+
+#[test]
+fn a_decoder_gets_no_more_memory_than_ours_needs() {
+    use std::io::Write;
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(27).unwrap();
+    encoder.include_contentsize(false).unwrap();
+    encoder.write_all(&vec![0; 1 << 20]).unwrap();
+    let compressed = encoder.finish().unwrap();
+    let mut bytes = b"\x93SESSILE\x01\x00\x01\x01n\x01\x00".to_vec();
+    bytes.extend((1_u64 << 20).to_le_bytes());
+    bytes.extend(u32::try_from(compressed.len()).unwrap().to_le_bytes());
+    bytes.extend(&compressed);
+    bytes.extend([0; 4]);
+    bytes.extend(b"\x00\x01\x00\x00\x00");
+    bytes.extend([0; 32]);
+    seal(&mut bytes);
+    assert!(matches!(drain(&bytes), Err(Error::Damaged(_))));
+}
+
+#[test]
 fn large_parts_are_streamed_and_small_on_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("b");

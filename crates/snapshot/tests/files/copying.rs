@@ -3,6 +3,7 @@
 use crate::workspace::{Place, assert_equal, chmod, look, write};
 use sessile_snapshot::files::{Error, copy};
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 #[test]
 fn a_copy_is_equal_and_independent() {
@@ -32,7 +33,8 @@ fn sessions_and_the_copy_itself_are_not_copied() {
     let to = place.root.join("below");
     let told = copy(&place.root, &to, &[]).unwrap();
     assert_eq!(look(&to).len(), 1);
-    assert_eq!(told.left_out.counts(), [("own", 2)]);
+    let paths: Vec<_> = told.left_out.examples().iter().map(|omission| &omission.path).collect();
+    assert!(paths.contains(&&PathBuf::from(".sessions")), "{paths:?}");
 }
 
 #[test]
