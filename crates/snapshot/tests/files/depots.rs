@@ -4,6 +4,8 @@ use crate::workspace::{Place, assert_equal, count, look, write};
 use sessile_snapshot::files::{Depot, Error, Rules};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The only object on a shelf whose length is this.
 fn object(place: &Place, shelf: &str, length: u64) -> PathBuf {
@@ -181,4 +183,44 @@ fn two_at_once_do_not_disturb_each_other() {
     std::fs::create_dir(&other).unwrap();
     place.depot.restore(trees[0], &other, &Rules::default()).unwrap();
     assert_equal(&place.root, &other);
+}
+
+#[test]
+fn sweeps_while_snapshots_are_taken_spare_what_is_written_down() {
+    let place = Place::new();
+    for n in 0..20 {
+        write(&place.root.join(n.to_string()), n.to_string());
+    }
+    let written = Mutex::new(Vec::new());
+    let over = AtomicBool::new(false);
+    let mut swept = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..200 {
+                write(&place.root.join((n % 20).to_string()), format!("{n} {n}"));
+                let taken = place.depot.snapshot(&place.root, &Rules::default()).unwrap();
+                let mut written = written.lock().unwrap();
+                written.push(taken.tree);
+                if written.len() > 3 {
+                    written.remove(0);
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        while !over.load(Ordering::Relaxed) {
+            match place.depot.sweep() {
+                Ok(sweep) => {
+                    let keep = written.lock().unwrap().clone();
+                    swept += sweep.keep(&keep).unwrap().removed;
+                }
+                Err(Error::Busy) => std::thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    for tree in written.into_inner().unwrap() {
+        place.restore(tree);
+    }
+    let left = place.depot.sweep().unwrap().keep(&[]).unwrap();
+    assert!(swept + left.removed > 200);
 }

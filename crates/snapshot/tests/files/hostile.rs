@@ -1,8 +1,10 @@
 //! Trees that somebody else has written.
 
-use crate::workspace::{Place, look, write};
+use crate::workspace::{Place, cases, look, write};
+use proptest::prelude::*;
 use sessile_snapshot::bundle::{Kind, Limits, Reader, Writer};
 use sessile_snapshot::files::{Depot, Error, Rules, TreeId};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A listing of one page, by hand.
@@ -212,4 +214,44 @@ fn a_tree_travels_in_a_bundle() {
     drop(imported);
     other.restore(tree);
     crate::workspace::assert_equal(&place.root, &other.root);
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    /// Whatever a tree from elsewhere says: it is refused, or it stays inside.
+    #[test]
+    fn a_tree_with_any_bytes_changed_stays_inside(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        names in prop::collection::vec(
+            prop::sample::select(vec!["..", ".", "/x", "a", "l", "l/x", "", ".sessions"]), 1..4,
+        ),
+    ) {
+        let place = Place::new();
+        let outside = place.directory.path().join("outside");
+        write(&outside.join("f"), "mine");
+        let inner = page(&[file(b"f", b"evil"), link(4, b"g", b"d/f")]);
+        let target = outside.to_str().unwrap().as_bytes();
+        // In their order, so that it is not for that that they are refused.
+        let mut entries: BTreeMap<&str, Vec<u8>> =
+            names.iter().map(|name| (*name, file(name.as_bytes(), b"evil"))).collect();
+        entries.insert("d", directory(b"d", &inner));
+        entries.insert("l", link(3, b"l", target));
+        let mut root = page(&entries.into_values().collect::<Vec<_>>());
+        for (at, value) in edits {
+            let at = at.index(root.len());
+            root[at] = value;
+        }
+        let bundle = place.directory.path().join("bundle");
+        pack(&bundle, &[inner, root], &[b"evil"]);
+        let mut reader = Reader::open(&bundle, Limits::default()).unwrap();
+        let tree = place.depot.import(&mut reader, "files").map(|imported| imported.tree);
+        if let Ok(tree) = tree {
+            let _ = place.depot.restore(tree, &place.root, &Rules::default());
+        }
+        let around: Vec<_> = std::fs::read_dir(place.directory.path()).unwrap().collect();
+        prop_assert_eq!(around.len(), 4, "work, depot, outside, bundle");
+        prop_assert_eq!(look(&outside).len(), 1);
+        prop_assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"mine");
+    }
 }

@@ -4,6 +4,7 @@ mod copying;
 mod depots;
 mod failures;
 mod hostile;
+mod ignoring;
 mod kills;
 mod model;
 mod restoring;

@@ -1,8 +1,7 @@
 //! Random edits, snapshots and restores, compared with copies made by `cp -a`.
 
-use crate::workspace::{assert_equal, chmod, copy};
+use crate::workspace::{assert_equal, cases, chmod, copy};
 use proptest::prelude::*;
-use proptest::test_runner::Config;
 use sessile_snapshot::files::{Depot, Rules, TreeId};
 use std::fs::{File, FileTimes};
 use std::io::Write;
@@ -154,11 +153,6 @@ fn restore(depot: &Depot, tree: TreeId, root: &Path) -> usize {
     let told = depot.restore(tree, root, &Rules::default()).unwrap();
     assert!(told.is_complete(), "{:?}", told.failed);
     told.created.len() + told.changed.len() + told.attributes.len() + told.deleted.len()
-}
-
-fn cases(usual: u32) -> Config {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    Config { failure_persistence: None, ..Config::with_cases(asked.unwrap_or(usual)) }
 }
 
 proptest! {

@@ -5,9 +5,11 @@ use sessile_snapshot::bundle::{self, Reader, Writer};
 use sessile_snapshot::files::{
     Error, IgnoreFiles, Limits, Omission, Over, Reason, Rules, Special, What, copy,
 };
+use std::io::{Seek, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn out<'a>(left: &'a [Omission], path: &str) -> Option<&'a Reason> {
     left.iter().find(|omission| omission.path.as_os_str() == path).map(|omission| &omission.reason)
@@ -250,4 +252,35 @@ fn a_difference_names_what_has_happened() {
     assert_eq!((&renamed.from, &renamed.to), (&"moved".into(), &"dir/moved".into()));
     let back = place.depot.diff(to, from).unwrap();
     assert_eq!(back.deleted, found.created);
+}
+
+#[test]
+fn files_that_never_stand_still_are_taken_and_told() {
+    let place = Place::new();
+    let path = place.root.join("busy");
+    write(&path, vec![0; 400_000]);
+    write(&place.root.join("calm"), "calm");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+            let mut n = 0_u8;
+            while !over.load(Ordering::Relaxed) {
+                n = n.wrapping_add(1);
+                file.rewind().unwrap();
+                file.write_all(&[n; 1_000]).unwrap();
+                // Grows and shrinks, too.
+                file.set_len(300_000 + u64::from(n) * 1_000).unwrap();
+            }
+        });
+        for _ in 0..30 {
+            let taken = place.depot.snapshot(&place.root, &Rules::default()).unwrap();
+            assert_eq!(taken.report.kept.files, 2);
+            // Whatever it was, it is whole.
+            let other = tempfile::tempdir().unwrap();
+            let told = place.depot.restore(taken.tree, other.path(), &Rules::default()).unwrap();
+            assert!(told.is_complete(), "{:?}", told.failed);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
 }
