@@ -49,7 +49,19 @@ pub(crate) enum Stored {
 /// While it lives, no sweep takes place.
 #[derive(Debug)]
 pub struct Hold {
-    _lock: OwnedFd,
+    _lock: Lock,
+}
+
+/// The depot's lock, given back when this goes.
+#[derive(Debug)]
+pub(crate) struct Lock(OwnedFd);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it would not do: a process that is just being started by
+        // another thread has a copy of the descriptor for a moment.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// A store of files and trees, in a directory.
@@ -119,15 +131,21 @@ impl Depot {
     ///
     /// If the depot's lock cannot be had.
     pub fn hold(&self) -> Result<Hold, Error> {
-        let lock = self.lock_file()?;
-        rustix::fs::flock(&lock, FlockOperation::LockShared).told("lock", self.at("lock"))?;
-        Ok(Hold { _lock: lock })
+        Ok(Hold { _lock: self.lock(FlockOperation::LockShared)? })
     }
 
-    pub(crate) fn lock_file(&self) -> Result<OwnedFd, Error> {
+    pub(crate) fn lock(&self, operation: FlockOperation) -> Result<Lock, Error> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
-            .told("open", self.at("lock"))
+        let file = rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
+            .told("open", self.at("lock"))?;
+        loop {
+            match rustix::fs::flock(&file, operation) {
+                Ok(()) => return Ok(Lock(file)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy),
+                Err(error) => return Err(error).told("lock", self.at("lock")),
+            }
+        }
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Removing what no tree needs.
 
-use super::depot::{Depot, Shelf};
+use super::depot::{Depot, Lock, Shelf};
 use super::digest::{Digest, TreeId, digest};
 use super::error::{Error, Told};
 use super::index::{GENERATION, Generation};
@@ -8,7 +8,6 @@ use super::listing::{Node, Object};
 use rustix::fs::FlockOperation;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Nobody else uses the depot while this lives. Read the list of trees to keep
@@ -16,7 +15,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Sweep<'a> {
     depot: &'a Depot,
-    _lock: OwnedFd,
+    _lock: Lock,
 }
 
 /// What a sweep removed, and what is left.
@@ -35,12 +34,8 @@ impl Depot {
     ///
     /// [`Error::Busy`], or an error of the lock.
     pub fn sweep(&self) -> Result<Sweep<'_>, Error> {
-        let lock = self.lock_file()?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Sweep { depot: self, _lock: lock }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Busy),
-            Err(error) => Err(error).told("lock", self.at("lock")),
-        }
+        let lock = self.lock(FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Sweep { depot: self, _lock: lock })
     }
 }
 
