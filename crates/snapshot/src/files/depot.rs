@@ -1,5 +1,9 @@
 //! A directory of objects, each named by its hash and written whole or not at
 //! all. Any number of processes may use it at once.
+//!
+//! There is no fsync: what is guarded against is the death of any process, not
+//! of the machine. What a crash of that leaves is found, by its length when a
+//! snapshot needs it, and by its hash whenever it is read.
 
 use super::digest::{Digest, TreeId};
 use super::error::{Error, Told};
@@ -110,6 +114,7 @@ impl Depot {
                 return Err(Error::NotADepot { path: self.path });
             }
         }
+        rustix::fs::fchmod(&self.directory, Mode::RWXU).told("make private", &self.path)?;
         for name in ["blobs", "trees", "index", "tmp"] {
             self.make_directory(name)?;
         }

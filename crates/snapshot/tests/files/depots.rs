@@ -1,6 +1,6 @@
 //! The depot itself.
 
-use crate::workspace::{Place, assert_equal, count, look, write};
+use crate::workspace::{Place, assert_equal, chmod, count, look, write};
 use sessile_snapshot::files::{Depot, Error, Rules};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -28,6 +28,11 @@ fn a_depot_is_private() {
         assert_eq!(seen.mode & 0o777, expected, "{path:?}");
     }
     assert_eq!(place.depot.path().metadata().unwrap().mode() & 0o777, 0o700);
+    let open_to_all = place.directory.path().join("open");
+    std::fs::create_dir(&open_to_all).unwrap();
+    chmod(&open_to_all, 0o755);
+    Depot::open(&open_to_all).unwrap();
+    assert_eq!(open_to_all.metadata().unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
