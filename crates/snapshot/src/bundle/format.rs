@@ -100,6 +100,31 @@ pub enum Error {
     Source { name: String, source: io::Error },
 }
 
+impl Error {
+    /// Whether there was no room to write.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Error::Io { source, .. } | Error::Write(source) => has_no_room(source),
+            Error::Read(_)
+            | Error::NotABundle
+            | Error::Newer { .. }
+            | Error::Truncated
+            | Error::Damaged(_)
+            | Error::TooLarge { .. }
+            | Error::NoSuchPart(_)
+            | Error::BadName(_)
+            | Error::WrongLength { .. }
+            | Error::Source { .. } => false,
+        }
+    }
+}
+
+pub(crate) fn has_no_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// The end of the file where more was to come is a cut, not trouble with the disk.
 pub(super) fn reading(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof { Error::Truncated } else { Error::Read(error) }

@@ -15,7 +15,7 @@ mod format;
 mod reader;
 mod writer;
 
-pub(crate) use format::reading_part;
 pub use format::{Error, Kind, VERSION};
+pub(crate) use format::{has_no_room, reading_part};
 pub use reader::{Limits, Part, PartReader, Reader};
 pub use writer::Writer;

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 /// Fast, and within a tenth of what slower levels reach on such data.
 const LEVEL: i32 = 3;
 
-/// Writes a bundle. Without [`Writer::finish`], nothing is left of it.
+/// Writes a bundle. Without [`Writer::finish`], nothing is left of it; only a
+/// killed process leaves a file beside, whose name begins with a dot and ends
+/// in `.tmp`.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,

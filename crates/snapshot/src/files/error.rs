@@ -47,9 +47,20 @@ impl Error {
     /// Whether there was no room to write: the rest may work after cleaning up.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let Error::Io { source, .. } = self else { return false };
-        matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+        match self {
+            Error::Io { source, .. } => bundle::has_no_room(source),
+            Error::Bundle(error) => error.is_disk_full(),
+            Error::NotADepot { .. }
+            | Error::Newer { .. }
+            | Error::Damaged { .. }
+            | Error::Missing { .. }
+            | Error::Incomplete { .. }
+            | Error::TooLarge { .. }
+            | Error::TooMany { .. }
+            | Error::InTheWay { .. }
+            | Error::Exists { .. }
+            | Error::Busy => false,
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use crate::kills::{child, job, path};
 use crate::workspace::{Place, assert_equal, chmod, copy, count, look, write};
+use sessile_snapshot::bundle::Writer;
 use sessile_snapshot::files::{Depot, Error, Rules};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -105,6 +108,27 @@ fn a_full_disk_under_a_depot_is_an_error_and_nothing_is_spoilt() {
     assert_eq!(look(&root).len(), 1);
     let again = depot.snapshot(&root, &Rules::default()).unwrap().tree;
     assert_eq!(again, good);
+}
+
+#[test]
+fn a_full_disk_under_a_bundle_leaves_the_old_one() {
+    if job().is_none() {
+        return with_small_disk("failures::a_full_disk_under_a_bundle_leaves_the_old_one");
+    }
+    let bundle = path(1).join("work.sessile");
+    write(&bundle, "old");
+    let root = path(0).join("work");
+    let mut random = vec![0; 8_000_000];
+    File::open("/dev/urandom").unwrap().read_exact(&mut random).unwrap();
+    write(&root.join("incompressible"), random);
+    let depot = Depot::open(&path(0).join("depot")).unwrap();
+    let tree = depot.snapshot(&root, &Rules::default()).unwrap().tree;
+    let mut writer = Writer::create(&bundle).unwrap();
+    let error = depot.export(tree, &mut writer, "files").unwrap_err();
+    assert!(error.is_disk_full(), "{error}");
+    drop(writer);
+    assert_eq!(look(&path(1)).len(), 1);
+    assert_eq!(std::fs::read(&bundle).unwrap(), b"old");
 }
 
 /// Runs a test as somebody for whom modes are more than a remark.

@@ -216,20 +216,20 @@ impl Planner<'_> {
 
     /// Plans something that is not there, or is replaced.
     fn make(&mut self, path: &Path, node: &Node, before: Before) -> Result<Touched, Error> {
-        let path_ = path.to_owned();
+        let mut make = |made| {
+            self.plan.makings.push(Making { path: path.to_owned(), made, before });
+        };
         match node {
-            Node::File(content) => {
-                self.plan.makings.push(Making { path: path_, made: Made::File(*content), before });
-            }
+            Node::File(content) => make(Made::File(*content)),
             Node::Symlink { modified, target } => {
-                let made = Made::Symlink { target: target.clone(), modified: *modified };
-                self.plan.makings.push(Making { path: path_, made, before });
+                make(Made::Symlink { target: target.clone(), modified: *modified });
             }
             Node::Link { first } => {
-                self.plan.links.push(Link { path: path_, first: first.clone(), before });
+                let first = first.clone();
+                self.plan.links.push(Link { path: path.to_owned(), first, before });
             }
             Node::Directory { mode, modified, listing } => {
-                self.plan.makings.push(Making { path: path_, made: Made::Directory, before });
+                make(Made::Directory);
                 self.directory(None, path, listing)?;
                 self.follow(path, *mode, *modified, News::Follows);
             }
