@@ -6,6 +6,7 @@
 
 use sessile_snapshot::bundle::{Limits, Reader, Writer};
 use sessile_snapshot::files::{Depot, Rules, copy};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,6 +31,32 @@ fn write(root: &Path, n: usize, version: usize) {
     let path = root.join(format!("{}/{}", n % 200, n));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, format!("{version} {n} line of text\n").repeat(100)).unwrap();
+}
+
+/// One file of 256 MB, and how much memory it takes to handle it.
+fn large(directory: &Path) {
+    let root = directory.join("large");
+    std::fs::create_dir(&root).unwrap();
+    let bytes: Vec<u8> =
+        (0..1 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut file = std::fs::File::create(root.join("f")).unwrap();
+    for n in 0..256_u32 {
+        file.write_all(&n.to_le_bytes()).unwrap();
+        file.write_all(&bytes[4..]).unwrap();
+    }
+    drop((file, bytes));
+    let depot = Depot::open(&directory.join("depot")).unwrap();
+    let taken =
+        timed("256 MB in one file: snapshot", || depot.snapshot(&root, &Rules::default()).unwrap());
+    println!("    {} of 1 cloned", taken.report.cloned);
+    std::fs::remove_file(root.join("f")).unwrap();
+    timed("256 MB in one file: restore", || {
+        depot.restore(taken.tree, &root, &Rules::default()).unwrap()
+    });
+    timed("256 MB in one file: copy", || copy(&root, &directory.join("large-copy"), &[]).unwrap());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    println!("    peak memory of all of this: {}", peak.trim_start_matches("VmHWM:").trim());
 }
 
 fn main() {
@@ -89,6 +116,7 @@ fn main() {
     drop(first);
     timed("sweep", || depot.sweep().unwrap().keep(&[tree]).unwrap());
     timed("snapshot after a sweep", || depot.snapshot(&root, &rules).unwrap());
+    large(directory.path());
     run("    git init", &root, "git", &["init", "-q"]);
     run("    git add", &root, "git", &["add", "."]);
     for _ in 0..3 {
