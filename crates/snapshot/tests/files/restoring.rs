@@ -2,7 +2,9 @@
 
 use crate::workspace::{Place, assert_equal, assert_same, chmod, copy, look, write};
 use sessile_snapshot::files::{Error, Reason, Rules};
+use std::ffi::OsStr;
 use std::fs::{File, FileTimes};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -14,6 +16,8 @@ fn every_kind_of_change_is_taken_back() {
     for name in ["same", "changed", "deleted", "renamed", "script", "dir/a", "dir/b", "tree/x/y"] {
         write(&at(name), name);
     }
+    let unprintable = place.root.join(OsStr::from_bytes(b"\xff\xfe \n\\"));
+    write(&unprintable, "a name is any bytes");
     write(&at("empty"), "");
     write(&at("large"), vec![9; 3_000_000]);
     std::fs::create_dir(at("empty-dir")).unwrap();
@@ -33,6 +37,7 @@ fn every_kind_of_change_is_taken_back() {
     std::fs::rename(at("renamed"), at("dir/new-name")).unwrap();
     chmod(&at("script"), 0o600);
     std::fs::remove_dir(at("empty-dir")).unwrap();
+    std::fs::remove_file(unprintable).unwrap();
     std::fs::remove_file(at("link")).unwrap();
     symlink("changed", at("link")).unwrap();
     std::fs::remove_file(at("dangling")).unwrap();
