@@ -95,7 +95,7 @@ fn version(root: &Path, version: u32) {
 
 #[test]
 fn a_killed_restore_leaves_each_file_old_or_new_and_can_be_done_again() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let mut states: Vec<(TreeId, PathBuf, BTreeMap<PathBuf, Seen>)> = Vec::new();
     for number in 0..2 {
         version(&place.root, number);
@@ -130,7 +130,7 @@ fn a_killed_restore_leaves_each_file_old_or_new_and_can_be_done_again() {
 
 #[test]
 fn a_killed_snapshot_leaves_a_depot_that_works() {
-    let place = Place::new();
+    let place = Place::in_memory();
     version(&place.root, 0);
     let whole = duration("snapshot", &place);
     let other = place.directory.path().join("other");

@@ -18,7 +18,7 @@ fn out<'a>(left: &'a [Omission], path: &str) -> Option<&'a Reason> {
 #[test]
 fn five_changed_files_of_ten_thousand_cost_what_five_files_cost() {
     for shape in ["flat", "deep"] {
-        let place = Place::new();
+        let place = Place::in_memory();
         for n in 0..10_000 {
             let name = match shape {
                 "flat" => format!("{n:05}"),

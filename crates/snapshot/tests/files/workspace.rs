@@ -106,6 +106,11 @@ pub(crate) fn count(path: &Path) -> usize {
     look(path).values().filter(|seen| seen.mode & 0o170_000 == 0o100_000).count()
 }
 
+/// A temporary directory in memory, where there is such a thing.
+pub(crate) fn in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// A workspace with a depot beside it.
 pub(crate) struct Place {
     pub(crate) directory: tempfile::TempDir,
@@ -116,6 +121,11 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Place {
         Place::within(tempfile::tempdir().unwrap())
+    }
+
+    /// For many thousand files, which disks of test machines take minutes for.
+    pub(crate) fn in_memory() -> Place {
+        Place::within(in_memory())
     }
 
     pub(crate) fn within(directory: tempfile::TempDir) -> Place {
