@@ -1,0 +1,404 @@
+//! A directory of objects, each named by its hash and written whole or not at
+//! all. Any number of processes may use it at once.
+//!
+//! There is no fsync: what is guarded against is the death of any process, not
+//! of the machine. What a crash of that leaves is found, by its length when a
+//! snapshot needs it, and by its hash whenever it is read.
+
+use super::digest::{Digest, TreeId};
+use super::error::{Error, Told};
+use super::listing::{self, Content, Entry, Node, Object};
+use super::place::unique;
+use super::stream::{self, Broken, Cloning};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const FORMAT: &str = "sessile depot 1\n";
+
+/// Directory listings are read whole: this is one of a million files.
+const LONGEST_LISTING: u64 = 256 << 20;
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    Blobs,
+    Trees,
+}
+
+impl Shelf {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Shelf::Blobs => "blobs",
+            Shelf::Trees => "trees",
+        }
+    }
+
+    pub(crate) fn path(self, digest: &Digest) -> String {
+        let name = digest.to_string();
+        let (shelf, rest) = name.split_at(2);
+        format!("{}/{shelf}/{rest}", self.name())
+    }
+}
+
+/// Whether an object was there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    New,
+    Known,
+}
+
+/// While it lives, no sweep takes place.
+#[derive(Debug)]
+pub struct Hold {
+    _lock: Lock,
+}
+
+/// The depot's lock, given back when this goes.
+#[derive(Debug)]
+pub(crate) struct Lock(OwnedFd);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it would not do: a process that is just being started by
+        // another thread has a copy of the descriptor for a moment.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// A store of files and trees, in a directory.
+#[derive(Debug)]
+pub struct Depot {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Depot {
+    /// The depot at `path`, made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be made or read, is something else, or is a
+    /// depot of a newer version.
+    pub fn open(path: &Path) -> Result<Depot, Error> {
+        match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error).told("make the directory", path),
+        }
+        // In full, because it names files in errors and is compared with roots.
+        let path = path.canonicalize().told("open", path)?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(&path, flags, Mode::empty()).told("open", &path)?;
+        let depot = Depot { path, directory };
+        match std::fs::read_to_string(depot.at("format")) {
+            Ok(text) if text == FORMAT => Ok(depot),
+            Ok(text) if text.starts_with("sessile depot ") => {
+                Err(Error::Newer { path: depot.path })
+            }
+            Ok(_) => Err(Error::Damaged { path: depot.at("format"), what: "its text is unknown" }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => depot.found(),
+            Err(error) => Err(error).told("read", depot.at("format")),
+        }
+    }
+
+    /// Makes an empty directory a depot, or goes on where another process that
+    /// did so was killed.
+    fn found(self) -> Result<Depot, Error> {
+        const OURS: [&str; 5] = ["blobs", "trees", "index", "tmp", "lock"];
+        for entry in std::fs::read_dir(&self.path).told("list", &self.path)? {
+            let name = entry.told("list", &self.path)?.file_name();
+            let name = name.to_string_lossy();
+            if !OURS.contains(&name.as_ref()) && name != "format" && name != "generation" {
+                return Err(Error::NotADepot { path: self.path });
+            }
+        }
+        rustix::fs::fchmod(&self.directory, Mode::RWXU).told("make private", &self.path)?;
+        for name in ["blobs", "trees", "index", "tmp"] {
+            self.make_directory(name)?;
+        }
+        self.replace("format", FORMAT.as_bytes())?;
+        Ok(self)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps sweeps away, for work of several steps: what was stored and is
+    /// not yet named by anything is safe as long as this lives. Waits for a
+    /// sweep that is under way.
+    ///
+    /// # Errors
+    ///
+    /// If the depot's lock cannot be had.
+    pub fn hold(&self) -> Result<Hold, Error> {
+        Ok(Hold { _lock: self.lock(FlockOperation::LockShared)? })
+    }
+
+    pub(crate) fn lock(&self, operation: FlockOperation) -> Result<Lock, Error> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
+            .told("open", self.at("lock"))?;
+        loop {
+            match rustix::fs::flock(&file, operation) {
+                Ok(()) => return Ok(Lock(file)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy),
+                Err(error) => return Err(error).told("lock", self.at("lock")),
+            }
+        }
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn object(&self, shelf: Shelf, digest: &Digest) -> PathBuf {
+        self.at(&shelf.path(digest))
+    }
+
+    fn make_directory(&self, name: &str) -> Result<(), Error> {
+        match rustix::fs::mkdirat(&self.directory, name, Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(error) => Err(error).told("make the directory", self.at(name)),
+        }
+    }
+
+    /// Replaces a file of the depot by these bytes, whole.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let mut temporary = self.temporary()?;
+        temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
+        temporary.rename(name)
+    }
+
+    pub(crate) fn temporary(&self) -> Result<Temporary<'_>, Error> {
+        let name =
+            unique("tmp/").told("name a file in", &self.path)?.to_string_lossy().into_owned();
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&self.directory, name.as_str(), flags, mode)
+            .told("write", self.at(&name))?;
+        Ok(Temporary { depot: self, name, file: File::from(file), kept: false })
+    }
+
+    /// Whether there is such an object of this length. One of another length
+    /// is a remainder of a machine's crash, and is written again.
+    pub(crate) fn has(&self, shelf: Shelf, digest: &Digest, length: u64) -> bool {
+        let path = shelf.path(digest);
+        rustix::fs::statat(&self.directory, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| u64::try_from(stat.st_size) == Ok(length))
+    }
+
+    pub(crate) fn put(&self, shelf: Shelf, bytes: &[u8]) -> Result<(Digest, Stored), Error> {
+        let digest = Digest::of(bytes);
+        if self.has(shelf, &digest, bytes.len() as u64) {
+            return Ok((digest, Stored::Known));
+        }
+        let mut temporary = self.temporary()?;
+        temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
+        self.shelve(temporary, shelf, &digest)?;
+        Ok((digest, Stored::New))
+    }
+
+    /// Stores what `source` writes, without holding it in memory. The inner
+    /// error is the source's own.
+    pub(crate) fn put_stream(
+        &self,
+        source: impl FnOnce(&mut File) -> Result<(Digest, u64), Broken>,
+    ) -> Result<Result<(Digest, u64, Stored), io::Error>, Error> {
+        let mut temporary = self.temporary()?;
+        let (digest, length) = match source(&mut temporary.file) {
+            Ok(stored) => stored,
+            Err(Broken::Source(error)) => return Ok(Err(error)),
+            Err(Broken::Target(error)) => {
+                return Err(error).told("write", self.at(&temporary.name));
+            }
+        };
+        if self.has(Shelf::Blobs, &digest, length) {
+            return Ok(Ok((digest, length, Stored::Known)));
+        }
+        self.shelve(temporary, Shelf::Blobs, &digest)?;
+        Ok(Ok((digest, length, Stored::New)))
+    }
+
+    fn shelve(
+        &self,
+        mut temporary: Temporary<'_>,
+        shelf: Shelf,
+        digest: &Digest,
+    ) -> Result<(), Error> {
+        let path = shelf.path(digest);
+        match temporary.try_rename(&path) {
+            Err(rustix::io::Errno::NOENT) => {
+                self.make_directory(&path[..shelf.name().len() + 3])?;
+                temporary.rename(&path)
+            }
+            outcome => outcome.told("write", self.at(&path)),
+        }
+    }
+
+    pub(crate) fn open_blob(&self, digest: &Digest) -> Result<File, Error> {
+        self.open_object(Shelf::Blobs, digest)
+    }
+
+    fn open_object(&self, shelf: Shelf, digest: &Digest) -> Result<File, Error> {
+        let path = shelf.path(digest);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(&self.directory, path.as_str(), flags, Mode::empty()) {
+            Ok(file) => Ok(File::from(file)),
+            Err(rustix::io::Errno::NOENT) => Err(Error::Missing { path: self.at(&path) }),
+            Err(error) => Err(error).told("open", self.at(&path)),
+        }
+    }
+
+    pub(crate) fn damaged(&self, shelf: Shelf, digest: &Digest, what: &'static str) -> Error {
+        Error::Damaged { path: self.object(shelf, digest), what }
+    }
+
+    /// Writes a blob into a new file, and checks it on the way. The inner error
+    /// is the new file's own.
+    pub(crate) fn get(
+        &self,
+        digest: &Digest,
+        size: u64,
+        to: &mut File,
+        cloning: &Cloning,
+    ) -> Result<Result<(), io::Error>, Error> {
+        let mut blob = self.open_blob(digest)?;
+        match stream::transfer(&mut blob, to, size, cloning) {
+            Ok((found, length)) if found == *digest && length == size => Ok(Ok(())),
+            Ok(_) => Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored")),
+            Err(Broken::Source(error)) => {
+                Err(error).told("read", self.object(Shelf::Blobs, digest))
+            }
+            Err(Broken::Target(error)) => Ok(Err(error)),
+        }
+    }
+
+    /// A small blob, whole; nothing if it is larger than `limit`.
+    pub(crate) fn get_small(&self, digest: &Digest, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+        let bytes = self.bytes(Shelf::Blobs, digest, limit)?;
+        if bytes.len() as u64 > limit {
+            return Ok(None);
+        }
+        match Digest::of(&bytes) == *digest {
+            true => Ok(Some(bytes)),
+            false => Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored")),
+        }
+    }
+
+    /// At most one byte more than `limit`.
+    fn bytes(&self, shelf: Shelf, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let file = self.open_object(shelf, digest)?;
+        file.take(limit + 1).read_to_end(&mut bytes).told("read", self.object(shelf, digest))?;
+        Ok(bytes)
+    }
+
+    /// An object of `trees` as it is stored, checked.
+    pub(crate) fn tree_bytes(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let bytes = self.bytes(Shelf::Trees, digest, LONGEST_LISTING)?;
+        match Digest::of(&bytes) == *digest {
+            true => Ok(bytes),
+            false => Err(self.damaged(Shelf::Trees, digest, "its content is not what was stored")),
+        }
+    }
+
+    pub(crate) fn tree_object(&self, digest: &Digest) -> Result<Object, Error> {
+        let bytes = self.tree_bytes(digest)?;
+        listing::decode(&bytes)
+            .ok_or_else(|| self.damaged(Shelf::Trees, digest, "it is not a listing"))
+    }
+
+    /// A directory's listing, of however many pages.
+    pub(crate) fn listing(&self, digest: &Digest) -> Result<Vec<Entry>, Error> {
+        let pages = match self.tree_object(digest)? {
+            Object::Page(entries) => return Ok(entries),
+            Object::Index(pages) => pages,
+        };
+        let mut all: Vec<Entry> = Vec::new();
+        for page in pages {
+            let Object::Page(entries) = self.tree_object(&page)? else {
+                return Err(self.damaged(Shelf::Trees, &page, "it is not a page of a listing"));
+            };
+            if let (Some(last), Some(first)) = (all.last(), entries.first())
+                && last.name >= first.name
+            {
+                return Err(self.damaged(Shelf::Trees, digest, "its pages are out of order"));
+            }
+            all.extend(entries);
+        }
+        Ok(all)
+    }
+
+    /// Stores a listing; also says how many objects and bytes were new.
+    pub(crate) fn put_listing(&self, entries: &[Entry]) -> Result<(Digest, u64, u64), Error> {
+        let (pages, index) = listing::encode(entries);
+        let (mut objects, mut bytes) = (0, 0);
+        let mut last = None;
+        for object in pages.iter().chain(&index) {
+            let (digest, stored) = self.put(Shelf::Trees, object)?;
+            last = Some(digest);
+            if stored == Stored::New {
+                objects += 1;
+                bytes += object.len() as u64;
+            }
+        }
+        Ok((last.unwrap_or_else(|| Digest::of(&[])), objects, bytes))
+    }
+
+    /// The file that a tree has under this very path.
+    pub(crate) fn file(&self, tree: TreeId, path: &Path) -> Result<Option<Content>, Error> {
+        let mut listing = tree.0;
+        let mut parts = path.iter().peekable();
+        while let Some(name) = parts.next() {
+            let entries = self.listing(&listing)?;
+            let found = entries.into_iter().find(|entry| entry.name == name);
+            match found.map(|entry| entry.node) {
+                Some(Node::Directory { listing: below, .. }) => listing = below,
+                Some(Node::File(content)) => {
+                    return Ok(parts.peek().is_none().then_some(content));
+                }
+                Some(Node::Symlink { .. } | Node::Link { .. } | Node::LeftOut) | None => {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A file that is gone again unless it gets its name.
+#[derive(Debug)]
+pub(crate) struct Temporary<'a> {
+    depot: &'a Depot,
+    name: String,
+    pub(crate) file: File,
+    kept: bool,
+}
+
+impl Temporary<'_> {
+    fn try_rename(&mut self, to: &str) -> Result<(), rustix::io::Errno> {
+        let directory = &self.depot.directory;
+        rustix::fs::renameat(directory, self.name.as_str(), directory, to)?;
+        self.kept = true;
+        Ok(())
+    }
+
+    fn rename(mut self, to: &str) -> Result<(), Error> {
+        self.try_rename(to).told("write", self.depot.at(to))
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            let name = self.name.as_str();
+            let _ = rustix::fs::unlinkat(&self.depot.directory, name, AtFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The files of a workspace at a moment, stored once by content.
+//!
+//! ```text
+//! depot/            0700
+//!   format          "sessile depot 1"
+//!   lock            shared by whoever uses the depot, alone by a sweep
+//!   generation      changes with each sweep that may have removed something
+//!   blobs/ab/cd…    contents of files, named by their hash
+//!   trees/ab/cd…    directories, named by the hash of their listing
+//!   index/…         what was seen of a workspace last time, to read less
+//!   tmp/            being written
+//! ```
+//!
+//! A directory's listing names its children by hash, as git's trees do: what
+//! did not change is not stored again, and long listings are cut into pages so
+//! that this holds for a directory of many thousand files, too.
+
+mod carry;
+mod copy;
+mod depot;
+mod diff;
+mod digest;
+mod error;
+mod ignores;
+mod index;
+mod listing;
+mod place;
+mod restore;
+mod rules;
+mod snapshot;
+mod stream;
+mod sweep;
+
+pub use carry::{Exported, Imported};
+pub use copy::{Copied, copy};
+pub use depot::{Depot, Hold};
+pub use diff::{Change, Difference, Rename, What};
+pub use digest::{InvalidId, TreeId};
+pub use error::Error;
+pub use restore::{Failure, Restored};
+pub use rules::{IgnoreFiles, Kept, LeftOut, Limits, Omission, Over, Reason, Rules, Special};
+pub use snapshot::{Report, Snapshot};
+pub use sweep::{Sweep, Swept};

@@ -1,0 +1,220 @@
+//! Does what was planned, one step at a time.
+
+use super::super::depot::Depot;
+use super::super::error::{Error, Told};
+use super::super::listing::Content;
+use super::super::place::{Kind, Place, TEMPORARY, dress, unique};
+use super::super::stream::Cloning;
+use super::plan::name_of;
+use super::steps::{Attributes, Before, Deletion, Link, Made, Making, News, Plan, Why};
+use super::{Failure, Restored};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(super) fn perform(depot: &Depot, root: &Place, plan: Plan) -> Restored {
+    let mut hand = Hand { depot, root, cloning: Cloning::default(), last: None };
+    let mut told = Restored {
+        unchanged: plan.unchanged,
+        left_alone: plan.left_alone,
+        failed: plan.failed,
+        ..Restored::default()
+    };
+    for unlock in plan.unlocks {
+        // If it fails, so do the steps that need it, and these are told.
+        let _ = hand.within(&unlock.path, |place, name| Ok(place.set_mode(name, unlock.mode)?));
+    }
+    for deletion in plan.deletions {
+        let outcome = hand.delete(&deletion);
+        let list = match deletion.why {
+            Why::Unknown => Some(&mut told.deleted),
+            Why::Replaced => None,
+        };
+        note(outcome, deletion.path, list, &mut told.failed);
+    }
+    for making in plan.makings {
+        let list = match making.before {
+            Before::Nothing => &mut told.created,
+            Before::Something => &mut told.changed,
+        };
+        note(hand.make(&making), making.path, Some(list), &mut told.failed);
+    }
+    for link in plan.links {
+        let list = match link.before {
+            Before::Nothing => &mut told.created,
+            Before::Something => &mut told.changed,
+        };
+        note(hand.link(&link), link.path, Some(list), &mut told.failed);
+    }
+    for attributes in plan.attributes {
+        let list = match attributes.news {
+            News::Differs => Some(&mut told.attributes),
+            News::Follows => None,
+        };
+        note(hand.set(&attributes), attributes.path, list, &mut told.failed);
+    }
+    told
+}
+
+fn note(
+    outcome: Result<(), Error>,
+    path: PathBuf,
+    done: Option<&mut Vec<PathBuf>>,
+    failed: &mut Vec<Failure>,
+) {
+    match outcome {
+        Ok(()) => {
+            if let Some(done) = done {
+                done.push(path);
+            }
+        }
+        Err(error) => failed.push(Failure { path, error }),
+    }
+}
+
+struct Hand<'a> {
+    depot: &'a Depot,
+    root: &'a Place,
+    cloning: Cloning,
+    /// The directory of the last step: most steps are in the same one.
+    last: Option<(PathBuf, Place)>,
+}
+
+impl Hand<'_> {
+    /// Does something in the directory of `path`, with its name there.
+    fn within<T>(
+        &mut self,
+        path: &Path,
+        step: impl FnOnce(&Place, &OsStr) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let place = match self.last.take() {
+            Some((known, place)) if known == parent => place,
+            _ => self.root.below(parent)?,
+        };
+        let outcome = step(&place, name_of(path));
+        self.last = Some((parent.to_owned(), place));
+        outcome
+    }
+
+    fn delete(&mut self, deletion: &Deletion) -> Result<(), Error> {
+        let path = &deletion.path;
+        let outcome = self.within(path, |place, name| {
+            match deletion.kind {
+                Kind::Directory => place.remove_directory(name)?,
+                Kind::File | Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::Device => {
+                    place.remove(name)?;
+                }
+            }
+            Ok(())
+        });
+        match outcome {
+            Err(Trouble::Here(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            outcome => outcome.map_err(|trouble| trouble.told("delete", path)),
+        }
+    }
+
+    fn make(&mut self, making: &Making) -> Result<(), Error> {
+        let path = &making.path;
+        match &making.made {
+            Made::Directory => self
+                .within(path, |place, name| Ok(place.make_directory(name)?))
+                .map_err(|trouble| trouble.told("make the directory", path)),
+            Made::File(content) => self.write(path, content),
+            Made::Symlink { target, modified } => self
+                .within(path, |place, name| {
+                    replace(place, name, |temporary| {
+                        place.make_symlink(temporary, target)?;
+                        Ok(place.set_modified(temporary, *modified)?)
+                    })
+                })
+                .map_err(|trouble| trouble.told("make the link", path)),
+        }
+    }
+
+    fn write(&mut self, path: &Path, content: &Content) -> Result<(), Error> {
+        let depot = self.depot;
+        let cloning = std::mem::take(&mut self.cloning);
+        let outcome = self.within(path, |place, name| {
+            replace(place, name, |temporary| {
+                let mut file = place.create(temporary)?;
+                depot.get(&content.blob, content.size, &mut file, &cloning)??;
+                Ok(dress(&file, content.mode, content.modified)?)
+            })
+        });
+        self.cloning = cloning;
+        outcome.map_err(|trouble| trouble.told("write", path))
+    }
+
+    fn link(&mut self, link: &Link) -> Result<(), Error> {
+        let first = link.first.parent().unwrap_or(Path::new(""));
+        let other = self.root.below(first).told("open", first)?;
+        let from = name_of(&link.first);
+        let facts = other.facts(from).told("look at", &link.first)?;
+        if facts.kind != Kind::File {
+            let source = io::Error::other("it is not a file");
+            return Err(Error::Io { action: "link to", path: link.first.clone(), source });
+        }
+        let outcome = self.within(&link.path, |place, name| {
+            // A rename between two names of one file would do nothing.
+            if place.find(name)?.is_some_and(|found| found.identity() == facts.identity()) {
+                return Ok(());
+            }
+            replace(place, name, |temporary| Ok(place.link(temporary, &other, from)?))
+        });
+        outcome.map_err(|trouble| trouble.told("make the link", &link.path))
+    }
+
+    fn set(&mut self, attributes: &Attributes) -> Result<(), Error> {
+        let path = &attributes.path;
+        let outcome = self.within(path, |place, name| {
+            if let Some(mode) = attributes.mode {
+                place.set_mode(name, mode)?;
+            }
+            Ok(place.set_modified(name, attributes.modified)?)
+        });
+        outcome.map_err(|trouble| trouble.told("set the mode and time of", path))
+    }
+}
+
+/// What can fail in a step: the workspace, or the depot.
+enum Trouble {
+    Here(io::Error),
+    Depot(Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Here(error)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Depot(error)
+    }
+}
+
+impl Trouble {
+    fn told(self, action: &'static str, path: &Path) -> Error {
+        match self {
+            Trouble::Here(source) => Error::Io { action, path: path.to_owned(), source },
+            Trouble::Depot(error) => error,
+        }
+    }
+}
+
+/// Makes something under another name and then gives it its own, so that the
+/// old is there until the new is whole.
+fn replace(
+    place: &Place,
+    name: &OsStr,
+    make: impl FnOnce(&OsStr) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let temporary = unique(TEMPORARY)?;
+    let outcome = make(&temporary).and_then(|()| Ok(place.rename(&temporary, name)?));
+    if outcome.is_err() {
+        let _ = place.remove(&temporary);
+    }
+    outcome
+}

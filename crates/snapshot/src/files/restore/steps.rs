@@ -1,0 +1,92 @@
+//! What there is to do, in the order in which it is done.
+
+use super::super::listing::Content;
+use super::super::place::{Kind, Time};
+use super::super::rules::LeftOut;
+use super::Failure;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Directories in which something is to be done and whose owner may not
+    /// do so; from the top.
+    pub(super) unlocks: Vec<Unlock>,
+    /// From the bottom.
+    pub(super) deletions: Vec<Deletion>,
+    /// From the top.
+    pub(super) makings: Vec<Making>,
+    /// After all files that they could be names of.
+    pub(super) links: Vec<Link>,
+    /// After all else, because work in a directory changes its time; from the
+    /// bottom, because a directory's mode may forbid to go below.
+    pub(super) attributes: Vec<Attributes>,
+    pub(super) unchanged: u64,
+    pub(super) left_alone: LeftOut,
+    pub(super) failed: Vec<Failure>,
+}
+
+#[derive(Debug)]
+pub(super) struct Unlock {
+    pub(super) path: PathBuf,
+    pub(super) mode: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Deletion {
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The snapshot does not have it.
+    Unknown,
+    /// Something of another kind takes its place, and is what is told.
+    Replaced,
+}
+
+#[derive(Debug)]
+pub(super) struct Making {
+    pub(super) path: PathBuf,
+    pub(super) made: Made,
+    pub(super) before: Before,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Nothing,
+    Something,
+}
+
+#[derive(Debug)]
+pub(super) enum Made {
+    Directory,
+    File(Content),
+    Symlink { target: OsString, modified: Time },
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) path: PathBuf,
+    pub(super) first: PathBuf,
+    pub(super) before: Before,
+}
+
+#[derive(Debug)]
+pub(super) struct Attributes {
+    pub(super) path: PathBuf,
+    /// Links have none.
+    pub(super) mode: Option<u32>,
+    pub(super) modified: Time,
+    pub(super) news: News,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// The mode or the time differs.
+    Differs,
+    /// It only makes good what other steps do to a directory.
+    Follows,
+}

@@ -1,0 +1,97 @@
+//! Contents on their way between files: cloned where the file system can,
+//! copied in pieces where it cannot, and hashed in either case.
+
+use super::digest::Digest;
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+/// Large enough that system calls do not count, small enough for any cache.
+pub(crate) const PIECE: usize = 128 * 1024;
+
+/// Cloning a file costs more than copying this little.
+const WORTH_CLONING: u64 = 64 * 1024;
+
+/// Whether files can be cloned between two places: found out once.
+#[derive(Debug, Default)]
+pub(crate) struct Cloning {
+    refused: Cell<bool>,
+    pub(crate) cloned: Cell<u64>,
+}
+
+impl Cloning {
+    /// Makes the empty `to` share the bytes of `from`, if that is possible.
+    pub(crate) fn attempt(&self, from: &File, to: &File, size: u64) -> io::Result<bool> {
+        if self.refused.get() || size < WORTH_CLONING {
+            return Ok(false);
+        }
+        match rustix::fs::ioctl_ficlone(to, from) {
+            Ok(()) => {
+                self.cloned.set(self.cloned.get() + 1);
+                Ok(true)
+            }
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => Err(error.into()),
+            // Another file system, one without clones, or one that has them
+            // but not for these files: copying works for all of them.
+            Err(_) => {
+                self.refused.set(true);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Which side of a copy failed.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    Source(io::Error),
+    Target(io::Error),
+}
+
+/// Copies to the end of `from`; says what it was. `size` is what is expected.
+pub(crate) fn copy(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    size: u64,
+) -> Result<(Digest, u64), Broken> {
+    let mut hasher = blake3::Hasher::new();
+    // Most files are small, and memory has to be cleared.
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(512, PIECE)];
+    let mut length = 0;
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finalize().into(), length)),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Broken::Source(error)),
+        };
+        hasher.update(&buffer[..read]);
+        to.write_all(&buffer[..read]).map_err(Broken::Target)?;
+        length += read as u64;
+    }
+}
+
+/// Clones `from` into the new file `to`, or copies `size` bytes at most, so
+/// that a file that grows is not followed for ever; says what `to` has.
+pub(crate) fn transfer(
+    from: &mut File,
+    to: &mut File,
+    size: u64,
+    cloning: &Cloning,
+) -> Result<(Digest, u64), Broken> {
+    if cloning.attempt(from, to, size).map_err(Broken::Target)? {
+        // What was cloned is hashed, not the original: that may go on changing.
+        to.rewind().map_err(Broken::Target)?;
+        return copy(to, &mut io::sink(), size).map_err(|broken| match broken {
+            Broken::Source(error) | Broken::Target(error) => Broken::Target(error),
+        });
+    }
+    copy(&mut from.take(size), to, size)
+}
+
+pub(crate) fn hash(from: &mut impl Read, size: u64) -> io::Result<(Digest, u64)> {
+    copy(from, &mut io::sink(), size).map_err(|broken| match broken {
+        Broken::Source(error) | Broken::Target(error) => error,
+    })
+}
