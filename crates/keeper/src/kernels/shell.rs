@@ -37,13 +37,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+mod captures;
 mod dialect;
 mod functions;
 mod guard;
 mod terminal;
+mod traps;
 mod voice;
-use dialect::{Dialect, Guard};
+use captures::Captures;
+use dialect::Dialect;
 use terminal::JobControl;
+use traps::ExitTrap;
 use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
@@ -79,14 +83,6 @@ pub(super) struct Shell {
     jobs: JobControl,
 }
 
-/// Captures that are under way, each in a fork of the shell. In dash only one
-/// at a time: two would share the FIFO that hands over the traps.
-#[derive(Debug, Default)]
-struct Captures {
-    under_way: Vec<RunNo>,
-    wanted: Option<RunNo>,
-}
-
 /// The run that the shell is in.
 #[derive(Debug)]
 struct Current {
@@ -107,24 +103,6 @@ enum Form {
     /// As the shell's own streams, so that what an EXIT trap prints is part of
     /// the run. Used when there may be such a trap.
     Replaced,
-}
-
-/// Who has the shell's EXIT trap.
-///
-/// While the user has none, it is ours and writes down the state. While the
-/// user has one, it is the user's text followed by ours. Before a text that
-/// lists traps, the user's own is put back, so that it shows what a plain
-/// shell shows. A text that may set one and then exit runs under a [`guard`].
-/// What a text that mentions traps leaves is looked at right after it, and ours
-/// goes behind it again.
-#[derive(Debug, PartialEq, Eq)]
-enum ExitTrap {
-    /// Ours is in place, behind the user's text if there is one.
-    Armed { users: Option<String> },
-    /// Ours stays behind whatever the current run sets. `users`: as it began.
-    Guarded { users: Option<String> },
-    /// Not known, and not ours.
-    Open,
 }
 
 impl Shell {
@@ -279,136 +257,6 @@ impl Shell {
         format!("{} <{}/t >/dev/null 2>&1", self.exec(), self.dir)
     }
 
-    /// Takes note of the functions in a text, for a shell that cannot list its
-    /// own, and has the next capture ask which of them there are.
-    fn learn_functions(&mut self, text: &[u8]) -> io::Result<()> {
-        let Ok(text) = std::str::from_utf8(text) else { return Ok(()) };
-        if !self.dialect.hides_functions() || !text.contains("()") {
-            return Ok(());
-        }
-        for definition in functions::definitions(text) {
-            self.functions.insert(definition.name, definition.source);
-        }
-        self.name_functions()
-    }
-
-    fn name_functions(&self) -> io::Result<()> {
-        let names: Vec<&str> = self.functions.keys().map(String::as_str).collect();
-        // Renamed into place: a capture may just be reading it.
-        write_file(&self.path("names.new"), (names.join("\n") + "\n").as_bytes())?;
-        std::fs::rename(self.path("names.new"), self.path("names"))
-    }
-
-    /// Adds the sources of the functions that a capture found to what it
-    /// restores.
-    fn add_functions(&self, view: &mut serde_json::Map<String, Value>, restore: &mut String) {
-        let found = view.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut sources = serde_json::Map::new();
-        for name in found.iter().filter_map(Value::as_str) {
-            if let Some(source) = self.functions.get(name) {
-                // On the left of `||`: one that cannot be read costs only itself.
-                let _ = write!(restore, "\n\\command eval {} || \\:", quote(source));
-                sources.insert(name.to_owned(), source.as_str().into());
-            }
-        }
-        if !sources.is_empty() {
-            view.insert(SOURCES.to_owned(), sources.into());
-        }
-    }
-
-    /// Whether the traps are looked at after a text.
-    fn looks_at_traps(&self, text: &[u8]) -> bool {
-        self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
-    }
-
-    fn unguard(&self) -> &'static str {
-        match self.exit_trap {
-            ExitTrap::Guarded { .. } => self.dialect.unguard(),
-            ExitTrap::Armed { .. } | ExitTrap::Open => "",
-        }
-    }
-
-    /// Has the traps listed to `l`.
-    fn list_traps(&self, text: &[u8]) -> String {
-        if self.looks_at_traps(text) {
-            format!("{}trap >|{}/l;", self.voice.prefix, self.dir)
-        } else {
-            String::new()
-        }
-    }
-
-    fn form(&self, text: &[u8]) -> Form {
-        let users_trap = match &self.exit_trap {
-            ExitTrap::Armed { users } => users.is_some(),
-            ExitTrap::Guarded { .. } | ExitTrap::Open => true,
-        };
-        // A DEBUG trap would see, and show, the lines around the text.
-        let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
-        if !debugs && (users_trap || changes_traps(text)) {
-            Form::Replaced
-        } else {
-            Form::Redirected
-        }
-    }
-
-    /// What has to be done about the EXIT trap before a text.
-    fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
-        if lists_traps(text) {
-            return Ok(self.disarm());
-        }
-        let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
-        if !is_plain || !guard::is_wanted(self.dialect, &self.flags, text) {
-            return Ok(String::new());
-        }
-        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
-            ExitTrap::Armed { users } => {
-                let script = guard::script(self.dialect, &self.dir, users.as_deref());
-                write_file(&self.path("h"), script.as_bytes())?;
-                self.exit_trap = ExitTrap::Guarded { users };
-                Ok(self.dialect.guard(&self.dir))
-            }
-            other @ (ExitTrap::Guarded { .. } | ExitTrap::Open) => {
-                self.exit_trap = other;
-                Ok(String::new())
-            }
-        }
-    }
-
-    /// Puts the user's own EXIT trap back before a text that may look at it.
-    fn disarm(&mut self) -> String {
-        let prefix = self.voice.prefix;
-        let stop = self.dialect.stop_signal().map(|signal| format!("{prefix}trap - {signal};"));
-        let stop = stop.unwrap_or_default();
-        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
-            ExitTrap::Armed { users: Some(users) } => {
-                format!("{stop}{prefix}trap -- {} EXIT;", quote(&users))
-            }
-            ExitTrap::Armed { users: None } => format!("{stop}{prefix}trap - EXIT;"),
-            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
-        }
-    }
-
-    /// The line that puts our EXIT trap in place, behind the user's.
-    fn arm(&mut self, users: Option<String>) -> String {
-        let ours = self.dialect.exit_trap(&self.dir);
-        let text = match (&users, self.dialect) {
-            (None, _) => ours,
-            (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
-            (Some(users), Dialect::Bash | Dialect::Posix) => {
-                guard::behind(self.dialect, &self.dir, Some((users, "")), Guard::Off)
-            }
-        };
-        self.exit_trap = ExitTrap::Armed { users };
-        let prefix = self.voice.prefix;
-        let stop = match self.dialect.stop_signal() {
-            Some(signal) => {
-                format!("{prefix}trap -- '{prefix}kill -s INT $$ # {MARK}' {signal};")
-            }
-            None => String::new(),
-        };
-        format!("{stop}{prefix}trap -- {} EXIT\n", quote(&text))
-    }
-
     fn understand(&mut self, line: &str) -> Option<Report> {
         let mut words = line.split(' ');
         let (kind, number) = (words.next()?, words.next());
@@ -480,36 +328,6 @@ impl Shell {
         }
     }
 
-    /// Looks at the traps that a run has left, and puts our EXIT trap back
-    /// behind the user's if it is not there.
-    fn learn_traps(&mut self) {
-        let path = self.path("l");
-        let Ok(listing) = std::fs::read(&path) else { return };
-        let _ = std::fs::remove_file(path);
-        let listing = String::from_utf8_lossy(&listing);
-        self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
-        let found = records::trap(&listing, &["EXIT", "0"]);
-        let users = match (&mut self.exit_trap, found) {
-            (ExitTrap::Guarded { users }, Some(text)) if text.contains(MARK) => {
-                guard::users_part(&text).unwrap_or_else(|| users.take())
-            }
-            (ExitTrap::Armed { .. } | ExitTrap::Open, Some(text)) if text.contains(MARK) => return,
-            (ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } | ExitTrap::Open, found) => found,
-        };
-        let line = self.arm(users);
-        let _ = self.send(&line);
-    }
-
-    /// bash hides a DEBUG trap from what it sources, and brings it back even if
-    /// that has removed it. So the shell has none between runs, and each text
-    /// begins by setting it.
-    fn keep_debug_trap(&mut self, trap: Option<String>) {
-        if trap.is_some() {
-            let _ = self.send(&format!("{}trap - DEBUG\n", self.voice.prefix));
-        }
-        self.debug_trap = trap;
-    }
-
     /// For the next run's `$?`.
     fn keep_status(&mut self, status: i32) {
         self.status = status;
@@ -517,66 +335,6 @@ impl Shell {
             let _ =
                 write_file(&self.path("q"), self.dialect.returning(status, self.voice).as_bytes());
         }
-    }
-
-    fn captured(&mut self, as_of: RunNo) -> Option<Report> {
-        let at = self.captures.under_way.iter().position(|run| *run == as_of)?;
-        self.captures.under_way.remove(at);
-        let saved = self.take_capture(&format!("x{as_of}"), as_of);
-        // What was wanted meanwhile is the state between two runs, or nothing.
-        if let Some(next) = self.captures.wanted.take()
-            && self.current.is_none()
-        {
-            let _ = self.capture(next);
-        }
-        Some(match saved {
-            Some(saved) => Report::Captured { as_of, saved: Box::new(saved) },
-            None => Report::NotCaptured,
-        })
-    }
-
-    fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<SavedKernel> {
-        let path = self.path(name);
-        let bytes = std::fs::read(&path).ok()?;
-        let _ = std::fs::remove_file(path);
-        let captured = records::parse(&bytes)?;
-        // Only what the shell is like now matters for its traps; a run that
-        // began meanwhile may have changed them again.
-        if self.current.is_none() {
-            if self.dialect == Dialect::Bash && captured.debug_trap.is_some() {
-                self.keep_debug_trap(captured.debug_trap.clone());
-            }
-            self.rearm(captured.exit_trap.clone());
-        }
-        let mut view = captured.view;
-        view.insert("shell".into(), Value::from(self.dialect.name()));
-        // The capture passes over a trap with ours in it.
-        if let ExitTrap::Armed { users: Some(users) } = &self.exit_trap {
-            let traps =
-                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
-            traps["EXIT"] = Value::from(users.as_str());
-        }
-        if let Some(trap) = &self.debug_trap {
-            let traps =
-                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
-            traps["DEBUG"] = Value::from(trap.as_str());
-        }
-        let mut restore = captured.restore;
-        if self.dialect.hides_functions() {
-            self.add_functions(&mut view, &mut restore);
-        }
-        Some(SavedKernel { as_of_run: as_of, view, restore: Some(restore) })
-    }
-
-    /// After a capture found out what EXIT trap the user has.
-    fn rearm(&mut self, found: Option<String>) {
-        let found = found.filter(|text| !text.contains(MARK));
-        let line = match (&self.exit_trap, found) {
-            (ExitTrap::Armed { .. }, None) => return,
-            (ExitTrap::Armed { .. }, Some(users)) => self.arm(Some(users)),
-            (ExitTrap::Guarded { .. } | ExitTrap::Open, users) => self.arm(users),
-        };
-        let _ = self.send(&line);
     }
 }
 
@@ -733,29 +491,6 @@ fn names(list: Option<&Value>) -> Vec<&str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Whether a text may change traps that matter here.
-fn changes_traps(text: &[u8]) -> bool {
-    let names = || {
-        let exit = mentions(text, "EXIT") || guard::has_word(text, "0");
-        exit || mentions(text, "DEBUG")
-    };
-    mentions(text, "trap") && (names() || lists_traps(text))
-}
-
-/// Whether a text may list traps: `trap` alone, or `trap -p`.
-fn lists_traps(text: &[u8]) -> bool {
-    ["trap -p", "trap -l"].iter().any(|words| mentions(text, words)) || stands_alone(text, "trap")
-}
-
-/// Whether a command may stand in a text without any argument.
-fn stands_alone(text: &[u8], command: &str) -> bool {
-    let word = command.as_bytes();
-    text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {
-        let next = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
-        next.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
-    })
-}
-
 /// The text as one word of any POSIX shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -778,19 +513,6 @@ pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_that_lists_traps_is_told_from_one_that_sets_them() {
-        for text in
-            ["trap", "trap -p", "x=$(trap)", "trap | cat", "a; trap\nb", "trap -p EXIT", "`trap`"]
-        {
-            assert!(lists_traps(text.as_bytes()), "{text}");
-        }
-        for text in ["trap 'x' EXIT", "trap - INT", "trap \"\" INT", "sh -c 'trap : TERM'", "echo"]
-        {
-            assert!(!lists_traps(text.as_bytes()), "{text}");
-        }
-    }
 
     #[test]
     fn any_text_is_one_word_when_quoted() {

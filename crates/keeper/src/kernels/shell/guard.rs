@@ -11,7 +11,8 @@
 //! capture, which the answer says.
 
 use super::dialect::{Dialect, Guard};
-use super::{MARK, changes_traps, lists_traps, quote, stands_alone};
+use super::traps::{changes_traps, lists_traps, stands_alone};
+use super::{MARK, quote};
 use crate::kernels::mentions;
 
 /// What zsh's hook writes: whether the user has an EXIT trap is not known then.

@@ -1,0 +1,206 @@
+//! The traps of a shell, and ours among them.
+//!
+//! An EXIT trap of ours writes the state down when the shell exits. It must not
+//! be seen or lost: see [`ExitTrap`].
+
+use super::super::mentions;
+use super::dialect::{Dialect, Guard};
+use super::voice::Voice;
+use super::{Form, MARK, Shell, guard, quote, records};
+use crate::scratch::write_file;
+use std::io;
+
+/// Who has the shell's EXIT trap.
+///
+/// While the user has none, it is ours and writes down the state. While the
+/// user has one, it is the user's text followed by ours. Before a text that
+/// lists traps, the user's own is put back, so that it shows what a plain
+/// shell shows. A text that may set one and then exit runs under a [`guard`].
+/// What a text that mentions traps leaves is looked at right after it, and ours
+/// goes behind it again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ExitTrap {
+    /// Ours is in place, behind the user's text if there is one.
+    Armed { users: Option<String> },
+    /// Ours stays behind whatever the current run sets. `users`: as it began.
+    Guarded { users: Option<String> },
+    /// Not known, and not ours.
+    Open,
+}
+
+impl Shell {
+    /// Whether the traps are looked at after a text.
+    pub(super) fn looks_at_traps(&self, text: &[u8]) -> bool {
+        self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
+    }
+
+    pub(super) fn unguard(&self) -> &'static str {
+        match self.exit_trap {
+            ExitTrap::Guarded { .. } => self.dialect.unguard(),
+            ExitTrap::Armed { .. } | ExitTrap::Open => "",
+        }
+    }
+
+    /// Has the traps listed to `l`.
+    pub(super) fn list_traps(&self, text: &[u8]) -> String {
+        if self.looks_at_traps(text) {
+            format!("{}trap >|{}/l;", self.voice.prefix, self.dir)
+        } else {
+            String::new()
+        }
+    }
+
+    pub(super) fn form(&self, text: &[u8]) -> Form {
+        let users_trap = match &self.exit_trap {
+            ExitTrap::Armed { users } => users.is_some(),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => true,
+        };
+        // A DEBUG trap would see, and show, the lines around the text.
+        let debugs = self.debug_trap.is_some() || mentions(text, "DEBUG");
+        if !debugs && (users_trap || changes_traps(text)) {
+            Form::Replaced
+        } else {
+            Form::Redirected
+        }
+    }
+
+    /// What has to be done about the EXIT trap before a text.
+    pub(super) fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
+        if lists_traps(text) {
+            return Ok(self.disarm());
+        }
+        let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
+        if !is_plain || !guard::is_wanted(self.dialect, &self.flags, text) {
+            return Ok(String::new());
+        }
+        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
+            ExitTrap::Armed { users } => {
+                let script = guard::script(self.dialect, &self.dir, users.as_deref());
+                write_file(&self.path("h"), script.as_bytes())?;
+                self.exit_trap = ExitTrap::Guarded { users };
+                Ok(self.dialect.guard(&self.dir))
+            }
+            other @ (ExitTrap::Guarded { .. } | ExitTrap::Open) => {
+                self.exit_trap = other;
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// Puts the user's own EXIT trap back before a text that may look at it.
+    pub(super) fn disarm(&mut self) -> String {
+        let prefix = self.voice.prefix;
+        let stop = self.dialect.stop_signal().map(|signal| format!("{prefix}trap - {signal};"));
+        let stop = stop.unwrap_or_default();
+        match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
+            ExitTrap::Armed { users: Some(users) } => {
+                format!("{stop}{prefix}trap -- {} EXIT;", quote(&users))
+            }
+            ExitTrap::Armed { users: None } => format!("{stop}{prefix}trap - EXIT;"),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
+        }
+    }
+
+    /// The line that puts our EXIT trap in place, behind the user's.
+    pub(super) fn arm(&mut self, users: Option<String>) -> String {
+        let ours = self.dialect.exit_trap(&self.dir);
+        let text = match (&users, self.dialect) {
+            (None, _) => ours,
+            (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
+            (Some(users), Dialect::Bash | Dialect::Posix) => {
+                guard::behind(self.dialect, &self.dir, Some((users, "")), Guard::Off)
+            }
+        };
+        self.exit_trap = ExitTrap::Armed { users };
+        let prefix = self.voice.prefix;
+        let stop = match self.dialect.stop_signal() {
+            Some(signal) => {
+                format!("{prefix}trap -- '{prefix}kill -s INT $$ # {MARK}' {signal};")
+            }
+            None => String::new(),
+        };
+        format!("{stop}{prefix}trap -- {} EXIT\n", quote(&text))
+    }
+
+    /// Looks at the traps that a run has left, and puts our EXIT trap back
+    /// behind the user's if it is not there.
+    pub(super) fn learn_traps(&mut self) {
+        let path = self.path("l");
+        let Ok(listing) = std::fs::read(&path) else { return };
+        let _ = std::fs::remove_file(path);
+        let listing = String::from_utf8_lossy(&listing);
+        self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
+        let found = records::trap(&listing, &["EXIT", "0"]);
+        let users = match (&mut self.exit_trap, found) {
+            (ExitTrap::Guarded { users }, Some(text)) if text.contains(MARK) => {
+                guard::users_part(&text).unwrap_or_else(|| users.take())
+            }
+            (ExitTrap::Armed { .. } | ExitTrap::Open, Some(text)) if text.contains(MARK) => return,
+            (ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } | ExitTrap::Open, found) => found,
+        };
+        let line = self.arm(users);
+        let _ = self.send(&line);
+    }
+
+    /// bash hides a DEBUG trap from what it sources, and brings it back even if
+    /// that has removed it. So the shell has none between runs, and each text
+    /// begins by setting it.
+    pub(super) fn keep_debug_trap(&mut self, trap: Option<String>) {
+        if trap.is_some() {
+            let _ = self.send(&format!("{}trap - DEBUG\n", self.voice.prefix));
+        }
+        self.debug_trap = trap;
+    }
+
+    /// After a capture found out what EXIT trap the user has.
+    pub(super) fn rearm(&mut self, found: Option<String>) {
+        let found = found.filter(|text| !text.contains(MARK));
+        let line = match (&self.exit_trap, found) {
+            (ExitTrap::Armed { .. }, None) => return,
+            (ExitTrap::Armed { .. }, Some(users)) => self.arm(Some(users)),
+            (ExitTrap::Guarded { .. } | ExitTrap::Open, users) => self.arm(users),
+        };
+        let _ = self.send(&line);
+    }
+}
+
+/// Whether a text may change traps that matter here.
+pub(super) fn changes_traps(text: &[u8]) -> bool {
+    let names = || {
+        let exit = mentions(text, "EXIT") || guard::has_word(text, "0");
+        exit || mentions(text, "DEBUG")
+    };
+    mentions(text, "trap") && (names() || lists_traps(text))
+}
+
+/// Whether a text may list traps: `trap` alone, or `trap -p`.
+pub(super) fn lists_traps(text: &[u8]) -> bool {
+    ["trap -p", "trap -l"].iter().any(|words| mentions(text, words)) || stands_alone(text, "trap")
+}
+
+/// Whether a command may stand in a text without any argument.
+pub(super) fn stands_alone(text: &[u8], command: &str) -> bool {
+    let word = command.as_bytes();
+    text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {
+        let next = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
+        next.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_lists_traps_is_told_from_one_that_sets_them() {
+        for text in
+            ["trap", "trap -p", "x=$(trap)", "trap | cat", "a; trap\nb", "trap -p EXIT", "`trap`"]
+        {
+            assert!(lists_traps(text.as_bytes()), "{text}");
+        }
+        for text in ["trap 'x' EXIT", "trap - INT", "trap \"\" INT", "sh -c 'trap : TERM'", "echo"]
+        {
+            assert!(!lists_traps(text.as_bytes()), "{text}");
+        }
+    }
+}
