@@ -199,7 +199,8 @@ while True: signal.pause()'"#;
         let sized = python.resize(cols, rows).is(200).json();
         assert_eq!((&sized["cols"], &sized["rows"]), (&json!(cols), &json!(rows)));
     }
-    python.shows("^now 80 24$");
+    // In a window of one column all that was there has been wrapped.
+    python.shows("now 80 24$");
     python.resize(0, 24).is_refused(400, "bad_request");
     python.resize(80, 1001).is_refused(400, "bad_request");
     python.keys(&json!({"keys": "<C-c>"})).is(200);

@@ -46,6 +46,11 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid
     work
 }
 
+/// A process as the system names it: of one that is just ending, it says -1.
+fn process(number: &str) -> Option<Pid> {
+    number.parse().ok().filter(|number| *number > 0).and_then(Pid::from_raw)
+}
+
 /// The process group of a process.
 pub(crate) fn group(pid: Pid) -> Option<Pid> {
     Stat::of(pid)?.group
@@ -193,8 +198,8 @@ impl Stat {
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         Some(Self {
             state: fields.first()?.chars().next()?,
-            group: Pid::from_raw(fields.get(2)?.parse().ok()?),
-            leader: Pid::from_raw(fields.get(3)?.parse().ok()?),
+            group: process(fields.get(2)?),
+            leader: process(fields.get(3)?),
             terminal: fields.get(4)?.parse().ok()?,
             cpu: (11..15).map(number).sum::<Option<u64>>()?,
             is_exiting: number(6)? & PF_EXITING != 0,
@@ -300,6 +305,13 @@ pub(crate) fn kill_strays(marker: &str) {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_that_is_ending_is_in_no_group() {
+        let line = "7 (a) b) X 0 -1 -1 0 -1 4 0 0 0 0 3 4 0 0 20 0 1 0 99 0 5 0";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.group, stat.leader, stat.started), (None, None, 99));
+    }
 
     #[test]
     fn a_tree_is_found_whatever_its_processes_are_called() {
