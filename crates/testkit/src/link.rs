@@ -83,6 +83,8 @@ impl Link {
         let n = match self.socket.read(&mut buffer) {
             Ok(n) => n,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            // A read with a limit is not taken up again after a signal.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return true,
             Err(error) => panic!("no word from the keeper: {error}"),
         };
         self.splitter.push(&buffer[..n]);
