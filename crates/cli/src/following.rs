@@ -44,6 +44,16 @@ pub(crate) enum Event {
     },
 }
 
+impl Event {
+    pub(crate) fn run(&self) -> RunNo {
+        match self {
+            Self::Began(began) => began.run,
+            Self::Ended(ended) => ended.run,
+            Self::Output { run, .. } | Self::Closed(run) | Self::Cancelled { run, .. } => *run,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Began {
     pub(crate) run: RunNo,

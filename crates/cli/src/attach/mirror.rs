@@ -2,7 +2,6 @@
 //! of those that have one, drawn again and again.
 
 use super::console::Mode;
-use super::onlooker::run_of;
 use super::{Attachment, say};
 use crate::following::{Event, Following, Next, Past};
 use crate::reader::Reader;
@@ -46,7 +45,7 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
                     return say(&format!("the session is {}\r\n", status.as_str()));
                 }
             };
-            let run = run_of(&event);
+            let run = event.run();
             let is_new = matches!(&event, Event::Began(began) if began.has_terminal);
             if is_new && !drawn.contains(&run) {
                 drawn.push(run);
@@ -68,7 +67,9 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
         std::thread::sleep(FRAME);
     }
     drop(raw);
-    say("\x1b[0m\x1b[?25h\r\n")
+    say("\x1b[0m\x1b[?25h\r\n")?;
+    // What ended the watching is told; a person who leaves knows.
+    if shower.is_finished() { shower.join().unwrap_or(Ok(())) } else { Ok(()) }
 }
 
 /// Waits for the key that leaves.

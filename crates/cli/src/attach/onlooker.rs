@@ -100,7 +100,7 @@ pub(super) fn follow(
             }
         };
         let mut board = lock(board);
-        let run = run_of(&event);
+        let run = event.run();
         if let Event::Began(began) = &event
             && began.has_terminal
         {
@@ -120,13 +120,5 @@ pub(super) fn follow(
         if let Some(text) = now {
             print(text);
         }
-    }
-}
-
-pub(super) fn run_of(event: &Event) -> RunNo {
-    match event {
-        Event::Began(began) => began.run,
-        Event::Ended(ended) => ended.run,
-        Event::Output { run, .. } | Event::Closed(run) | Event::Cancelled { run, .. } => *run,
     }
 }
