@@ -183,6 +183,14 @@ impl Kernel {
         matches!(self.process, Process::Idle)
     }
 
+    pub(crate) fn is_settled(&self) -> bool {
+        self.busy_with().is_none() && !matches!(self.process, Process::Starting { .. })
+    }
+
+    pub(crate) fn is_captured(&self) -> bool {
+        self.captured == Some(self.finished)
+    }
+
     /// Whether there is a process, or one is just being started.
     pub(crate) fn is_there(&self) -> bool {
         !matches!(self.process, Process::Absent)

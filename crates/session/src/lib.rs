@@ -24,8 +24,10 @@ mod closing;
 mod effect;
 mod kernel;
 mod session;
+mod timeline;
 
 pub use closing::{Close, Teardown};
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
 pub use session::{Input, Limits, Refusal, Session, Submission};
+pub use timeline::{Point, PointId, Timeline, Unfound};

@@ -207,6 +207,30 @@ impl Session {
         self.kernels.values().find_map(Kernel::busy_with)
     }
 
+    /// Whether no run is going or about to, and no kernel is coming up.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_open() && self.kernels.values().all(Kernel::is_settled)
+    }
+
+    /// Whether a kernel has a run, or is not up.
+    #[must_use]
+    pub fn is_busy(&self, language: Language) -> bool {
+        self.kernels.get(&language).is_some_and(|kernel| kernel.running().is_some())
+    }
+
+    /// Whether the state of a kernel as it is now has been written down.
+    #[must_use]
+    pub fn is_captured(&self, language: Language) -> bool {
+        self.kernels.get(&language).is_some_and(Kernel::is_captured)
+    }
+
+    /// A number for something that is no run.
+    pub fn take_number(&mut self) -> RunNo {
+        self.last_run = self.last_run.next();
+        self.last_run
+    }
+
     /// The run whose state a kernel has, of each that is there.
     pub fn states(&self) -> impl Iterator<Item = (Language, RunNo)> + '_ {
         let there = self.kernels.iter().filter(|(_, kernel)| kernel.is_there());

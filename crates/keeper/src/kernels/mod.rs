@@ -9,7 +9,7 @@ mod records;
 mod scripted;
 mod shell;
 
-pub(crate) use launch::{Plan, complaints};
+pub(crate) use launch::{Plan, complaints, nest};
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::path::Path;
 
 /// A run, as handed to a kernel. Its output FIFOs are `o` and `e` in the
 /// kernel's directory.
@@ -83,6 +84,44 @@ pub(crate) enum Report {
         question: Question,
         input: bool,
     },
+    /// A copy of a kernel is there.
+    Born(Box<Born>),
+    /// There is no copy for that directory.
+    Unborn {
+        directory: String,
+        error: String,
+    },
+}
+
+/// What a copy says of itself.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Born {
+    pub(crate) pid: u32,
+    /// Threads of the original, which it does not have.
+    #[serde(default)]
+    pub(crate) threads: Vec<String>,
+    /// What else it does not have.
+    #[serde(default)]
+    pub(crate) left: Vec<String>,
+}
+
+/// A copy of a kernel's process that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy<'a> {
+    /// Where it takes orders.
+    pub(crate) directory: &'a Path,
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What a copy is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    /// To wait, and be copied again when somebody goes back to it.
+    Image,
+    /// To be the kernel in the place of the one that it is a copy of.
+    Kernel,
+    /// To be the kernel of another session, in that directory if it is given.
+    Fork { session: &'a str, cwd: Option<&'a Path> },
 }
 
 /// Numbers what a kernel is asked about a run's input.
@@ -167,6 +206,12 @@ pub(crate) trait Kernel: Debug {
     /// Asks whether the run can only go on with input.
     fn ask(&mut self, _: RunNo, _: Question) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Asks for a copy of the process. The copy reports when it is there; the
+    /// original, when there is none.
+    fn copy(&mut self, _: &Copy<'_>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Asks once more, in other words, for a report that did not come.

@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Question, Release, Report, Stdin};
+use super::{Born, Copy, Ended, Kernel, Kind, Lines, Order, Question, Release, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,6 +20,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("channel.py", include_str!("python/channel.py")),
     ("display.py", include_str!("python/display.py")),
     ("errors.py", include_str!("python/errors.py")),
+    ("forking.py", include_str!("python/forking.py")),
     ("habits.py", include_str!("python/habits.py")),
     ("imports.py", include_str!("python/imports.py")),
     ("kernel.py", include_str!("python/kernel.py")),
@@ -73,6 +74,11 @@ enum Message {
     Input {
         question: Question,
         waits: bool,
+    },
+    Born(Born),
+    Unborn {
+        directory: String,
+        error: String,
     },
 }
 
@@ -155,6 +161,8 @@ impl Scripted {
                 let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
+            Message::Born(born) => Some(Report::Born(Box::new(born))),
+            Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
         }
     }
@@ -222,6 +230,25 @@ impl Kernel for Scripted {
 
     fn released(&mut self) -> io::Result<()> {
         self.order(&json!({"op": "released"}))
+    }
+
+    fn copy(&mut self, copy: &Copy<'_>) -> io::Result<()> {
+        if self.has_event_loop {
+            // Node has threads of its own, which no copy would have.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (kind, session, cwd) = match copy.kind {
+            Kind::Image => ("image", None, None),
+            Kind::Kernel => ("kernel", None, None),
+            Kind::Fork { session, cwd } => ("fork", Some(session), cwd),
+        };
+        self.order(&json!({
+            "op": "fork",
+            "directory": copy.directory,
+            "kind": kind,
+            "session": session,
+            "cwd": cwd,
+        }))
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {

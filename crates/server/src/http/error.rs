@@ -19,7 +19,11 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::RunNotFound
-        | ErrorCode::JobNotFound => StatusCode::NOT_FOUND,
+        | ErrorCode::JobNotFound
+        | ErrorCode::CheckpointNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Busy | ErrorCode::CheckpointExists => StatusCode::CONFLICT,
+        ErrorCode::CheckpointLost => StatusCode::GONE,
+        ErrorCode::ForkFailed => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::KeyReused
         | ErrorCode::InputClosed

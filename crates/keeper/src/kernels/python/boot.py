@@ -6,7 +6,7 @@
   source      text to code, lines for tracebacks    magics      what those lines call
   streams     sys.stdin, sys.stdout, sys.stderr     imports     what user code imported
   background  threads and tasks that live on        state       what is remembered
-  aio         top-level await
+  aio         top-level await                       forking     copies of this process
 The parts of the right column, `background` and `aio` load when first needed:
 start-up time is budgeted.
 
@@ -41,6 +41,11 @@ def make_loader(folder):
     new_module = type(sys)
     parts = {}
 
+    def move(to):
+        """A fork outlives the directory of its original."""
+        nonlocal folder
+        folder = to
+
     def load(name):
         part = parts.get(name)
         if part is None:
@@ -68,6 +73,7 @@ def make_loader(folder):
         found = frame.f_globals.get("__builtins__")
         return found is shielded or found is exposed
 
+    load.move = move
     load.is_shielded = is_shielded
     load.is_ours = is_ours
     load.builtins = shielded
