@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Question, Release, Report, Stdin};
+use super::{Dumped, Ended, Kernel, Lines, Loaded, Order, Question, Release, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -77,6 +77,13 @@ enum Message {
         question: Question,
         waits: bool,
     },
+    /// A fork writes the dump: how it went is in a file when it has ended.
+    Dumping {
+        path: PathBuf,
+        pid: i32,
+    },
+    Dumped(Dumped),
+    Loaded(Loaded),
 }
 
 #[derive(Deserialize)]
@@ -155,10 +162,21 @@ impl Scripted {
             Message::LetGo => Some(Report::LetGo),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
-                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
+                let saved = SavedKernel {
+                    as_of_run: as_of,
+                    view: tidy(view),
+                    restore: None,
+                    dump: None,
+                    dump_as_of_run: None,
+                };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
+            Message::Dumping { path, pid } => {
+                Some(Report::Dumping { path, writer: rustix::process::Pid::from_raw(pid)? })
+            }
+            Message::Dumped(dumped) => Some(Report::Dumped(Box::new(dumped))),
+            Message::Loaded(loaded) => Some(Report::Loaded(Box::new(loaded))),
         }
     }
 }
@@ -241,6 +259,14 @@ impl Kernel for Scripted {
 
     fn has_event_loop(&self) -> bool {
         self.has_event_loop
+    }
+
+    fn dump(&mut self, path: &Path) -> io::Result<()> {
+        self.order(&json!({"op": "dump", "path": path}))
+    }
+
+    fn load(&mut self, path: &Path, cwd: Option<&Path>) -> io::Result<()> {
+        self.order(&json!({"op": "load", "path": path, "cwd": cwd}))
     }
 
     fn ask(&mut self, run: RunNo, question: Question) -> io::Result<()> {
