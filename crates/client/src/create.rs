@@ -93,11 +93,12 @@ impl NewSession {
             workspace: self.workspace,
             name: self.name,
             owner: self.owner,
+            restored_from: None,
         })
     }
 }
 
-fn new_id() -> std::io::Result<SessionId> {
+pub(crate) fn new_id() -> std::io::Result<SessionId> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(SessionId::from_random(bytes))

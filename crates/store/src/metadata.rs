@@ -44,6 +44,9 @@ pub struct Metadata {
     /// The token that it was made with, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// The session that it was saved from, if it was made from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<SessionId>,
 }
 
 impl Metadata {

@@ -1,6 +1,7 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod bundle;
 mod effects;
 mod events;
 mod following;
@@ -10,6 +11,7 @@ mod orders;
 mod prompts;
 mod records;
 mod requests;
+mod saving;
 mod silence;
 mod terminals;
 mod waiting;
@@ -31,6 +33,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs that may wait for one kernel.
@@ -71,6 +74,15 @@ struct Live {
     has_come_up: bool,
     /// It was asked again for what it owes.
     was_prompted: bool,
+    /// What it takes over when it is up.
+    inheritance: Option<Inheritance>,
+}
+
+/// A state in a file, for a new kernel.
+#[derive(Debug)]
+struct Inheritance {
+    dump: PathBuf,
+    cwd: Option<PathBuf>,
 }
 
 impl Live {
@@ -168,6 +180,10 @@ pub(crate) struct Keeper {
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
     followers: Vec<following::Follower>,
+    /// The first is under way.
+    savings: VecDeque<saving::Saving>,
+    /// Numbers the files that kernels are asked for.
+    last_dump: u64,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -226,13 +242,16 @@ impl Keeper {
         let accepted = directory.accepted(last.unwrap_or_default()).ok();
         let last = accepted.as_ref().map(Accepted::last).max(last).unwrap_or_default();
         let session = if boot.revive {
+            directory.sweep_kernels();
             let kernels = directory.state().unwrap_or_default().kernels;
-            for (language, saved) in kernels.iter().filter(|(_, saved)| saved.restore.is_none()) {
+            for (language, saved) in
+                kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none())
+            {
                 news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
             }
             let known: Vec<(Language, Option<RunNo>)> = kernels
                 .into_iter()
-                .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
+                .map(|(language, saved)| (language, saved.comes_back_as_of()))
                 .collect();
             Session::revived(language, limits, 0, last, &known)
         } else {
@@ -272,6 +291,8 @@ impl Keeper {
             inspectors: Vec::new(),
             viewers: Vec::new(),
             followers: Vec::new(),
+            savings: VecDeque::new(),
+            last_dump: 0,
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
@@ -328,6 +349,10 @@ impl Keeper {
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
             }
+            if self.saving_due().is_some_and(|due| due <= now) {
+                self.save_is_overdue();
+            }
+            self.tend_savings();
         }
         self.scratch.remove();
     }
@@ -368,6 +393,7 @@ impl Keeper {
             self.prompts.map(|look| look.due),
             self.inspection_due(),
             self.viewing_due(),
+            self.saving_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

@@ -205,6 +205,11 @@ pub(crate) trait Kernel: Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// The interpreter's version, where it says it.
+    fn version(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
 

@@ -63,12 +63,16 @@ pub(super) struct Scripted {
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
     has_event_loop: bool,
+    version: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum Message {
-    Ready,
+    Ready {
+        #[serde(default)]
+        version: Option<String>,
+    },
     Done(Done),
     State(Map<String, Value>),
     /// Nothing keeps its terminal from hanging up.
@@ -135,6 +139,7 @@ impl Scripted {
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
             has_event_loop: language == Language::Node,
+            version: None,
         };
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
@@ -147,7 +152,10 @@ impl Scripted {
 
     fn understand(&mut self, line: &[u8]) -> Option<Report> {
         match serde_json::from_slice(line).ok()? {
-            Message::Ready => Some(Report::Ready),
+            Message::Ready { version } => {
+                self.version = version;
+                Some(Report::Ready)
+            }
             Message::Done(done) => Some(Report::Ended(Ended {
                 run: done.run,
                 exit_code: done.exit_code,
@@ -261,7 +269,14 @@ impl Kernel for Scripted {
         self.has_event_loop
     }
 
+    fn version(&self) -> Option<String> {
+        self.version.clone()
+    }
+
     fn dump(&mut self, path: &Path) -> io::Result<()> {
+        if self.has_event_loop {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.order(&json!({"op": "dump", "path": path}))
     }
 

@@ -65,11 +65,8 @@ impl Writer {
             let (file, name) = begin(&temporary)?;
             Ok((temporary, file, name))
         });
-        let (temporary, file, name) = begun.map_err(|source| Error::Io {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        })?;
+        let (temporary, file, name) =
+            begun.map_err(|source| Error::Io { action: "write", path: path.to_owned(), source })?;
         let sink = Hashing { inner: BufWriter::new(file), hasher: blake3::Hasher::new() };
         let path = path.to_owned();
         let names = HashSet::new();
