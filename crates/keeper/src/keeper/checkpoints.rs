@@ -13,7 +13,7 @@ use super::operations::{Progress, Stage};
 use super::requests::refuse;
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    Left, NewCheckpoint, Rewind, RewindTo, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, Rewind, RewindTo, RewoundView, RunNo,
 };
 use sessile_session::{Epoch, Input, Origin, PointId, Unfound};
 use sessile_store::{Entry, Remarks, timestamp};
@@ -307,7 +307,7 @@ impl Keeper {
         point: PointId,
         plan: &[(Language, Origin)],
     ) -> Result<RewoundView, Failure> {
-        let before: Vec<Left> = self.left_by(plan);
+        let before: Vec<LeftBehind> = self.left_by(plan);
         self.put_back_states(point, plan)?;
         let effects = self.session.replace(plan, self.now()).map_err(|r| refuse(&r))?;
         self.perform(effects);
@@ -328,12 +328,12 @@ impl Keeper {
     }
 
     /// What goes on although the kernel that started it does not.
-    fn left_by(&mut self, plan: &[(Language, Origin)]) -> Vec<Left> {
+    fn left_by(&mut self, plan: &[(Language, Origin)]) -> Vec<LeftBehind> {
         if plan.is_empty() {
             return Vec::new();
         }
         let jobs = self.jobs().jobs;
-        let left = jobs.into_iter().map(|job| Left {
+        let left = jobs.into_iter().map(|job| LeftBehind {
             language: None,
             name: format!("process {} ({})", job.pid, job.command),
             reason: "a background process is not taken back; it goes on".to_owned(),
@@ -458,8 +458,8 @@ impl Keeper {
     }
 }
 
-fn lost(language: Language, why: &str) -> Left {
-    Left { language: Some(language), name: "state".to_owned(), reason: why.to_owned() }
+fn lost(language: Language, why: &str) -> LeftBehind {
+    LeftBehind { language: Some(language), name: "state".to_owned(), reason: why.to_owned() }
 }
 
 fn not_copied(language: Language, why: &str) -> Failure {

@@ -10,7 +10,7 @@ use super::{Birth, Keeper, MARKER};
 use crate::kernels::{Copy, Kind};
 use sessile_protocol::{
     Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
-    Language, Left, SessionId,
+    Language, LeftBehind, SessionId,
 };
 use sessile_session::{Origin, Session};
 use sessile_store::{
@@ -104,7 +104,7 @@ impl Keeper {
     }
 
     /// What kernels have that can be handed on.
-    fn seed(&self, left: &mut Vec<Left>) -> Seed {
+    fn seed(&self, left: &mut Vec<LeftBehind>) -> Seed {
         let mut state = self.directory.state().unwrap_or_default();
         let states: Vec<_> = self.session.states().collect();
         state.kernels.retain(|language, _| states.iter().any(|(l, _)| l == language));
@@ -121,7 +121,7 @@ impl Keeper {
                 }
             };
             if origin == Origin::Nothing && as_of.0 > 0 {
-                left.push(Left {
+                left.push(LeftBehind {
                     language: Some(language),
                     name: "state".to_owned(),
                     reason: format!("the state of {language} could not be written down"),
@@ -145,9 +145,9 @@ impl Keeper {
     }
 
     /// Background processes, which nobody can copy.
-    fn background_left(&mut self) -> Vec<Left> {
+    fn background_left(&mut self) -> Vec<LeftBehind> {
         let jobs = self.jobs().jobs;
-        let left = jobs.into_iter().map(|job| Left {
+        let left = jobs.into_iter().map(|job| LeftBehind {
             language: None,
             name: format!("process {} ({})", job.pid, job.command),
             reason: "a background process belongs to the original".to_owned(),
@@ -248,7 +248,11 @@ impl Keeper {
     }
 
     /// In a fork: one of its kernels is there, or will not be.
-    pub(super) fn birth_of(&mut self, language: Language, outcome: Result<Vec<Left>, String>) {
+    pub(super) fn birth_of(
+        &mut self,
+        language: Language,
+        outcome: Result<Vec<LeftBehind>, String>,
+    ) {
         let Some(parent) = self.parent.clone().filter(|_| self.is_expected) else {
             return;
         };

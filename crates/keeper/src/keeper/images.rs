@@ -12,7 +12,7 @@ use crate::processes;
 use crate::reactor::{Interest, Token};
 use crate::streams::Stream;
 use rustix::process::{Pid, Signal};
-use sessile_protocol::{Language, Left, RunNo};
+use sessile_protocol::{Language, LeftBehind, RunNo};
 use sessile_session::{Epoch, Input};
 use sessile_store::{SavedKernel, StreamName};
 use std::io;
@@ -30,7 +30,7 @@ pub(super) struct Image {
     pub(super) as_of: RunNo,
     pub(super) form: Form,
     /// What it does not have.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<LeftBehind>,
 }
 
 #[derive(Debug)]
@@ -238,9 +238,9 @@ impl Keeper {
         let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
             return;
         };
-        for report in read_reports(nest, &mut self.buffer) {
-            match report {
-                Report::Born(born) => {
+        for birth in read_births(nest, &mut self.buffer) {
+            match birth {
+                Ok(born) => {
                     image.left = left_behind(image.language, &born);
                     if let Form::Coming(nest) = &mut image.form
                         && let (Some(nest), Some(pid)) = (nest.take(), own_child(&born))
@@ -248,13 +248,7 @@ impl Keeper {
                         image.form = Form::Process(pid, nest);
                     }
                 }
-                Report::Unborn { error, .. } => image.form = Form::Lost(error),
-                Report::Ready
-                | Report::Ended(_)
-                | Report::Captured { .. }
-                | Report::NotCaptured
-                | Report::LetGo
-                | Report::Wants { .. } => {}
+                Err(error) => image.form = Form::Lost(error),
             }
         }
         self.pump_operations();
@@ -264,17 +258,10 @@ impl Keeper {
         let Some(nascent) = self.nascent.get_mut(&language) else {
             return;
         };
-        for report in read_reports(&mut nascent.nest, &mut self.buffer) {
-            match report {
-                Report::Born(born) => return self.born(language, &born),
-                Report::Unborn { error, .. } => return self.unborn(language, &error),
-                Report::Ready
-                | Report::Ended(_)
-                | Report::Captured { .. }
-                | Report::NotCaptured
-                | Report::LetGo
-                | Report::Wants { .. } => {}
-            }
+        match read_births(&mut nascent.nest, &mut self.buffer).pop() {
+            Some(Ok(born)) => self.born(language, &born),
+            Some(Err(error)) => self.unborn(language, &error),
+            None => {}
         }
     }
 
@@ -371,9 +358,10 @@ impl Keeper {
     }
 }
 
-fn read_reports(nest: &mut Nest, buffer: &mut [u8]) -> Vec<Report> {
+/// What a copy says of its being there.
+fn read_births(nest: &mut Nest, buffer: &mut [u8]) -> Vec<Result<Box<Born>, String>> {
     match rustix::io::read(&nest.reports, &mut *buffer) {
-        Ok(n) => nest.kernel.hear(&buffer[..n]),
+        Ok(n) => nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::birth).collect(),
         Err(_) => Vec::new(),
     }
 }
@@ -385,8 +373,8 @@ fn own_child(born: &Born) -> Option<Pid> {
 }
 
 /// What the original alone has.
-fn left_behind(language: Language, born: &Born) -> Vec<Left> {
-    let left = |name: &String, reason: &str| Left {
+fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {
+    let left = |name: &String, reason: &str| LeftBehind {
         language: Some(language),
         name: name.clone(),
         reason: reason.to_owned(),

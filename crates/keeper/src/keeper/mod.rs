@@ -1,6 +1,7 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod bundle;
 mod checkpoints;
 mod effects;
 mod events;
@@ -15,6 +16,7 @@ mod orders;
 mod prompts;
 mod records;
 mod requests;
+mod saving;
 mod silence;
 mod terminals;
 mod waiting;
@@ -72,6 +74,15 @@ struct Live {
     has_come_up: bool,
     /// It was asked again for what it owes.
     was_prompted: bool,
+    /// What it takes over when it is up.
+    inheritance: Option<Inheritance>,
+}
+
+/// A state in a file, for a new kernel.
+#[derive(Debug)]
+struct Inheritance {
+    dump: PathBuf,
+    cwd: Option<PathBuf>,
 }
 
 impl Live {
@@ -101,6 +112,7 @@ impl Live {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
+            inheritance: None,
         }
     }
 
@@ -225,6 +237,10 @@ pub(crate) struct Keeper {
     parent: Option<SessionId>,
     is_expected: bool,
     birth: Option<Birth>,
+    /// The first is under way.
+    savings: VecDeque<saving::Saving>,
+    /// Numbers the files that kernels are asked for.
+    last_dump: u64,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     /// Room for what has news.
@@ -264,14 +280,15 @@ impl Keeper {
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
         }
+        directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
-        let unrestorable = kernels.iter().filter(|(_, saved)| saved.restore.is_none());
+        let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
         let news: BTreeMap<Language, Vec<String>> = unrestorable
             .map(|(l, saved)| (*l, Vec::from_iter(events::losses(*l, saved))))
             .collect();
         let known: Vec<(Language, Option<RunNo>)> = kernels
             .into_iter()
-            .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
+            .map(|(language, saved)| (language, saved.comes_back_as_of()))
             .collect();
         let keys = directory.keys();
         let recorded = directory.history().runs().into_iter().max();
@@ -357,6 +374,8 @@ impl Keeper {
             parent: None,
             is_expected: false,
             birth: None,
+            savings: VecDeque::new(),
+            last_dump: 0,
             again: Vec::new(),
             tokens: Vec::new(),
             buffer: vec![0; CHUNK],
@@ -420,6 +439,10 @@ impl Keeper {
         if self.inspection_due().is_some_and(|due| due <= now) {
             self.answer_inspectors(None);
         }
+        if self.saving_due().is_some_and(|due| due <= now) {
+            self.save_is_overdue();
+        }
+        self.tend_savings();
         let is_late = self.operation_due().is_some_and(|due| due <= now);
         if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
             self.pump_operations();
@@ -470,6 +493,7 @@ impl Keeper {
             self.inspection_due(),
             self.viewing_due(),
             self.operation_due(),
+            self.saving_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

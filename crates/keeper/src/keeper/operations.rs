@@ -177,7 +177,7 @@ impl Keeper {
     }
 
     /// A kernel has written its state down, or will not.
-    pub(super) fn gather(&mut self, language: Language) {
+    pub(super) fn has_described(&mut self, language: Language) {
         if let Some(Operation { stage: Stage::Gathering { missing, .. }, .. }) = &mut self.operation
         {
             missing.retain(|other| *other != language);
