@@ -74,7 +74,7 @@ pub(super) fn write(contents: Contents) -> Result<SavedView, Failure> {
 fn try_write(contents: Contents) -> Result<SavedView, Error> {
     let directory = &contents.directory;
     let root = directory.path().parent().unwrap_or(directory.path()).to_owned();
-    let key = Key::new(Sessions::at(root.clone()).secret()?);
+    let sessions = Sessions::at(root.clone());
     let mut writer = Writer::create(&contents.path)?;
     let saved_files = match contents.files {
         true => Some(add_files(&contents, root, &mut writer)?),
@@ -93,7 +93,7 @@ fn try_write(contents: Contents) -> Result<SavedView, Error> {
     writer.add(part::HISTORY, Kind::History, &history(&contents)?)?;
     let manifest = manifest(&contents, kernels, saved_files);
     writer.add(part::MANIFEST, Kind::Session, &serde_json::to_vec_pretty(&manifest)?)?;
-    writer.seal(&key)?;
+    writer.seal(&Key::new(sessions.secret()?))?;
     writer.finish()?;
     let bytes = std::fs::metadata(&contents.path).map_or(0, |found| found.len());
     let view = |kernel: &BundledKernel| SavedKernelView {
