@@ -413,7 +413,7 @@ impl Keeper {
             kernels: kernels.collect(),
             left: std::mem::take(left),
         };
-        let work = move || serde_json::to_vec(&bundle::write(contents)).unwrap_or_default();
+        let work = move || serde_json::to_vec(&bundle::write(&contents)).unwrap_or_default();
         let worker = Worker::spawn(&mut self.reactor, work).map_err(|error| {
             Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
         })?;
