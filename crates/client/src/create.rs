@@ -1,7 +1,7 @@
 //! New sessions, and ending them.
 
 use crate::{Client, ClientError, Launcher};
-use sessile_protocol::{Language, Request, SessionId};
+use sessile_protocol::{Auto, Language, Request, SessionId};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus, Sessions, timestamp};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub struct NewSession {
     pub workspace: Option<String>,
     pub name: Option<String>,
     pub owner: Option<String>,
+    /// Checkpoints that it takes before runs.
+    pub auto: Option<Auto>,
 }
 
 impl Default for NewSession {
@@ -41,6 +43,7 @@ impl Default for NewSession {
             workspace: None,
             name: None,
             owner: None,
+            auto: None,
         }
     }
 }
@@ -93,6 +96,8 @@ impl NewSession {
             workspace: self.workspace,
             name: self.name,
             owner: self.owner,
+            auto: self.auto,
+            forked_from: None,
             restored_from: None,
         })
     }

@@ -42,7 +42,9 @@ pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
 pub use manifest::{BundledKernel, FORMAT, Manifest, part};
-pub use metadata::{Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before};
+pub use metadata::{
+    ForkedFrom, Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before,
+};
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};
 pub use workspaces::Claim;

@@ -3,6 +3,7 @@ use crate::output;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_client::NewSession;
+use sessile_protocol::Auto;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -48,6 +49,12 @@ pub(crate) struct Options {
     /// A name for the session, shown by `list`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Take a checkpoint before each run, and keep the last N: see `undo`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) auto: Option<u32>,
+    /// With --auto: of the files of the workspace, too
+    #[arg(long, requires = "auto")]
+    pub(crate) files: bool,
 }
 
 impl Start {
@@ -73,6 +80,7 @@ impl Options {
             workspace: None,
             name: self.name,
             owner: None,
+            auto: self.auto.map(|keep| Auto { keep, files: self.files }),
         }
     }
 }

@@ -85,6 +85,7 @@ impl StartSession {
             workspace: workspace.map(|path| path.display().to_string()),
             name: self.name,
             owner: caller.token.clone(),
+            auto: None,
         })
     }
 }
