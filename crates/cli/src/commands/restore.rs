@@ -42,7 +42,7 @@ impl Restore {
         };
         let restored = settings.launcher.restore(
             &settings.sessions,
-            Restoring {
+            &Restoring {
                 path: self.file,
                 cwd: self.cwd,
                 trust: if self.trust { Trust::Given } else { Trust::Own },

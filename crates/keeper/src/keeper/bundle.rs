@@ -59,8 +59,8 @@ impl Error {
 }
 
 /// Writes the file, or leaves nothing.
-pub(super) fn write(contents: Contents) -> Result<SavedView, Failure> {
-    let path = contents.path.clone();
+pub(super) fn write(contents: &Contents) -> Result<SavedView, Failure> {
+    let path = &contents.path;
     try_write(contents).map_err(|error| {
         let message = if error.is_disk_full() {
             format!("there is no room to save the session to {}: {error}", path.display())
@@ -71,13 +71,13 @@ pub(super) fn write(contents: Contents) -> Result<SavedView, Failure> {
     })
 }
 
-fn try_write(contents: Contents) -> Result<SavedView, Error> {
+fn try_write(contents: &Contents) -> Result<SavedView, Error> {
     let directory = &contents.directory;
     let root = directory.path().parent().unwrap_or(directory.path()).to_owned();
-    let key = Key::new(Sessions::at(root.clone()).secret()?);
+    let sessions = Sessions::at(root.clone());
     let mut writer = Writer::create(&contents.path)?;
     let saved_files = match contents.files {
-        true => Some(add_files(&contents, root, &mut writer)?),
+        true => Some(add_files(contents, root, &mut writer)?),
         false => None,
     };
     let mut kernels = Vec::new();
@@ -90,10 +90,10 @@ fn try_write(contents: Contents) -> Result<SavedView, Error> {
             carried: kernel.carried,
         });
     }
-    writer.add(part::HISTORY, Kind::History, &history(&contents)?)?;
-    let manifest = manifest(&contents, kernels, saved_files);
+    writer.add(part::HISTORY, Kind::History, &history(contents)?)?;
+    let manifest = manifest(contents, kernels, saved_files);
     writer.add(part::MANIFEST, Kind::Session, &serde_json::to_vec_pretty(&manifest)?)?;
-    writer.seal(&key)?;
+    writer.seal(&Key::new(sessions.secret()?))?;
     writer.finish()?;
     let bytes = std::fs::metadata(&contents.path).map_or(0, |found| found.len());
     let view = |kernel: &BundledKernel| SavedKernelView {

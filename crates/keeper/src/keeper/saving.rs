@@ -184,8 +184,8 @@ impl Keeper {
 
     /// Gives all kernels their orders.
     fn gather(&mut self) -> Result<(), Failure> {
-        let mut kernels = self.resting()?;
         let mut left = self.jobs_left();
+        let mut kernels = self.resting(&mut left);
         let live: Vec<Language> = self.kernels.keys().copied().collect();
         self.step(Input::Inspect);
         for language in live {
@@ -214,19 +214,22 @@ impl Keeper {
     }
 
     /// Kernels without a process: what is known of them is on disk.
-    fn resting(&self) -> Result<BTreeMap<Language, Gathered>, Failure> {
+    fn resting(&self, left: &mut Vec<LeftBehind>) -> BTreeMap<Language, Gathered> {
         let state = self.directory.state().unwrap_or_default();
         let resting = state.kernels.into_iter().filter(|(l, _)| !self.kernels.contains_key(l));
         let mut found = BTreeMap::new();
         for (language, saved) in resting {
             let Some(as_of) = saved.comes_back_as_of() else {
+                let reason = "its process is gone, and its state with it".to_owned();
+                let name = format!("all of {language}");
+                left.push(LeftBehind { language: Some(language), name, reason });
                 continue;
             };
             let path = saved.dump.as_ref().and_then(|name| self.directory.dump(name));
             let dump = path.map_or(Dump::None, Dump::Kept);
             found.insert(language, Gathered { as_of, state: Some(saved), dump });
         }
-        Ok(found)
+        found
     }
 
     fn order_dump(
@@ -410,7 +413,7 @@ impl Keeper {
             kernels: kernels.collect(),
             left: std::mem::take(left),
         };
-        let work = move || serde_json::to_vec(&bundle::write(contents)).unwrap_or_default();
+        let work = move || serde_json::to_vec(&bundle::write(&contents)).unwrap_or_default();
         let worker = Worker::spawn(&mut self.reactor, work).map_err(|error| {
             Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
         })?;
@@ -444,9 +447,9 @@ impl Keeper {
     /// Answers the first save, and clears away what it has made.
     fn end_save(&mut self, outcome: Result<Answer, Failure>) {
         if let Some(saving) = self.savings.pop_front() {
-            let reply = Reply::new(saving.call, outcome);
-            self.connections.send(saving.connection, &reply, &self.reactor);
+            let (connection, call) = (saving.connection, saving.call);
             clear_away(saving);
+            self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
         }
     }
 
