@@ -1,0 +1,211 @@
+'use strict';
+// Functions and classes that were typed, as source text that makes them again.
+//
+// That is the truth only if the text has the same meaning at top level: V8 is
+// asked, through the inspector, which scopes a function lives in, and one that
+// sees the local variables of another is refused. What an arrow function means
+// by `this` and a method by `super` is in no scope, and is refused, too.
+//
+// Invariant: nothing of the user's is run. The inspector describes the
+// properties of what it is asked about, and for that may call a getter: so a
+// function whose properties are not plain is not asked about.
+
+const inspector = require('node:inspector');
+const { Script } = require('node:vm');
+const { isProxy, isNativeError, isDate, isRegExp } = require('node:util').types;
+const safe = require('./safe.js');
+
+// Where the inspector finds what it is asked about. Not writable by user code,
+// and empty except in the middle of a question.
+const HOLDER = '\u200ccarried';
+const FUNCTION = /^(?:async\s+)?function\b\s*(\*?)\s*([\p{ID_Start}$_\\][\p{ID_Continue}$\u200c\u200d\\]*)?/u;
+const PRIVATE = /#[\p{ID_Start}$_\\]/gu;
+const STATIC_PRIVATE = /\bstatic\s+#[\p{ID_Continue}$\u200c\u200d]+\s*[=;}\n]/u;
+const OF_OUTSIDE = /\b(?:this|super|arguments)\b|\bnew\s*\.\s*target\b/;
+const PRIVATE_LIMIT = 100;
+
+const connect = safe.uncurry(inspector.Session.prototype.connect);
+const disconnect = safe.uncurry(inspector.Session.prototype.disconnect);
+const post = safe.uncurry(inspector.Session.prototype.post);
+const get = safe.uncurry(Map.prototype.get);
+const set = safe.uncurry(Map.prototype.set);
+
+let held = null;
+
+function install() {
+  safe.defineProperty(globalThis, HOLDER, { get: () => held });
+}
+
+// Runs `fn` while `value` is at HOLDER.
+function holding(value, fn) {
+  held = value;
+  try {
+    return fn();
+  } finally {
+    held = null;
+  }
+}
+
+const hold = (value) => {
+  held = value;
+};
+
+const isClassSource = (source) => safe.exec(/^class\b/, source) !== null;
+const isNativeSource = (source) => safe.exec(/\{\s*\[native code\]\s*\}$/, source) !== null;
+
+function compiles(text) {
+  try {
+    new Script(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// Whether describing `value` runs nothing of the user's. Of an error the
+// inspector reads the stack, of a date the text; and to see whether an object
+// is like an array it reads `splice`, and then a `length` of its own.
+function isQuiet(value) {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return true;
+  if (isNativeError(value) || isDate(value) || isRegExp(value)) return false;
+  let hasSplice = false;
+  for (let object = value; object !== null; object = safe.getPrototypeOf(object)) {
+    if (isProxy(object)) return false;
+    const splice = safe.getOwn(object, 'splice');
+    if (splice?.get !== undefined) return false;
+    hasSplice ||= splice !== undefined;
+  }
+  return !hasSplice || safe.getOwn(value, 'length')?.get === undefined;
+}
+
+function hasQuietProperties(fn) {
+  const keys = safe.ownKeys(fn);
+  for (let i = 0; i < keys.length; i++) {
+    const { value } = safe.getOwn(fn, keys[i]);
+    if (!isQuiet(value)) return false;
+  }
+  for (let object = safe.getPrototypeOf(fn); object !== null; object = safe.getPrototypeOf(object)) {
+    if (isProxy(object)) return false;
+  }
+  return true;
+}
+
+// Private names that V8 takes for such: written apart from their sign, a
+// program breaks, but not a string or a comment.
+function hasPrivateNames(source) {
+  PRIVATE.lastIndex = 0;
+  for (let i = 0; i < PRIVATE_LIMIT; i++) {
+    const found = safe.exec(PRIVATE, source);
+    if (found === null) return false;
+    const apart = `${safe.slice(source, 0, found.index)}# ${safe.slice(source, found.index + 1)}`;
+    if (!compiles(`(${apart}\n)`)) return true;
+  }
+  return true;
+}
+
+// The sources of one dump. Opens the inspector on first use; `close` it.
+class Sources {
+  constructor() {
+    this.session = null;
+    this.known = new safe.Map();
+  }
+
+  close() {
+    if (this.session !== null) disconnect(this.session);
+    this.session = null;
+  }
+
+  ask(method, params) {
+    let answer = null;
+    post(this.session, method, params, (error, result) => {
+      if (error === null) answer = result;
+    });
+    return answer;
+  }
+
+  // The kinds of scopes around a function ('Closure (f)', 'Script', …), or null.
+  scopes(fn) {
+    if (this.session === null) {
+      this.session = new inspector.Session();
+      connect(this.session);
+    }
+    const expression = `this[${safe.JSONStringify(HOLDER)}]`;
+    const found = holding(fn, () => this.ask('Runtime.evaluate', { expression, silent: true, objectGroup: 'carry' }));
+    const described = this.properties(found?.result.objectId)?.internalProperties;
+    let scopes = null;
+    for (let i = 0; described !== undefined && i < described.length; i++) {
+      if (described[i].name === '[[Scopes]]') scopes = this.properties(described[i].value.objectId);
+    }
+    this.ask('Runtime.releaseObjectGroup', { objectGroup: 'carry' });
+    return scopes === null ? null : scopes.result;
+  }
+
+  properties(objectId) {
+    return objectId === undefined ? null : this.ask('Runtime.getProperties', { objectId, ownProperties: true });
+  }
+
+  // {source, form, declared, isStrict, hasPrivate} or {problem}, of a function
+  // that is not a Proxy.
+  describe(fn) {
+    let found = get(this.known, fn);
+    if (found === undefined) {
+      found = this.read(fn);
+      set(this.known, fn, found);
+    }
+    return found;
+  }
+
+  read(fn) {
+    const source = safe.sourceOf(fn);
+    if (isNativeSource(source)) return { problem: 'a bound or native function cannot be carried' };
+    const isClass = isClassSource(source);
+    const what = isClass ? 'a class' : 'a function';
+    if (!hasQuietProperties(fn)) return { problem: `${what} with properties that cannot be looked at without running code` };
+    const scopes = this.scopes(fn);
+    if (scopes === null) return { problem: `${what} whose surroundings cannot be seen` };
+    for (let i = 0; i < scopes.length; i++) {
+      const kind = scopes[i].value?.description;
+      if (kind !== 'Script' && kind !== 'Global') return { problem: `${what} that uses local variables of the code around it` };
+    }
+    return isClass ? this.readClass(source) : this.readFunction(fn, source);
+  }
+
+  readClass(source) {
+    if (!compiles(`(${source}\n)`)) return { problem: 'a class whose source does not stand alone' };
+    const hasPrivate = hasPrivateNames(source);
+    if (hasPrivate && safe.exec(STATIC_PRIVATE, source) !== null) return { problem: 'a class with static private fields, which cannot be read' };
+    return { source, form: 'class', declared: null, isStrict: true, hasPrivate };
+  }
+
+  readFunction(fn, source) {
+    const head = safe.exec(FUNCTION, source);
+    const described = { source, form: 'expression', declared: null, isStrict: false, hasPrivate: false };
+    if (head !== null && compiles(`(${source}\n)`)) {
+      // V8 gives only sloppy functions these properties, and no others.
+      const isPlain = head[1] === '' && safe.startsWith(source, 'function');
+      described.isStrict = isPlain && safe.getOwn(fn, 'arguments') === undefined;
+      described.declared = declaredName(fn, head[2]);
+      return described;
+    }
+    const isArrow = compiles(`(${source}\n)`);
+    if (safe.exec(OF_OUTSIDE, source) !== null) {
+      if (isArrow) return { problem: 'an arrow function that uses this or arguments of the code around it' };
+      if (safe.exec(/\bsuper\b/, source) !== null) return { problem: 'a method that uses super' };
+    }
+    if (isArrow) return described;
+    if (!compiles(`({${source}\n})`)) return { problem: 'a function whose source does not stand alone' };
+    described.form = 'method';
+    return described;
+  }
+}
+
+// The name under which a function was declared, not only made: within it, that
+// name means whatever the global name means.
+function declaredName(fn, name) {
+  if (name === undefined) return null;
+  const own = safe.getOwn(globalThis, name);
+  return own !== undefined && own.value === fn && !own.configurable ? name : null;
+}
+
+module.exports = { __proto__: null, install, hold, HOLDER, Sources, isClassSource, isNativeSource };
+//# sourceURL=node:internal/sessile/code

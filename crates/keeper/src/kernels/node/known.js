@@ -1,0 +1,131 @@
+'use strict';
+// Values that every kernel has by itself, so that a dump need only name them:
+// the language's and Node's own objects, by their path from the global object,
+// and what modules export, by the module.
+//
+// The built-ins are listed before any user code runs: one that is replaced
+// later is not taken for the original, nor the new one for a built-in.
+// Properties are read as descriptors only: no getter is called, and nothing is
+// loaded that Node loads on first use.
+
+const { isProxy } = require('node:util').types;
+const safe = require('./safe.js');
+const imports = require('./imports.js');
+
+const NAMES = safe.split(
+  'Object Function Array Number Boolean String Symbol BigInt Date Promise RegExp Error AggregateError EvalError RangeError ' +
+    'ReferenceError SyntaxError TypeError URIError JSON Math Intl ArrayBuffer SharedArrayBuffer DataView Atomics Int8Array ' +
+    'Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array ' +
+    'BigInt64Array BigUint64Array Map Set WeakMap WeakSet WeakRef FinalizationRegistry Iterator Proxy Reflect parseInt ' +
+    'parseFloat isNaN isFinite decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval console ' +
+    'process globalThis Buffer URL URLSearchParams TextEncoder TextDecoder AbortController AbortSignal Event EventTarget ' +
+    'setTimeout setInterval setImmediate clearTimeout clearInterval clearImmediate queueMicrotask structuredClone WebAssembly',
+  ' ',
+);
+// Too much below them, or loaded when looked at.
+const LEAVES = { __proto__: null, process: true, globalThis: true, WebAssembly: true };
+const GLOBAL_DEPTH = 2;
+const EXPORT_DEPTH = 2;
+// An export with more below it is data, not an interface.
+const EXPORTS_LIMIT = 5000;
+
+const get = safe.uncurry(Map.prototype.get);
+const set = safe.uncurry(Map.prototype.set);
+const has = safe.uncurry(Map.prototype.has);
+
+const builtins = new safe.Map();
+const wellKnown = new safe.Map();
+const originals = safe.list();
+
+const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
+
+function install() {
+  for (const key of safe.ownKeys(Symbol)) {
+    const { value } = safe.getOwn(Symbol, key);
+    if (typeof value === 'symbol') set(wellKnown, value, key);
+  }
+  for (const name of NAMES) {
+    const value = safe.getOwn(globalThis, name)?.value;
+    originals[originals.length] = { __proto__: null, name, value };
+    if (isObject(value)) list(builtins, value, null, [name], LEAVES[name] ? 0 : GLOBAL_DEPTH);
+  }
+  listHidden();
+}
+
+// Those that have no path from the global object.
+function listHidden() {
+  const samples = { __proto__: null, '%TypedArray%': Object.getPrototypeOf(Uint8Array) };
+  for (const name of safe.ownKeys(samples)) list(builtins, samples[name], null, [name], 1);
+}
+
+function list(map, value, module, path, depth) {
+  if (has(map, value)) return;
+  set(map, value, { __proto__: null, module, path });
+  if (depth === 0 || isProxy(value)) return;
+  const keys = safe.ownKeys(value);
+  if (keys.length > EXPORTS_LIMIT) return;
+  for (let i = 0; i < keys.length; i++) {
+    const below = exportOf(value, keys[i]);
+    if (below === undefined || typeof keys[i] !== 'string' || !isObject(below)) continue;
+    list(map, below, module, append(path, keys[i]), depth - 1);
+  }
+}
+
+// An export of a module that is still being evaluated throws.
+function exportOf(object, key) {
+  try {
+    return safe.getOwn(object, key)?.value;
+  } catch {
+    return undefined;
+  }
+}
+
+function append(path, key) {
+  const longer = safe.list();
+  for (let i = 0; i < path.length; i++) longer[i] = path[i];
+  longer[path.length] = key;
+  return longer;
+}
+
+// What can be named in one dump. `find` gives {module, path}: the module's
+// entry, or null for a built-in.
+class Known {
+  constructor() {
+    this.exports = new safe.Map();
+    imports.eachModule((value, module) => {
+      if (isObject(value) && !isProxy(value)) list(this.exports, value, module, [], EXPORT_DEPTH);
+    });
+    const own = imports.ownGlobals();
+    for (let i = 0; i < own.length; i++) set(this.exports, own[i].value, { __proto__: null, module: null, path: [own[i].name] });
+  }
+
+  find(value) {
+    return get(builtins, value) ?? get(this.exports, value) ?? null;
+  }
+}
+
+const isCore = (module) => module === null || safe.startsWith(module.name, 'node:');
+const symbolName = (symbol) => get(wellKnown, symbol) ?? null;
+
+// Names of built-ins that user code has given another value.
+function replaced() {
+  const names = safe.list();
+  for (let i = 0; i < originals.length; i++) {
+    const found = safe.getOwn(globalThis, originals[i].name);
+    if (found !== undefined && 'value' in found && found.value !== originals[i].value) names[names.length] = originals[i].name;
+  }
+  return names;
+}
+
+// The value at a path of this kernel, or undefined.
+function follow(start, path) {
+  let value = start;
+  for (let i = 0; i < path.length; i++) {
+    if (path[i] === '%TypedArray%' && i === 0) value = safe.getPrototypeOf(safe.Int32Array);
+    else value = isObject(value) && !isProxy(value) ? exportOf(value, path[i]) : undefined;
+  }
+  return value;
+}
+
+module.exports = { __proto__: null, install, Known, follow, replaced, isCore, isObject, symbolName };
+//# sourceURL=node:internal/sessile/known
