@@ -19,6 +19,7 @@ const safe = require('./safe.js');
 // and empty except in the middle of a question.
 const HOLDER = '\u200ccarried';
 const FUNCTION = /^(?:async\s+)?function\b\s*(\*?)\s*([\p{ID_Start}$_\\][\p{ID_Continue}$\u200c\u200d\\]*)?/u;
+const OWN_NAME = /^(?:class|(?:async\s+)?function\b\s*\*?)\s*([\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*)/u;
 const PRIVATE = /#[\p{ID_Start}$_\\]/gu;
 const STATIC_PRIVATE = /\bstatic\s+#[\p{ID_Continue}$\u200c\u200d]+\s*[=;}\n]/u;
 const OF_OUTSIDE = /\b(?:this|super|arguments)\b|\bnew\s*\.\s*target\b/;
@@ -103,6 +104,29 @@ function hasPrivateNames(source) {
   return true;
 }
 
+// A variable of the scope that the source may mean, or null. Within a class
+// or a function expression its own name is itself.
+function usedLocal(fn, source, scope) {
+  const names = safe.ownKeys(scope);
+  const own = safe.exec(OWN_NAME, source)?.[1];
+  const hasEval = safe.exec(/\beval\b/, source) !== null;
+  for (let i = 0; i < names.length; i++) {
+    if (names[i] === own && safe.getOwn(scope, names[i])?.value === fn) continue;
+    if (hasEval || hasWord(source, names[i])) return names[i];
+  }
+  return null;
+}
+
+// An escape may stand for any letter of a name.
+function hasWord(source, word) {
+  if (safe.includes(source, '\\u')) return true;
+  for (let at = safe.indexOf(source, word); at !== -1; at = safe.indexOf(source, word, at + 1)) {
+    const around = safe.slice(source, at > 0 ? at - 1 : 0, at) + safe.slice(source, at + word.length, at + word.length + 1);
+    if (safe.exec(/[\p{ID_Continue}$\u200c\u200d]/u, around) === null) return true;
+  }
+  return false;
+}
+
 // The sources of one dump. Opens the inspector on first use; `close` it.
 class Sources {
   constructor() {
@@ -123,21 +147,46 @@ class Sources {
     return answer;
   }
 
-  // The kinds of scopes around a function ('Closure (f)', 'Script', …), or null.
+  // The local scopes around a function, each as an object of its variables, or
+  // null if they cannot be seen.
   scopes(fn) {
     if (this.session === null) {
       this.session = new inspector.Session();
       connect(this.session);
     }
-    const expression = `this[${safe.JSONStringify(HOLDER)}]`;
-    const found = holding(fn, () => this.ask('Runtime.evaluate', { expression, silent: true, objectGroup: 'carry' }));
-    const described = this.properties(found?.result.objectId)?.internalProperties;
-    let scopes = null;
-    for (let i = 0; described !== undefined && i < described.length; i++) {
-      if (described[i].name === '[[Scopes]]') scopes = this.properties(described[i].value.objectId);
+    try {
+      const described = this.properties(this.handle(fn))?.internalProperties;
+      for (let i = 0; described !== undefined && i < described.length; i++) {
+        if (described[i].name === '[[Scopes]]') return this.locals(this.properties(described[i].value.objectId));
+      }
+      return null;
+    } finally {
+      this.ask('Runtime.releaseObjectGroup', { objectGroup: 'carry' });
     }
-    this.ask('Runtime.releaseObjectGroup', { objectGroup: 'carry' });
-    return scopes === null ? null : scopes.result;
+  }
+
+  // Taken as they are: the inspector would describe the variables' values.
+  locals(scopes) {
+    const found = safe.list();
+    const take = this.handle((scope) => {
+      const variables = safe.getOwn(scope, 'object')?.value;
+      if (typeof variables === 'object' && variables !== null) found[found.length] = variables;
+    });
+    for (let i = 0; i < scopes.result.length; i++) {
+      const { description, objectId } = scopes.result[i].value ?? {};
+      if (description === 'Script' || description === 'Global') continue;
+      const count = found.length;
+      const call = { objectId, functionDeclaration: 'function(take) { take(this) }', arguments: [{ objectId: take }], silent: true };
+      this.ask('Runtime.callFunctionOn', call);
+      if (found.length === count) return null;
+    }
+    return found;
+  }
+
+  // The inspector's name for a value.
+  handle(value) {
+    const expression = `this[${safe.JSONStringify(HOLDER)}]`;
+    return holding(value, () => this.ask('Runtime.evaluate', { expression, silent: true, objectGroup: 'carry' }))?.result.objectId;
   }
 
   properties(objectId) {
@@ -164,8 +213,8 @@ class Sources {
     const scopes = this.scopes(fn);
     if (scopes === null) return { problem: `${what} whose surroundings cannot be seen` };
     for (let i = 0; i < scopes.length; i++) {
-      const kind = scopes[i].value?.description;
-      if (kind !== 'Script' && kind !== 'Global') return { problem: `${what} that uses local variables of the code around it` };
+      const name = usedLocal(fn, source, scopes[i]);
+      if (name !== null) return { problem: `${what} that uses ${name}, a local variable of the code around it` };
     }
     return isClass ? this.readClass(source) : this.readFunction(fn, source);
   }

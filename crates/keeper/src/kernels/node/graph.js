@@ -18,7 +18,7 @@ const { types } = require('node:util');
 const safe = require('./safe.js');
 const { isCore, symbolName } = require('./known.js');
 const { isClassSource, isNativeSource } = require('./code.js');
-const { SLOT, KIND, BODY, PROPERTY, PROTOTYPES, isUrl, kindOf, nounOf } = require('./kinds.js');
+const { SLOT, KIND, BODY, PROPERTY, PROTOTYPES, isUrl, hasNoun, kindOf, nounOf } = require('./kinds.js');
 const contents = require('./contents.js');
 
 const { isProxy } = types;
@@ -29,6 +29,7 @@ const hexOf = safe.uncurry(BigInt.prototype.toString);
 const keyFor = Symbol.keyFor;
 const descriptionOf = safe.uncurry(Object.getOwnPropertyDescriptor(Symbol.prototype, 'description').get);
 const { isExtensible, is } = Object;
+const { toStringTag } = Symbol;
 const hasOwn = safe.uncurry(Object.prototype.hasOwnProperty);
 
 const FUNCTION_PROTOTYPES = [
@@ -269,12 +270,21 @@ class Graph {
       if (kind !== KIND.OBJECT) return;
       throw new Obstacle(`${nounOf(name)} cannot be carried`);
     }
-    if (!isMade || safe.getOwn(maker, 'prototype')?.value !== prototype) return;
+    if (!isMade) return this.checkTag(prototype, kind);
+    if (safe.getOwn(maker, 'prototype')?.value !== prototype) return;
     if (known === null) {
       const { problem } = this.sources.describe(maker);
-      if (problem !== undefined) throw new Obstacle(isOurs(maker) ? `an instance of ${name}: ${problem}` : `${nounOf(name)} cannot be carried`);
+      if (problem !== undefined) throw new Obstacle(hasNoun(name) || isNativeSource(safe.sourceOf(maker)) ? `${nounOf(name)} cannot be carried` : `an instance of ${name}, ${problem}`);
     }
     if (this.hasPrivate(maker, known)) throw new Obstacle(`an instance of ${name}, whose private fields cannot be read`);
+  }
+
+  // Iterators and the like have no maker, but a tag and native methods.
+  checkTag(prototype, kind) {
+    const tag = safe.getOwn(prototype, toStringTag)?.value;
+    const next = safe.getOwn(prototype, 'next')?.value;
+    if (kind !== KIND.OBJECT || typeof tag !== 'string' || typeof next !== 'function' || isProxy(next)) return;
+    if (isNativeSource(safe.sourceOf(next))) throw new Obstacle('an iterator cannot be carried');
   }
 
   hasPrivate(maker, known) {
@@ -377,8 +387,6 @@ function nameOf(fn) {
   const name = safe.getOwn(fn, 'name')?.value;
   return typeof name === 'string' ? name : '';
 }
-
-const isOurs = (fn) => !isNativeSource(safe.sourceOf(fn));
 
 // The class that an object is the prototype of, or null.
 function classOf(object) {

@@ -144,7 +144,8 @@ const NOUNS = {
   EventEmitter: 'an event emitter',
 };
 
+const hasNoun = (name) => NOUNS[name] !== undefined;
 const nounOf = (name) => NOUNS[name] ?? (name === '' ? 'an object of a built-in kind' : `an instance of ${name}`);
 
-module.exports = { __proto__: null, SLOT, KIND, BODY, PROPERTY, PROTOTYPES, VIEWS, viewOf, isUrl, href, kindOf, nounOf };
+module.exports = { __proto__: null, SLOT, KIND, BODY, PROPERTY, PROTOTYPES, VIEWS, viewOf, isUrl, href, kindOf, hasNoun, nounOf };
 //# sourceURL=node:internal/sessile/kinds

@@ -8,6 +8,7 @@
 // Properties are read as descriptors only: no getter is called, and nothing is
 // loaded that Node loads on first use.
 
+const fs = require('node:fs');
 const { isProxy } = require('node:util').types;
 const safe = require('./safe.js');
 const imports = require('./imports.js');
@@ -33,6 +34,10 @@ const get = safe.uncurry(Map.prototype.get);
 const set = safe.uncurry(Map.prototype.set);
 const has = safe.uncurry(Map.prototype.has);
 
+// Node's own getter, by which most use the module of this name.
+const filePromises = safe.uncurry(Object.getOwnPropertyDescriptor(fs, 'promises').get);
+const PROMISES = { __proto__: null, how: 'require', name: 'node:fs/promises', options: undefined };
+
 const builtins = new safe.Map();
 const wellKnown = new safe.Map();
 const originals = safe.list();
@@ -45,11 +50,16 @@ function install() {
     if (typeof value === 'symbol') set(wellKnown, value, key);
   }
   for (const name of NAMES) {
-    const value = safe.getOwn(globalThis, name)?.value;
+    const value = original(name);
     originals[originals.length] = { __proto__: null, name, value };
     if (isObject(value)) list(builtins, value, null, [name], LEAVES[name] ? 0 : GLOBAL_DEPTH);
   }
   listHidden();
+}
+
+// Node has these two behind getters of its own.
+function original(name) {
+  return name === 'process' || name === 'Buffer' ? globalThis[name] : safe.getOwn(globalThis, name)?.value;
 }
 
 // Those that have no path from the global object.
@@ -95,6 +105,7 @@ class Known {
     imports.eachModule((value, module) => {
       if (isObject(value) && !isProxy(value)) list(this.exports, value, module, [], EXPORT_DEPTH);
     });
+    if (has(this.exports, fs)) list(this.exports, filePromises(fs), PROMISES, [], 1);
     const own = imports.ownGlobals();
     for (let i = 0; i < own.length; i++) set(this.exports, own[i].value, { __proto__: null, module: null, path: [own[i].name] });
   }
@@ -112,16 +123,23 @@ function replaced() {
   const names = safe.list();
   for (let i = 0; i < originals.length; i++) {
     const found = safe.getOwn(globalThis, originals[i].name);
-    if (found !== undefined && 'value' in found && found.value !== originals[i].value) names[names.length] = originals[i].name;
+    if (found?.value !== undefined && found.value !== originals[i].value) names[names.length] = originals[i].name;
   }
   return names;
+}
+
+function builtin(name) {
+  if (name === '%TypedArray%') return safe.getPrototypeOf(safe.Int32Array);
+  for (let i = 0; i < originals.length; i++) if (originals[i].name === name) return originals[i].value;
+  return undefined;
 }
 
 // The value at a path of this kernel, or undefined.
 function follow(start, path) {
   let value = start;
   for (let i = 0; i < path.length; i++) {
-    if (path[i] === '%TypedArray%' && i === 0) value = safe.getPrototypeOf(safe.Int32Array);
+    const first = i === 0 && start === globalThis ? builtin(path[0]) : undefined;
+    if (first !== undefined) value = first;
     else value = isObject(value) && !isProxy(value) ? exportOf(value, path[i]) : undefined;
   }
   return value;
