@@ -147,13 +147,30 @@ class Sources {
     return answer;
   }
 
+  connect() {
+    if (this.session !== null) return;
+    this.session = new inspector.Session();
+    connect(this.session);
+  }
+
+  // The names of an array's or a view's properties that are no elements.
+  names(array) {
+    this.connect();
+    const names = safe.list();
+    const options = { ownProperties: true, nonIndexedPropertiesOnly: true };
+    const found = this.ask('Runtime.getProperties', { objectId: this.handle(array), ...options });
+    for (let i = 0; found !== null && i < found.result.length; i++) {
+      const { name, symbol } = found.result[i];
+      if (symbol === undefined && safe.getOwn(array, name) !== undefined) names[names.length] = name;
+    }
+    this.ask('Runtime.releaseObjectGroup', { objectGroup: 'carry' });
+    return names;
+  }
+
   // The local scopes around a function, each as an object of its variables, or
   // null if they cannot be seen.
   scopes(fn) {
-    if (this.session === null) {
-      this.session = new inspector.Session();
-      connect(this.session);
-    }
+    this.connect();
     try {
       const described = this.properties(this.handle(fn))?.internalProperties;
       for (let i = 0; described !== undefined && i < described.length; i++) {

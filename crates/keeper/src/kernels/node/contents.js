@@ -42,8 +42,11 @@ const { Uint8Array: Bytes } = globalThis;
 const { isProxy } = types;
 const hasOwn = safe.uncurry(Object.prototype.hasOwnProperty);
 const isIndex = (key) => typeof key === 'string' && safe.exec(/^(?:0|[1-9]\d*)$/, key) !== null && +key < 2 ** 32 - 1;
-// A longer array that is mostly holes goes by its keys.
-const DENSE = 1 << 16;
+const symbolsOf = Object.getOwnPropertySymbols;
+// Elements of which a list of keys costs nothing.
+const FEW = 1000;
+// Elements that are looked at to tell whether an array is mostly holes.
+const SAMPLES = 256;
 
 let refuse = null;
 
@@ -187,26 +190,27 @@ const OF_FUNCTIONS = { __proto__: null, length: true, prototype: true, arguments
 
 // The keys of the properties that are carried as such.
 function keysOf(graph, value, kind) {
-  const all = safe.ownKeys(value);
+  const all = kind === KIND.ARRAY || kind === KIND.VIEW ? namedKeys(graph, value, kind) : safe.ownKeys(value);
   if (kind === KIND.OBJECT || kind === KIND.MAP || kind === KIND.SET || kind === KIND.DATE || kind === KIND.BUFFER) return all;
   const keys = safe.list();
-  // The elements of arrays and views come first.
-  const first = kind === KIND.ARRAY || kind === KIND.VIEW ? elementCount(value, all, kind) : 0;
-  for (let i = first; i < all.length; i++) if (isCarried(graph, value, kind, all[i])) keys[keys.length] = all[i];
+  for (let i = 0; i < all.length; i++) if (isCarried(graph, value, kind, all[i])) keys[keys.length] = all[i];
   return keys;
 }
 
-function elementCount(value, keys, kind) {
-  if (kind === KIND.VIEW) return types.isDataView(value) ? 0 : typed.length(value);
-  // Keys are in order: the elements by number, then the others.
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isIndex(keys[middle])) low = middle + 1;
-    else high = middle;
+// The keys that are no elements. To list all would make a string of each
+// number: that takes long, and for tens of millions it fails.
+function namedKeys(graph, value, kind) {
+  const length = kind === KIND.ARRAY ? value.length : types.isDataView(value) ? 0 : typed.length(value);
+  if (length > FEW) {
+    const keys = graph.sources.names(value);
+    const symbols = symbolsOf(value);
+    for (let i = 0; i < symbols.length; i++) keys[keys.length] = symbols[i];
+    return keys;
   }
-  return low;
+  const all = safe.ownKeys(value);
+  const keys = safe.list();
+  for (let i = 0; i < all.length; i++) if (!isIndex(all[i])) keys[keys.length] = all[i];
+  return keys;
 }
 
 function isCarried(graph, value, kind, key) {
@@ -249,12 +253,19 @@ function arePlain(value, keys) {
 // Whether an array's elements are not all plain, or are few among many holes.
 function isSparse(value) {
   const { length } = value;
-  if (length > DENSE && safe.ownKeys(value).length < length / 4) return true;
+  if (length > FEW && isMostlyHoles(value, length)) return true;
   for (let i = 0; i < length; i++) {
     const found = safe.getOwn(value, i);
     if (found !== undefined && (found.writable !== true || !found.enumerable || !found.configurable)) return true;
   }
   return false;
+}
+
+function isMostlyHoles(value, length) {
+  const stride = (length - (length % SAMPLES)) / SAMPLES;
+  let count = 0;
+  for (let i = 0; i < SAMPLES; i++) if (hasOwn(value, i * stride)) count++;
+  return count < SAMPLES / 4;
 }
 
 function allKeys(value) {
