@@ -26,6 +26,7 @@ const RECORD = { __proto__: null, SETTINGS: 83, ROOT: 82, MODULES: 77 };
 const LEXICAL = 128;
 
 const set = safe.uncurry(Map.prototype.set);
+const has = safe.uncurry(Map.prototype.has);
 
 const environment = { object: process.env, before: { __proto__: null } };
 let graph = null;
@@ -52,7 +53,7 @@ function dump(path) {
   } catch (error) {
     done.carried = 0;
     done.left = safe.list();
-    done.error = `the state could not be written down: ${error.message}`;
+    done.error = `the state could not be written down: ${error?.message}`;
     discard(file);
   }
   return done;
@@ -69,8 +70,11 @@ function discard(file) {
 function write(file, done) {
   const writer = new Writer();
   const sources = new code.Sources();
-  const roots = inOrder(state.roots(known.replaced()));
-  graph = new Graph(new known.Known(), sources, writer, membersOf(roots));
+  const provided = new known.Known();
+  const names = state.roots(known.replaced());
+  const members = rank(names, provided);
+  const roots = inOrder(names);
+  graph = new Graph(provided, sources, writer, members);
   try {
     record(file, RECORD.SETTINGS, text(settings(done)));
     for (let i = 0; i < roots.length; i++) {
@@ -116,12 +120,22 @@ function binding({ isLexical, found }) {
   return (found.writable ? PROPERTY.WRITABLE : 0) | (found.enumerable ? PROPERTY.ENUMERABLE : 0) | (found.configurable ? PROPERTY.CONFIGURABLE : 0);
 }
 
+const PARTS = ['value', 'get', 'set'];
 const RANK = { __proto__: null, PRIMITIVE: 0, KNOWN: 1, FUNCTION: 2, CLASS: 3, OTHER: 4 };
 
-function inOrder(roots) {
-  const provided = new known.Known();
-  const sorted = safe.list();
+// Ranks the roots; returns the members of the classes among them. A method
+// comes with its class, and so not before it.
+function rank(roots, provided) {
   for (let i = 0; i < roots.length; i++) roots[i].rank = rankOf(roots[i], provided);
+  const members = membersOf(roots);
+  for (let i = 0; i < roots.length; i++) {
+    if (roots[i].rank === RANK.FUNCTION && has(members, roots[i].found.value)) roots[i].rank = RANK.OTHER;
+  }
+  return members;
+}
+
+function inOrder(roots) {
+  const sorted = safe.list();
   for (let rank = RANK.PRIMITIVE; rank <= RANK.OTHER; rank++) {
     for (let i = 0; i < roots.length; i++) if (roots[i].rank === rank) sorted[sorted.length] = roots[i];
   }
@@ -156,8 +170,9 @@ function addMembers(members, owner, holder, place) {
   for (let i = 0; i < keys.length; i++) {
     const found = safe.getOwn(holder, keys[i]);
     if (keys[i] === 'constructor' || !contents.isMember(owner, found)) continue;
-    for (const part of ['value', 'get', 'set']) {
-      if (typeof found[part] === 'function') set(members, found[part], { __proto__: null, owner, part: `${place}.${part}`, key: keys[i] });
+    for (let p = 0; p < PARTS.length; p++) {
+      const fn = found[PARTS[p]];
+      if (typeof fn === 'function') set(members, fn, { __proto__: null, owner, part: `${place}.${PARTS[p]}`, key: keys[i] });
     }
   }
 }

@@ -104,7 +104,10 @@ class Graph {
 
   rollBack(first) {
     for (let id = first; id < this.objects.length; id++) drop(this.ids, this.objects[id]);
-    for (const list of [this.objects, this.kinds, this.parents, this.steps]) list.length = first;
+    this.objects.length = first;
+    this.kinds.length = first;
+    this.parents.length = first;
+    this.steps.length = first;
   }
 
   // ---- slots

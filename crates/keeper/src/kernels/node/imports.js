@@ -212,10 +212,8 @@ function again(how, name, options) {
 function ownGlobals() {
   const found = safe.list();
   if (lastRequire === undefined || safe.getOwn(globalThis, 'require')?.value !== lastRequire) return found;
-  for (const name of ['require', 'module', 'exports']) {
-    const value = safe.getOwn(globalThis, name)?.value;
-    if (value === base[name] || (name === 'exports' && value === base.module.exports)) safe.push(found, { __proto__: null, name, value });
-  }
+  safe.push(found, { __proto__: null, name: 'require', value: lastRequire });
+  if (safe.getOwn(globalThis, 'module')?.value === base.module) safe.push(found, { __proto__: null, name: 'module', value: base.module });
   return found;
 }
 

@@ -55,6 +55,7 @@ class Loader {
     this.exports = safe.list();
     this.roots = safe.list();
     this.at = 0;
+    this.rank = RANK.PRIMITIVE;
     // Made, but not declared yet.
     this.ready = safe.list();
     // What user code is being run for: 'module', a root, or null.
@@ -110,8 +111,11 @@ class Loader {
   next() {
     while (this.exports.length < this.modules.length) if (!this.loadModule(this.modules[this.exports.length])) return;
     while (this.at < this.roots.length) {
-      const isDue = this.roots[this.at].rank === RANK.CLASS || this.ready.length >= BATCH;
+      const { rank } = this.roots[this.at];
+      // A class is evaluated when it is made, and may mean any name before it.
+      const isDue = rank === RANK.CLASS || rank !== this.rank || this.ready.length >= BATCH;
       if (isDue && this.ready.length > 0) return this.declare();
+      this.rank = rank;
       this.loadRoot(this.roots[this.at++]);
     }
     if (this.ready.length > 0) return this.declare();
