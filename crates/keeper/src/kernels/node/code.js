@@ -31,6 +31,9 @@ const post = safe.uncurry(inspector.Session.prototype.post);
 const get = safe.uncurry(Map.prototype.get);
 const set = safe.uncurry(Map.prototype.set);
 
+// Made before any user code: to make one, Node iterates over an array.
+const session = new inspector.Session();
+
 let held = null;
 
 function install() {
@@ -127,30 +130,30 @@ function hasWord(source, word) {
   return false;
 }
 
-// The sources of one dump. Opens the inspector on first use; `close` it.
+// The sources of one dump. Connects to the inspector on first use; `close` it.
 class Sources {
   constructor() {
-    this.session = null;
+    this.isConnected = false;
     this.known = new safe.Map();
   }
 
   close() {
-    if (this.session !== null) disconnect(this.session);
-    this.session = null;
+    if (this.isConnected) disconnect(session);
+    this.isConnected = false;
   }
 
   ask(method, params) {
     let answer = null;
-    post(this.session, method, params, (error, result) => {
+    post(session, method, params, (error, result) => {
       if (error === null) answer = result;
     });
     return answer;
   }
 
   connect() {
-    if (this.session !== null) return;
-    this.session = new inspector.Session();
-    connect(this.session);
+    if (this.isConnected) return;
+    this.isConnected = true;
+    connect(session);
   }
 
   // The names of an array's or a view's properties that are no elements.
