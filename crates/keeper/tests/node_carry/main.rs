@@ -175,11 +175,12 @@ fn classes_and_their_instances_survive() {
     survives(
         &["const LIMIT = 5; class Point { static count = 0; static max = LIMIT; constructor(x) { this.x = x; Point.count++ } get double() { return this.x * 2 } static make(x) { return new this(x) } show() { return 'P' + this.x } }
            class Named extends Point { show() { return 'N' + super.show() } *[Symbol.iterator]() { yield this.x } }
-           class Counts extends Map { total() { let t = 0; for (const n of this.values()) t += n; return t } } let Late = class {}; class Locked { #key = 1; open() { return this.#key } }",
-          "let p = new Point(3), n = Named.make(4), counts = new Counts([['a', 1], ['b', 2]]), show = Point.prototype.show, kinds = {Named, proto: Point.prototype}; Point.prototype.added = function () { return this.x + 1 }"],
+           class Counts extends Map { total() { let t = 0; for (const n of this.values()) t += n; return t } } let Late = class {}; const Loud = (Base) => class extends Base { shout() { return this.show() + '!' } }; class Both extends Loud(Point) {} class Locked { #key = 1; open() { return this.#key } }",
+          "let both = new Both(1); Point.count = 0; let p = new Point(3), n = Named.make(4), counts = new Counts([['a', 1], ['b', 2]]), show = Point.prototype.show, kinds = {Named, proto: Point.prototype}; Point.prototype.added = function () { return this.x + 1 }"],
         &[
             "p instanceof Point && p.double === 6 && p.show() === 'P3' && Point.count === 2 && Point.max === 5 && p.added() === 4",
             "n instanceof Named && n.show() === 'NP4' && [...n][0] === 4 && Object.getPrototypeOf(Named) === Point",
+            "both.shout() === 'P1!' && both instanceof Point",
             "counts instanceof Counts && counts.total() === 3",
             "show === Point.prototype.show && kinds.Named === Named && kinds.proto === Point.prototype",
             "Late.name === 'Late' && new Locked().open() === 1 && new Point(0).x === 0 && Point.count === 3",
@@ -191,14 +192,14 @@ fn classes_and_their_instances_survive() {
 fn modules_are_loaded_again() {
     survives(
         &[
-            "fs.writeFileSync('mine.js', 'class Shape { area() { return this.w * 2 } } module.exports = {Shape, twice: (x) => x * 2}'); fs.writeFileSync('esm.mjs', 'export default 1; export const tool = () => \"t\"'); fs.writeFileSync('data.json', '{\"a\": 1}')",
-            "const f = require('fs'), {readFileSync, promises: {readFile}} = f, {twice, Shape} = require('./mine.js'), data = require('./data.json'); data.a = 2; let shape = Object.assign(new Shape(), {w: 4})",
+            "fs.writeFileSync('mine.js', 'class Shape { area() { return this.w * 2 } } module.exports = {Shape, twice: (x) => x * 2, settings: {on: false}}'); fs.writeFileSync('esm.mjs', 'export default 1; export const tool = () => \"t\"'); fs.writeFileSync('data.json', '{\"a\": 1}')",
+            "require('./mine.js').settings.on = true; const f = require('fs'), {settings} = require('./mine.js'), {readFileSync, promises: {readFile}} = f, {twice, Shape} = require('./mine.js'), data = require('./data.json'); data.a = 2; let shape = Object.assign(new Shape(), {w: 4})",
             "import path2, {join as j} from 'path'; import * as ns from './esm.mjs'; import {tool} from './esm.mjs'; let tools = {tool, max: Math.max, log: console.log, all: globalThis, req: require}",
         ],
         &[
             "f === require('fs') && readFileSync === f.readFileSync && readFile === f.promises.readFile && j === path2.join",
             "twice(2) === 4 && twice === require('./mine.js').twice && shape instanceof Shape && shape.area() === 8",
-            "data.a === 2 && ns.tool === tool && tools.tool === tool && tool() === 't'",
+            "settings.on && data.a === 2 && ns.tool === tool && tools.tool === tool && tool() === 't'",
             "tools.max === Math.max && tools.log === console.log && tools.all === globalThis && tools.req === require",
         ],
     );

@@ -6,7 +6,7 @@
 //
 // The body of the file is a list of records: one letter, a length, and
 //   S  settings, as JSON: the working directory, changes of the environment
-//   R  a root: its name, how it is bound, the numbers of its objects, its value
+//   R  a root: its name, how it is bound, its rank, how many objects it adds, its value
 //   M  the modules that values belong to, as JSON
 // Roots come in the order in which they have to be made: primitives, what
 // modules and Node itself provide, functions, classes, and all other values.
@@ -108,7 +108,6 @@ function writeRoot(file, writer, root) {
   writer.string(root.name);
   writer.byte(binding(root));
   writer.byte(root.rank);
-  writer.count(first);
   writer.count(graph.objects.length - first);
   const head = writer.take();
   record(file, RECORD.ROOT, head, value);

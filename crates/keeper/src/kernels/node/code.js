@@ -14,6 +14,7 @@ const inspector = require('node:inspector');
 const { Script } = require('node:vm');
 const { isProxy, isNativeError, isDate, isRegExp } = require('node:util').types;
 const safe = require('./safe.js');
+const { meaningOf } = require('./state.js');
 
 // Where the inspector finds what it is asked about. Not writable by user code,
 // and empty except in the middle of a question.
@@ -22,7 +23,10 @@ const FUNCTION = /^(?:async\s+)?function\b\s*(\*?)\s*([\p{ID_Start}$_\\][\p{ID_C
 const OWN_NAME = /^(?:class|(?:async\s+)?function\b\s*\*?)\s*([\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*)/u;
 const PRIVATE = /#[\p{ID_Start}$_\\]/gu;
 const STATIC_PRIVATE = /\bstatic\s+#[\p{ID_Continue}$\u200c\u200d]+\s*[=;}\n]/u;
-const OF_OUTSIDE = /\b(?:this|super|arguments)\b|\bnew\s*\.\s*target\b/;
+const EXTENDS = /^class(?:\s+[\p{ID_Continue}$]+)?\s+extends\s+([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*\{/u;
+const COMPUTED = /^(?:async\b\s*|get\b\s*|set\b\s*|\*\s*)*\[/;
+const COMPUTED_PLAINLY = /^(?:async\b\s*|get\b\s*|set\b\s*|\*\s*)*\[\s*(?:Symbol\.\w+|'[^'\\]*'|"[^"\\]*"|\d+)\s*\]/;
+const OF_OUTSIDE = /\b(?:this|arguments)\b/;
 const PRIVATE_LIMIT = 100;
 
 const connect = safe.uncurry(inspector.Session.prototype.connect);
@@ -213,7 +217,7 @@ class Sources {
     return objectId === undefined ? null : this.ask('Runtime.getProperties', { objectId, ownProperties: true });
   }
 
-  // {source, form, declared, isStrict, hasPrivate} or {problem}, of a function
+  // {source, form, declared, isStrict, hasPrivate, parent} or {problem}, of a function
   // that is not a Proxy.
   describe(fn) {
     let found = get(this.known, fn);
@@ -236,14 +240,14 @@ class Sources {
       const name = usedLocal(fn, source, scopes[i]);
       if (name !== null) return { problem: `${what} that uses ${name}, a local variable of the code around it` };
     }
-    return isClass ? this.readClass(source) : this.readFunction(fn, source);
+    return isClass ? this.readClass(fn, source) : this.readFunction(fn, source);
   }
 
-  readClass(source) {
+  readClass(fn, source) {
     if (!compiles(`(${source}\n)`)) return { problem: 'a class whose source does not stand alone' };
     const hasPrivate = hasPrivateNames(source);
     if (hasPrivate && safe.exec(STATIC_PRIVATE, source) !== null) return { problem: 'a class with static private fields, which cannot be read' };
-    return { source, form: 'class', declared: null, isStrict: true, hasPrivate };
+    return { source, form: 'class', declared: null, isStrict: true, hasPrivate, parent: parentName(fn, source) };
   }
 
   readFunction(fn, source) {
@@ -257,15 +261,36 @@ class Sources {
       return described;
     }
     const isArrow = compiles(`(${source}\n)`);
-    if (safe.exec(OF_OUTSIDE, source) !== null) {
-      if (isArrow) return { problem: 'an arrow function that uses this or arguments of the code around it' };
-      if (safe.exec(/\bsuper\b/, source) !== null) return { problem: 'a method that uses super' };
-    }
+    if (isArrow && usesOutside(source)) return { problem: 'an arrow function that uses this or arguments of the code around it' };
+    if (!isArrow && safe.exec(/\bsuper\b/, source) !== null) return { problem: 'a method that uses super' };
     if (isArrow) return described;
+    if (safe.exec(COMPUTED, source) !== null && safe.exec(COMPUTED_PLAINLY, source) === null) return { problem: 'a method whose name is computed' };
     if (!compiles(`({${source}\n})`)) return { problem: 'a function whose source does not stand alone' };
     described.form = 'method';
     return described;
   }
+}
+
+// Whether an arrow function means the `this` or `arguments` of the code around
+// it, and not those of a function within it. In a static block the latter is
+// refused by V8, and `this` is no more than another word for it.
+function usesOutside(source) {
+  if (safe.exec(OF_OUTSIDE, source) === null) return false;
+  const word = /\bthis\b/g;
+  let out = '';
+  let from = 0;
+  for (let found = safe.exec(word, source); found !== null; found = safe.exec(word, source)) {
+    out += `${safe.slice(source, from, found.index)}arguments`;
+    from = found.index + 4;
+  }
+  return !compiles(`(class { static { (${out}${safe.slice(source, from)}\n) } })`);
+}
+
+// The local name of the class that a class extends, as in a mixin; '' if its
+// parent goes by the same name at top level.
+function parentName(fn, source) {
+  const name = safe.exec(EXTENDS, source)?.[1];
+  return name === undefined || meaningOf(name) === safe.getPrototypeOf(fn) ? '' : name;
 }
 
 // The name under which a function was declared, not only made: within it, that

@@ -102,7 +102,20 @@ function fill(graph, value, kind, isSparse) {
     const prototype = safe.getOwn(value, 'prototype');
     const isMade = prototype !== undefined && safe.exec(/^function\s*[^\s*]/, safe.sourceOf(value)) !== null;
     graph.at('prototype', isMade ? prototype.value : undefined);
+  } else if (kind === KIND.CLASS || kind === KIND.PROTOTYPE) fillMembers(graph, value, kind);
+}
+
+// The keys that have to come with the source: a computed one may mean something
+// else when the class is made again.
+function fillMembers(graph, value, kind) {
+  const owner = kind === KIND.CLASS ? value : safe.getOwn(value, 'constructor').value;
+  const all = safe.ownKeys(value);
+  const keys = safe.list();
+  for (let i = 0; i < all.length; i++) {
+    if (all[i] !== 'constructor' && isMember(owner, safe.getOwn(value, all[i]))) keys[keys.length] = all[i];
   }
+  graph.writer.count(keys.length);
+  for (let i = 0; i < keys.length; i++) graph.key(keys[i]);
 }
 
 function fillArray(graph, value) {

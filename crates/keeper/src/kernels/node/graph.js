@@ -235,6 +235,7 @@ class Graph {
       const parent = safe.getPrototypeOf(value);
       this.open(KIND.CLASS);
       this.slot(parent === FUNCTION_PROTOTYPES[0] ? undefined : parent);
+      this.writer.string(code.parent);
       this.writer.string(code.source);
       return KIND.CLASS;
     }

@@ -42,6 +42,7 @@ const builtins = new safe.Map();
 const wellKnown = new safe.Map();
 const originals = safe.list();
 
+const isCore = (module) => module === null || safe.startsWith(module.name, 'node:');
 const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
 
 function install() {
@@ -70,7 +71,7 @@ function listHidden() {
 
 function list(map, value, module, path, depth) {
   if (has(map, value)) return;
-  set(map, value, { __proto__: null, module, path });
+  if (isFixed(value, module, path)) set(map, value, { __proto__: null, module, path });
   if (depth === 0 || isProxy(value)) return;
   const keys = safe.ownKeys(value);
   if (keys.length > EXPORTS_LIMIT) return;
@@ -79,6 +80,12 @@ function list(map, value, module, path, depth) {
     if (below === undefined || typeof keys[i] !== 'string' || !isObject(below)) continue;
     list(map, below, module, append(path, keys[i]), depth - 1);
   }
+}
+
+// Data that a module of the user's exports may have been changed since, and
+// goes by its value.
+function isFixed(value, module, path) {
+  return isCore(module) || path.length === 0 || typeof value === 'function' || path[path.length - 1] === 'prototype';
 }
 
 // An export of a module that is still being evaluated throws.
@@ -115,7 +122,6 @@ class Known {
   }
 }
 
-const isCore = (module) => module === null || safe.startsWith(module.name, 'node:');
 const symbolName = (symbol) => get(wellKnown, symbol) ?? null;
 
 // Names of built-ins that user code has given another value.

@@ -21,6 +21,7 @@ const { PROPERTY } = require('./kinds.js');
 const { RECORD, RANK, LEXICAL } = require('./carry.js');
 
 const INTERRUPTED = 'it was interrupted while it was made again';
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 // Names that are declared at once.
 const BATCH = 1000;
 const { env, chdir } = process;
@@ -81,12 +82,17 @@ class Loader {
   // Finds the records; returns the settings.
   index(reader) {
     let settings = null;
+    let first = 0;
     while (reader.at < reader.end) {
       const letter = reader.byte();
       const part = reader.part();
       if (letter === RECORD.SETTINGS) settings = safe.JSONParse(part.string());
       else if (letter === RECORD.MODULES) this.modules = safe.JSONParse(part.string());
-      else if (letter === RECORD.ROOT) this.roots[this.roots.length] = readRoot(part);
+      else if (letter === RECORD.ROOT) {
+        const root = readRoot(part, first);
+        this.roots[this.roots.length] = root;
+        first += root.count;
+      }
     }
     if (settings === null) throw new Damaged('it has no settings');
     return settings;
@@ -238,13 +244,14 @@ class Loader {
   }
 }
 
-function readRoot(reader) {
+// `first` is the number that its first object has to have.
+function readRoot(reader, first) {
   const name = reader.string();
   const binding = reader.byte();
   const rank = reader.byte();
-  const first = reader.count();
   const count = reader.count();
   if (count > reader.end - reader.at) throw new Damaged('a value has more parts than it can have');
+  if (binding === LEXICAL && safe.exec(IDENTIFIER, name) === null) throw new Damaged('a name is none');
   return { __proto__: null, name, binding, rank, first, count, reader };
 }
 

@@ -31,7 +31,7 @@ class Failure {
 
 class Rebuilder {
   // `modules` has the exports of each module, or a Failure. `guard` calls a
-  // function that runs user code.
+  // function that runs user code; it may be nested.
   constructor(modules, guard) {
     this.modules = modules;
     this.guard = guard;
@@ -209,9 +209,18 @@ class Rebuilder {
 
   makeClass() {
     const parent = this.slot();
-    const made = this.function(this.run(`(${this.reader.string()}\n)`));
-    if (parent !== undefined && safe.getPrototypeOf(made) !== parent) throw new Failure('the class that it extends is not the same here');
+    const name = this.reader.string();
+    const source = this.reader.string();
+    const made = this.function(name === '' ? this.run(`(${source}\n)`) : this.guard(() => this.run(`((${name}) => ${source}\n)`)(parent)));
+    if (parent !== undefined && safe.getPrototypeOf(made) !== parent) this.adopt(made, parent);
     return made;
+  }
+
+  // What a class extends may be an expression, and gives another class each
+  // time; `super` goes by the prototypes.
+  adopt(made, parent) {
+    safe.setPrototypeOf(made, parent);
+    safe.setPrototypeOf(this.part(made, 'prototype', 'value'), this.part(parent, 'prototype', 'value'));
   }
 
   // ---- bodies
@@ -250,6 +259,10 @@ class Rebuilder {
     } else if (kind === KIND.FUNCTION) {
       const prototype = this.slot();
       if (prototype !== undefined) define(value, 'prototype', { __proto__: null, value: prototype });
+    } else if (kind === KIND.CLASS || kind === KIND.PROTOTYPE) {
+      for (let left = this.reader.count(); left > 0; left--) {
+        if (safe.getOwn(value, this.key()) === undefined) throw new Failure('a class whose source makes other methods here');
+      }
     }
   }
 

@@ -61,6 +61,11 @@ function globalValue(name) {
   return isOwn(own, name) ? null : { value: undefined, accessor: true };
 }
 
+// What a name means at top level, as far as that runs no getter.
+function meaningOf(name) {
+  return hasLexical(name) ? lexicalValue(name)?.value : safe.getOwn(globalThis, name)?.value;
+}
+
 function isClass(value) {
   return safe.exec(/^class\b/, safe.sourceOf(value)) !== null;
 }
@@ -145,8 +150,8 @@ function roots(replaced) {
   for (let i = 0; i < keys.length; i++) {
     const name = keys[i];
     if (hasSeen(seen, name) || (typeof name === 'string' && isTwin(name))) continue;
+    if (isOwn(own, name) && !isTaken(name)) continue;
     const found = safe.getOwn(globalThis, name);
-    if (isOwn(own, name) && !isTaken(name, found)) continue;
     all[all.length] = { __proto__: null, name, isLexical: false, found };
   }
   for (let i = 0; i < replaced.length; i++) {
@@ -157,8 +162,13 @@ function roots(replaced) {
 }
 
 // Whether the user has assigned to the name of a built-in module: such a name
-// is not enumerable until then.
-const isTaken = (name, found) => isBuiltin(name) && 'value' in found && found.enumerable;
+// is not enumerable until then. Other names of Node's are not even looked at:
+// there are modules that it loads when one is.
+function isTaken(name) {
+  if (typeof name !== 'string' || !isBuiltin(name)) return false;
+  const found = safe.getOwn(globalThis, name);
+  return 'value' in found && found.enumerable;
+}
 
 function capture(imports) {
   const state = {
@@ -195,5 +205,5 @@ function workingDirectory() {
   }
 }
 
-module.exports = { __proto__: null, install, capture, roots, hasLexical };
+module.exports = { __proto__: null, install, capture, roots, hasLexical, meaningOf };
 //# sourceURL=node:internal/sessile/state
