@@ -16,7 +16,7 @@
 
 const { types } = require('node:util');
 const safe = require('./safe.js');
-const { isCore, symbolName } = require('./known.js');
+const { isCore, pathOf, symbolName } = require('./known.js');
 const { isClassSource, isNativeSource } = require('./code.js');
 const { SLOT, KIND, BODY, PROPERTY, PROTOTYPES, isUrl, hasNoun, kindOf, nounOf } = require('./kinds.js');
 const contents = require('./contents.js');
@@ -205,7 +205,9 @@ class Graph {
     return KIND.SYMBOL;
   }
 
-  makeKnown({ module, path }) {
+  makeKnown(entry) {
+    const { module } = entry;
+    const path = pathOf(entry);
     this.open(KIND.KNOWN);
     this.writer.count(module === null ? 0 : this.moduleNumber(module) + 1);
     this.writer.count(path.length);

@@ -53,7 +53,7 @@ function install() {
   for (const name of NAMES) {
     const value = original(name);
     originals[originals.length] = { __proto__: null, name, value };
-    if (isObject(value)) list(builtins, value, null, [name], LEAVES[name] ? 0 : GLOBAL_DEPTH);
+    if (isObject(value)) list(builtins, value, null, null, name, LEAVES[name] ? 0 : GLOBAL_DEPTH);
   }
   listHidden();
 }
@@ -66,26 +66,28 @@ function original(name) {
 // Those that have no path from the global object.
 function listHidden() {
   const samples = { __proto__: null, '%TypedArray%': Object.getPrototypeOf(Uint8Array) };
-  for (const name of safe.ownKeys(samples)) list(builtins, samples[name], null, [name], 1);
+  for (const name of safe.ownKeys(samples)) list(builtins, samples[name], null, null, name, 1);
 }
 
-function list(map, value, module, path, depth) {
+// `parent` is the entry of the object that has it at `key`; a path is put
+// together only when it is asked for.
+function list(map, value, module, parent, key, depth) {
   if (has(map, value)) return;
-  if (isFixed(value, module, path)) set(map, value, { __proto__: null, module, path });
+  const entry = { __proto__: null, module, parent, key };
+  if (isFixed(value, entry)) set(map, value, entry);
   if (depth === 0 || isProxy(value)) return;
   const keys = safe.ownKeys(value);
   if (keys.length > EXPORTS_LIMIT) return;
   for (let i = 0; i < keys.length; i++) {
-    const below = exportOf(value, keys[i]);
-    if (below === undefined || typeof keys[i] !== 'string' || !isObject(below)) continue;
-    list(map, below, module, append(path, keys[i]), depth - 1);
+    const below = typeof keys[i] === 'string' ? exportOf(value, keys[i]) : undefined;
+    if (isObject(below)) list(map, below, module, entry, keys[i], depth - 1);
   }
 }
 
 // Data that a module of the user's exports may have been changed since, and
 // goes by its value.
-function isFixed(value, module, path) {
-  return isCore(module) || path.length === 0 || typeof value === 'function' || path[path.length - 1] === 'prototype';
+function isFixed(value, { module, parent, key }) {
+  return isCore(module) || parent === null || typeof value === 'function' || key === 'prototype';
 }
 
 // An export of a module that is still being evaluated throws.
@@ -97,24 +99,26 @@ function exportOf(object, key) {
   }
 }
 
-function append(path, key) {
-  const longer = safe.list();
-  for (let i = 0; i < path.length; i++) longer[i] = path[i];
-  longer[path.length] = key;
-  return longer;
+// The keys that lead to an entry from the global object, or from its module.
+function pathOf(entry) {
+  const path = safe.list();
+  let length = 0;
+  for (let at = entry; at !== null && at.key !== null; at = at.parent) length++;
+  for (let at = entry; length > 0; at = at.parent) path[--length] = at.key;
+  return path;
 }
 
-// What can be named in one dump. `find` gives {module, path}: the module's
-// entry, or null for a built-in.
+// What can be named in one dump. `find` gives an entry, whose `module` is null
+// for a built-in.
 class Known {
   constructor() {
     this.exports = new safe.Map();
     imports.eachModule((value, module) => {
-      if (isObject(value) && !isProxy(value)) list(this.exports, value, module, [], EXPORT_DEPTH);
+      if (isObject(value) && !isProxy(value)) list(this.exports, value, module, null, null, EXPORT_DEPTH);
     });
-    if (has(this.exports, fs)) list(this.exports, filePromises(fs), PROMISES, [], 1);
+    if (has(this.exports, fs)) list(this.exports, filePromises(fs), PROMISES, null, null, 1);
     const own = imports.ownGlobals();
-    for (let i = 0; i < own.length; i++) set(this.exports, own[i].value, { __proto__: null, module: null, path: [own[i].name] });
+    for (let i = 0; i < own.length; i++) set(this.exports, own[i].value, { __proto__: null, module: null, parent: null, key: own[i].name });
   }
 
   find(value) {
@@ -151,5 +155,5 @@ function follow(start, path) {
   return value;
 }
 
-module.exports = { __proto__: null, install, Known, follow, replaced, isCore, isObject, symbolName };
+module.exports = { __proto__: null, install, Known, pathOf, follow, replaced, isCore, isObject, symbolName };
 //# sourceURL=node:internal/sessile/known
