@@ -33,6 +33,7 @@ const patches = require('./patches.js');
 const report = require('./report.js');
 const state = require('./state.js');
 const redeclare = require('./redeclare.js');
+const environment = require('./environment.js');
 const carry = require('./carry.js');
 const loading = require('./loading.js');
 const { evaluate, messageOf, parses } = require('./evaluate.js');
@@ -166,7 +167,7 @@ function start(message) {
 }
 
 function begin(run, message) {
-  run.environment = message.env ? setEnvironment(message.env) : null;
+  run.environment = message.env ? environment.set(message.env) : null;
   imports.refresh();
   const text = withoutPreamble(message.text ?? readFileSync(message.code, 'utf8'));
   report.rememberSource(run.id, text);
@@ -279,7 +280,7 @@ function finish(run) {
     notes: run.notes,
   };
   clearExitCode();
-  if (run.environment !== null) restoreEnvironment(run.environment);
+  if (run.environment !== null) environment.restore(run.environment);
   current = null;
   interrupt.setRun(0);
   try {
@@ -319,24 +320,6 @@ function errorField(outcome) {
 
 function statusOf(code) {
   return code === undefined || code === null ? 0 : safe.NumberOf(code) & 0xff;
-}
-
-// ---- environment of one run
-
-function setEnvironment(given) {
-  const before = { __proto__: null };
-  for (const key of safe.ownKeys(given)) {
-    before[key] = process.env[key];
-    process.env[key] = given[key];
-  }
-  return before;
-}
-
-function restoreEnvironment(before) {
-  for (const key of safe.ownKeys(before)) {
-    if (before[key] === undefined) delete process.env[key];
-    else process.env[key] = before[key];
-  }
 }
 
 // ---- what would end the process, and here ends a run
