@@ -6,7 +6,8 @@
 //   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input"|"dumped"|"loaded", …}
 //
 // Before it sends SIGINT the keeper may write the number of the run that it
-// means to DIR/interrupt, so that a run that starts just then is not hit.
+// means to DIR/interrupt, so that a run that starts just then is not hit. A dump
+// or a load puts 0 there: a signal ends them, but not the run that comes next.
 //
 // Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
 //
@@ -123,7 +124,7 @@ const REFUSED = { __proto__: null, carried: 0, left: safe.list(), error: 'the ke
 const isBusy = () => current !== null || loading.isLoading();
 
 function dump(path) {
-  if (!isBusy()) interrupt.forgetTarget();
+  if (!isBusy()) interrupt.aimBetweenRuns();
   send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
 }
 
@@ -133,7 +134,10 @@ function load(path) {
     if (current === null && waiting.length > 0) start(safe.shift(waiting));
   };
   if (isBusy()) loaded(REFUSED);
-  else loading.load(path, loaded);
+  else {
+    interrupt.aimBetweenRuns();
+    loading.load(path, loaded);
+  }
 }
 
 // ---- a run
