@@ -11,6 +11,7 @@
 
 const safe = require('./safe.js');
 const imports = require('./imports.js');
+const environment = require('./environment.js');
 const interrupt = require('./interrupt.js');
 const report = require('./report.js');
 const code = require('./code.js');
@@ -24,7 +25,7 @@ const INTERRUPTED = 'it was interrupted while it was made again';
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 // Names that are declared at once.
 const BATCH = 1000;
-const { env, chdir } = process;
+const { chdir } = process;
 
 let loader = null;
 
@@ -99,9 +100,7 @@ class Loader {
   }
 
   settle({ directory, changed, removed }) {
-    const names = safe.ownKeys(changed);
-    for (let i = 0; i < names.length; i++) env[names[i]] = changed[names[i]];
-    for (let i = 0; i < removed.length; i++) delete env[removed[i]];
+    environment.apply({ changed, removed });
     try {
       safe.apply(chdir, process, [directory]);
     } catch (error) {
