@@ -112,7 +112,7 @@ function obey(message) {
   } else if (message.op === 'dump') {
     dump(message.path);
   } else if (message.op === 'load') {
-    load(message.path);
+    load(message.path, message.cwd);
   } else if (message.op === 'exit') {
     endKernel();
   }
@@ -128,7 +128,7 @@ function dump(path) {
   send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
 }
 
-function load(path) {
+function load(path, cwd) {
   const loaded = (done) => {
     send({ __proto__: null, op: 'loaded', ...done });
     if (current === null && waiting.length > 0) start(safe.shift(waiting));
@@ -136,7 +136,7 @@ function load(path) {
   if (isBusy()) loaded(REFUSED);
   else {
     interrupt.aimBetweenRuns();
-    loading.load(path, loaded);
+    loading.load(path, cwd, loaded);
   }
 }
 

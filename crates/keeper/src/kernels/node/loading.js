@@ -30,8 +30,9 @@ const { chdir } = process;
 let loader = null;
 
 // Calls `report` once, with {carried, left, error}.
-function load(path, report) {
-  loader = new Loader(report);
+// `cwd`: another directory than the one of the dump, if it is given.
+function load(path, cwd, report) {
+  loader = new Loader(report, cwd);
   loader.start(path);
 }
 
@@ -50,8 +51,9 @@ const reasonOf = (thrown) => {
 };
 
 class Loader {
-  constructor(report) {
+  constructor(report, cwd) {
     this.report = report;
+    this.cwd = cwd;
     this.done = { __proto__: null, carried: 0, left: safe.list(), error: null };
     this.modules = safe.list();
     this.exports = safe.list();
@@ -102,9 +104,9 @@ class Loader {
   settle({ directory, changed, removed }) {
     environment.apply({ changed, removed });
     try {
-      safe.apply(chdir, process, [directory]);
+      safe.apply(chdir, process, [this.cwd ?? directory]);
     } catch (error) {
-      this.leave('working directory', `${directory}: ${error.code}`);
+      this.leave('working directory', `${this.cwd ?? directory}: ${error.code}`);
     }
   }
 
