@@ -6,6 +6,7 @@
 mod connection;
 mod create;
 mod launch;
+pub mod top;
 
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, end};

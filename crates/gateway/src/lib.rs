@@ -5,6 +5,7 @@
 
 mod cursor;
 mod encoding;
+pub mod following;
 mod jobs;
 mod render;
 mod runs;
