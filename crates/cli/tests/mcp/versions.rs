@@ -66,6 +66,8 @@ fn the_tools_are_those_that_were_asked_for() {
         "session_keys",
         "session_resize",
         "session_jobs",
+        "session_logs",
+        "session_top",
         "session_end",
         "session_list",
     ];

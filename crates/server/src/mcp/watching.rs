@@ -163,15 +163,14 @@ async fn latest(
     Ok((shown(view.stdout, view.stdout_next), shown(view.stderr, view.stderr_next)))
 }
 
-/// A stream of which this is the end, in whole characters.
+/// A stream of which this is the end, up to its last whole character.
 fn shown(mut bytes: Vec<u8>, total: u64) -> StreamView {
     let half = bytes.split_off(sessile_gateway::whole_end(&bytes));
     let total = total - half.len() as u64;
     if bytes.len() as u64 == total {
         return StreamView { head: bytes, tail: Vec::new(), total, stored: total };
     }
-    let begun = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
-    StreamView { head: Vec::new(), tail: bytes.split_off(begun), total, stored: total }
+    StreamView { head: Vec::new(), tail: bytes, total, stored: total }
 }
 
 #[cfg(test)]
