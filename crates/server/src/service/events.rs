@@ -81,6 +81,13 @@ impl Default for Cursor {
     }
 }
 
+impl Cursor {
+    /// In a run that is going, after so many bytes of its stdout.
+    pub(super) fn within(stdout: u64) -> Self {
+        Self { stdout, phase: RunPhase::Running, ..Self::default() }
+    }
+}
+
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let phase = match self.phase {
