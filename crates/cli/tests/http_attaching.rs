@@ -148,6 +148,47 @@ fn a_terminal_that_is_drawn_on_is_joined_resized_left_and_joined_again() {
     assert_eq!(late.receive()["type"], "exited");
 }
 
+/// What is sent and what is received, from the block of the page.
+fn documented() -> Vec<(bool, Value)> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/http-api.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = page.split("```text conversation\n").nth(1).unwrap().split("```").next().unwrap();
+    let message = |line: &str| {
+        let (sign, text) = line.split_once(' ').unwrap();
+        (sign == ">", serde_json::from_str(text).unwrap())
+    };
+    block.lines().map(message).collect()
+}
+
+#[test]
+fn the_conversation_in_the_documentation_goes_as_it_says() {
+    let h = harness!();
+    let server = h.serve();
+    let mut socket = open(&server, &server.session(), "?watch=true");
+    let conversation = documented();
+    assert!(conversation.len() > 10);
+    for (is_sent, message) in conversation {
+        if is_sent {
+            socket.send(&message);
+            continue;
+        }
+        let mut data = String::new();
+        loop {
+            let mut received = socket.receive();
+            assert!(received["type"] != "error", "{received} instead of {message}");
+            // A run's output comes in pieces.
+            if received["type"] == message["type"] && received["data"].is_string() {
+                data.push_str(received["data"].as_str().unwrap());
+                received["data"] = data.clone().into();
+            }
+            let fields = message.as_object().unwrap();
+            if fields.iter().all(|(name, value)| received[name] == *value) {
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn who_only_watches_does_nothing() {
     let h = harness!();
