@@ -213,7 +213,7 @@ fn who_only_watches_does_nothing() {
 }
 
 #[test]
-fn orders_that_make_no_sense_are_refused() {
+fn orders_and_queries_that_make_no_sense_are_refused() {
     let h = harness!();
     let server = h.serve();
     let id = server.session();
@@ -227,11 +227,18 @@ fn orders_that_make_no_sense_are_refused() {
         socket.send(&order);
         assert_eq!(socket.receive()["error"]["code"], code, "{order}");
     }
-    let _ = server.exec(&id, "echo hi");
+    let _ = server.exec(&id, "echo hi; echo there >&2");
+    let both = server.get(&format!("/v1/sessions/{id}/runs/1/output?cursor=1-2")).is(200).json();
+    assert_eq!(
+        (&both["stdout"], &both["stderr"], &both["cursor"]),
+        (&json!("i\n"), &json!("ere\n"), &json!("3-6"))
+    );
     for (query, status, code) in [
         ("/ws?tail=3", 400, "bad_request"),
         ("/ws?watch=true&after=9_x", 400, "bad_request"),
         ("/runs/1/ws?screen=true&after=1-0-0-r", 400, "bad_request"),
+        ("/runs/1/output?cursor=1-2&from=3", 400, "bad_request"),
+        ("/runs/1/output?cursor=soon", 400, "bad_request"),
     ] {
         let path = format!("/v1/sessions/{id}{query}");
         let request = server.owner("GET", &path).header("upgrade", "websocket");
