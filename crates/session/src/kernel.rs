@@ -72,7 +72,7 @@ pub(crate) enum Cause {
     Asked,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) run: RunNo,
     pub(crate) timeout: Option<Tick>,

@@ -231,6 +231,7 @@ impl Keeper {
             && *of == epoch
             && let Some(image) = self.images.get(id)
             && image.as_of == as_of
+            && !image.is_restless
             && !matches!(image.form, Form::Lost(_))
         {
             return *id;
@@ -242,6 +243,15 @@ impl Keeper {
         };
         self.newest_images.insert(language, (epoch, id));
         id
+    }
+
+    /// In idle time, in such a session: the next run then need not wait for a
+    /// copy to be made.
+    pub(super) fn prepare_ahead(&mut self, language: Language) {
+        if self.boot.auto.is_some() && language == Language::Python {
+            self.image_of_kernel(language);
+            self.forget_checkpoints(&[]);
+        }
     }
 
     /// Before a run, in a session that takes checkpoints by itself.
@@ -689,8 +699,11 @@ impl Keeper {
         if self.dropped_trees >= SWEEP_AFTER {
             self.sweep_files();
         }
-        let needed: Vec<ImageId> =
+        let mut needed: Vec<ImageId> =
             self.checkpoints.values().flat_map(|c| c.images.values().copied()).collect();
+        if self.boot.auto.is_some() {
+            needed.extend(self.newest_images.values().map(|(_, id)| *id));
+        }
         self.drop_images(|id| needed.contains(&id));
         let there = &self.images;
         self.newest_images.retain(|_, (_, id)| there.contains_key(id));

@@ -31,6 +31,7 @@ impl Keeper {
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
             Effect::Capture { language, epoch: _, as_of } => {
+                self.prepare_ahead(language);
                 if let Some(live) = self.kernels.get_mut(&language) {
                     live.capture_floor = self.origins.floor();
                     let _ = live.kernel.capture(as_of);

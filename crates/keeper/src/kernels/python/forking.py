@@ -37,6 +37,7 @@ def answer(kernel, message):
     try:
         plan = _look_at_descriptors(kernel)
         threads = state._threads(kernel.modules)
+        restless = bool(threads) or _has_tasks(kernel)
         numbers = _random_numbers(kernel.modules)
         is_original, problem = _split()
     except BaseException as failure:
@@ -47,10 +48,22 @@ def answer(kernel, message):
                 {"op": "unborn", "directory": message["directory"], "error": problem}))
         return True
     try:
-        _become(kernel, message, plan, threads, numbers)
+        left = _become(kernel, message, plan, numbers)
+        kernel.channel.send(channel.encode({
+            "op": "born", "pid": kernel.pid, "restless": restless,
+            "threads": threads[:MOST_NAMED], "left": left[:MOST_NAMED]}))
     except BaseException as failure:
         _give_up(kernel, message, failure)
     return False
+
+
+def _has_tasks(kernel):
+    """Whether what is remembered may change between two runs."""
+    if "asyncio.events" not in kernel.modules:
+        return False
+    aio = load("aio")
+    loop = aio.find_loop(kernel, False)
+    return loop is not None and aio.has_work(kernel, loop)
 
 
 def _text_of(failure):
@@ -83,7 +96,7 @@ def _split():
     return True, strerror(code) if code else None
 
 
-def _become(kernel, message, plan, threads, numbers):
+def _become(kernel, message, plan, numbers):
     setsid()
     kernel.pid = getpid()
     directory, kind = message["directory"], message["kind"]
@@ -105,9 +118,7 @@ def _become(kernel, message, plan, threads, numbers):
         _keep_numbers(kernel.modules, numbers)
         if kind == "kernel":
             load.move(directory)
-    kernel.channel.send(channel.encode({
-        "op": "born", "pid": kernel.pid, "threads": threads[:MOST_NAMED],
-        "left": left[:MOST_NAMED]}))
+    return left
 
 
 def _give_up(kernel, message, failure):
