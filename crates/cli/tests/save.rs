@@ -481,11 +481,11 @@ mod damage {
         s.end();
     }
 
+    /// Name, kind and bytes of a part.
+    type Forged = (String, Kind, Vec<u8>);
+
     /// A file as somebody with time and no good intentions makes it.
-    fn forge(
-        h: &Harness,
-        change: impl FnOnce(&mut Value, &mut Vec<(String, Kind, Vec<u8>)>),
-    ) -> Vec<u8> {
+    fn forge(h: &Harness, change: impl FnOnce(&mut Value, &mut Vec<Forged>)) -> Vec<u8> {
         let mut manifest = json!({
             "format": 1, "sessile": "0", "saved_at": "now",
             "session_id": "sess_0123456789abcdef01234567", "language": "bash", "command": "bash",
@@ -540,8 +540,7 @@ mod damage {
             });
             refused(&h, &bytes, what);
         }
-        let part =
-            |change: fn(&mut Vec<(String, Kind, Vec<u8>)>)| forge(&h, |_, parts| change(parts));
+        let part = |change: fn(&mut Vec<Forged>)| forge(&h, |_, parts| change(parts));
         refused(&h, &part(|parts| parts[0].1 = Kind::Files), "another kind");
         refused(&h, &part(|parts| parts[0].2 = b"{\"run\":1}\n".to_vec()), "a bad history");
         refused(&h, &part(|parts| parts[1].2 = b"[".to_vec()), "a bad state");
