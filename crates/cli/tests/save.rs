@@ -184,6 +184,12 @@ fn background_processes_stay_and_are_named() {
     let h = harness!();
     let s = h.session();
     s.run("sleep 1000 & sleep 2000 &");
+    until("both sleep", || {
+        let jobs = s.sessile("jobs").json();
+        let is_sleep =
+            |job: &Value| job["command"].as_str().is_some_and(|c| c.starts_with("sleep"));
+        jobs.as_array()?.iter().all(is_sleep).then_some(())
+    });
     let saved = save(&h, &s, &[]);
     let found: Vec<&str> = left(&saved).into_iter().map(|(name, _)| name).collect();
     assert_eq!(found, ["sleep 1000", "sleep 2000"]);
