@@ -140,22 +140,27 @@ fn add_files(
         let snapshot = depot.snapshot(&contents.metadata.work_dir, &rules)?;
         depot.export(snapshot.tree, writer, part::FILES)?;
         let (kept, left) = (snapshot.report.kept, &snapshot.report.left_out);
-        let examples = left.examples().iter().map(|omission| LeftBehind {
-            language: None,
-            name: omission.path.display().to_string(),
-            reason: omission.reason.to_string(),
-        });
         Ok(SavedFiles {
             files: kept.files,
             directories: kept.directories,
             symlinks: kept.symlinks,
             bytes: kept.bytes,
             left_out: left.total(),
-            examples: examples.collect(),
+            examples: omissions(left),
         })
     });
     let _ = std::fs::remove_dir_all(&depot_path);
     outcome
+}
+
+/// Some of the files that were left out.
+pub(super) fn omissions(left: &files::LeftOut) -> Vec<LeftBehind> {
+    let named = left.examples().iter().map(|omission| LeftBehind {
+        language: None,
+        name: omission.path.display().to_string(),
+        reason: omission.reason.to_string(),
+    });
+    named.collect()
 }
 
 /// The history up to the moment of the save.
