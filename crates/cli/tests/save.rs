@@ -130,6 +130,33 @@ fn python_goes_on_where_it_was_saved() {
 }
 
 #[test]
+fn node_goes_on_where_it_was_saved() {
+    let h = harness!();
+    if Harness::shells(&["node"]).is_empty() {
+        return;
+    }
+    let s = h.session();
+    s.run_in("node", "const a = [1], b = a; let n = 1; function inc(by = 1) { return n += by; }");
+    s.run_in("node", "class P { constructor(x) { this.x = x; } twice() { return 2 * this.x; } }");
+    s.run_in("node", "const p = new P(21), m = new Map([['k', a]]); process.env.STAGE = 'test'");
+    s.run_in("node", "var timer = setTimeout(() => {}, 1e8); 0");
+    let saved = save(&h, &s, &[]);
+    let named: Vec<&str> = left(&saved).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(named, ["timer"], "{saved}");
+    fs::create_dir(h.path("elsewhere")).unwrap();
+    let (r, _) = restore(&h, &["--cwd", "elsewhere"]);
+    r.run_in(
+        "node",
+        "console.log(a === b, m.get('k') === a, inc(2), n, p.twice(), p instanceof P, \
+         process.env.STAGE, process.cwd())",
+    )
+    .prints(&format!("true true 3 3 42 true test {}\n", h.path("elsewhere").display()))
+    .is_restored_as_of(4);
+    s.end();
+    r.end();
+}
+
+#[test]
 fn a_python_session_of_its_own_is_carried_and_outlives_its_keeper() {
     let h = harness!();
     let s = h.session_of("python3");

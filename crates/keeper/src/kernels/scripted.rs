@@ -312,9 +312,6 @@ impl Kernel for Scripted {
     }
 
     fn dump(&mut self, path: &Path) -> io::Result<()> {
-        if self.has_event_loop {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
         self.order(&json!({"op": "dump", "path": path}))
     }
 

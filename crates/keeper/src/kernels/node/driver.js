@@ -110,7 +110,7 @@ function obey(message) {
   } else if (message.op === 'dump') {
     dump(message.path);
   } else if (message.op === 'load') {
-    load(message.path);
+    load(message.path, message.cwd);
   } else if (message.op === 'exit') {
     endKernel();
   }
@@ -126,13 +126,13 @@ function dump(path) {
   send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
 }
 
-function load(path) {
+function load(path, cwd) {
   const loaded = (done) => {
     send({ __proto__: null, op: 'loaded', ...done });
     if (current === null && waiting.length > 0) start(safe.shift(waiting));
   };
   if (isBusy()) loaded(REFUSED);
-  else loading.load(path, loaded);
+  else loading.load(path, cwd, loaded);
 }
 
 // ---- a run

@@ -28,10 +28,11 @@ const { env, chdir } = process;
 
 let loader = null;
 
-// Calls `report` once, with {carried, left, error}.
-function load(path, report) {
+// Calls `report` once, with {carried, left, error}. `cwd`: where to be, if that is
+// not where the dump was made.
+function load(path, cwd, report) {
   loader = new Loader(report);
-  loader.start(path);
+  loader.start(path, cwd);
 }
 
 const isLoading = () => loader !== null;
@@ -66,9 +67,9 @@ class Loader {
     this.rebuilder = new Rebuilder(this.exports, interrupt.unguarded);
   }
 
-  start(path) {
+  start(path, cwd) {
     try {
-      this.settle(this.index(openDump(path)));
+      this.settle(this.index(openDump(path)), cwd);
     } catch (error) {
       const why = error instanceof Damaged ? error.text : error.message;
       this.done.error = `the dump cannot be read: ${why}`;
@@ -98,7 +99,8 @@ class Loader {
     return settings;
   }
 
-  settle({ directory, changed, removed }) {
+  settle({ directory: before, changed, removed }, cwd) {
+    const directory = cwd ?? before;
     const names = safe.ownKeys(changed);
     for (let i = 0; i < names.length; i++) env[names[i]] = changed[names[i]];
     for (let i = 0; i < removed.length; i++) delete env[removed[i]];
