@@ -11,6 +11,7 @@
 
 const safe = require('./safe.js');
 const imports = require('./imports.js');
+const environment = require('./environment.js');
 const interrupt = require('./interrupt.js');
 const report = require('./report.js');
 const code = require('./code.js');
@@ -24,15 +25,15 @@ const INTERRUPTED = 'it was interrupted while it was made again';
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 // Names that are declared at once.
 const BATCH = 1000;
-const { env, chdir } = process;
+const { chdir } = process;
 
 let loader = null;
 
-// Calls `report` once, with {carried, left, error}. `cwd`: where to be, if that is
-// not where the dump was made.
+// Calls `report` once, with {carried, left, error}.
+// `cwd`: another directory than the one of the dump, if it is given.
 function load(path, cwd, report) {
-  loader = new Loader(report);
-  loader.start(path, cwd);
+  loader = new Loader(report, cwd);
+  loader.start(path);
 }
 
 const isLoading = () => loader !== null;
@@ -50,8 +51,9 @@ const reasonOf = (thrown) => {
 };
 
 class Loader {
-  constructor(report) {
+  constructor(report, cwd) {
     this.report = report;
+    this.cwd = cwd;
     this.done = { __proto__: null, carried: 0, left: safe.list(), error: null };
     this.modules = safe.list();
     this.exports = safe.list();
@@ -67,9 +69,9 @@ class Loader {
     this.rebuilder = new Rebuilder(this.exports, interrupt.unguarded);
   }
 
-  start(path, cwd) {
+  start(path) {
     try {
-      this.settle(this.index(openDump(path)), cwd);
+      this.settle(this.index(openDump(path)));
     } catch (error) {
       const why = error instanceof Damaged ? error.text : error.message;
       this.done.error = `the dump cannot be read: ${why}`;
@@ -99,15 +101,12 @@ class Loader {
     return settings;
   }
 
-  settle({ directory: before, changed, removed }, cwd) {
-    const directory = cwd ?? before;
-    const names = safe.ownKeys(changed);
-    for (let i = 0; i < names.length; i++) env[names[i]] = changed[names[i]];
-    for (let i = 0; i < removed.length; i++) delete env[removed[i]];
+  settle({ directory, changed, removed }) {
+    environment.apply({ changed, removed });
     try {
-      safe.apply(chdir, process, [directory]);
+      safe.apply(chdir, process, [this.cwd ?? directory]);
     } catch (error) {
-      this.leave('working directory', `${directory}: ${error.code}`);
+      this.leave('working directory', `${this.cwd ?? directory}: ${error.code}`);
     }
   }
 
