@@ -301,6 +301,13 @@ fn a_file_from_elsewhere_needs_to_be_trusted() {
     let refused = other.sessile(&["restore", "w.sessile"]).exits(1).errors();
     assert!(refused.contains("restoring it runs code") && refused.contains("--trust"), "{refused}");
     assert_eq!(directories(&other), [""; 0]);
+    // A secret that others can read is none.
+    let secret = other.sessions_dir().join("secret");
+    fs::create_dir_all(other.sessions_dir()).unwrap();
+    fs::copy(h.sessions_dir().join("secret"), &secret).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    let _ = other.sessile(&["restore", "w.sessile"]).exits(1);
+    fs::remove_file(secret).unwrap();
     let (r, _) = restore(&other, &["--trust"]);
     r.run("echo $x").prints("1\n");
     // The environment of here, where the session had not changed it.
