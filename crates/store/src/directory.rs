@@ -78,47 +78,6 @@ impl Sessions {
         Ok(path)
     }
 
-    /// A secret of all sessions in this directory, made when it is first asked
-    /// for.
-    ///
-    /// # Errors
-    /// When it cannot be read or made.
-    pub fn secret(&self) -> Result<[u8; 32]> {
-        let path = self.secret_path();
-        loop {
-            if let Some(secret) = self.known_secret()? {
-                return Ok(secret);
-            }
-            self.make()?;
-            let mut secret = [0; 32];
-            rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
-                .map_err(|e| StoreError::io("make", &path)(e.into()))?;
-            atomic::create_whole(&path, &secret).map_err(StoreError::io("write", &path))?;
-        }
-    }
-
-    fn secret_path(&self) -> PathBuf {
-        self.root.join("secret")
-    }
-
-    /// That secret, if there is one already.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn known_secret(&self) -> Result<Option<[u8; 32]>> {
-        let path = self.secret_path();
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::io("read", &path)(error)),
-        };
-        let secret = bytes.try_into().map_err(|_| {
-            let wrong = io::Error::new(io::ErrorKind::InvalidData, "it has not 32 bytes");
-            StoreError::io("use", &path)(wrong)
-        })?;
-        Ok(Some(secret))
-    }
-
     /// An existing session's directory.
     ///
     /// # Errors

@@ -268,6 +268,7 @@ mod tests {
             as_of_run: None,
             timed_out: false,
             interrupted: false,
+            event: None,
             command_bytes: None,
             stdout_bytes: 0,
             stderr_bytes: 0,

@@ -34,6 +34,7 @@ mod manifest;
 mod metadata;
 mod output;
 mod recorded;
+mod secret;
 mod workspaces;
 
 pub use accepted::Accepted;

@@ -23,6 +23,7 @@ defined = load("defined")
 
 MAGIC = b"sessile python dump 1\n"
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+MARKER = "SESSILE_SESSION_ID"
 MOST_LEFT = 1000
 MOST_REASON = 300
 # What is kept of names besides, in case that they cannot be loaded together.
@@ -180,6 +181,9 @@ def _changes_of_environment(kernel):
         pairs = [item.partition(b"=") for item in file.read().split(b"\0") if b"=" in item]
     before = {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
     now = {key: value for key, value in kernel.environ.items()}
+    # Which session it is, is no part of it.
+    before.pop(MARKER, None)
+    now.pop(MARKER, None)
     changed = {key: value for key, value in now.items() if before.get(key) != value}
     return changed, [key for key in before if key not in now]
 
