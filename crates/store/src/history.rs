@@ -262,6 +262,7 @@ mod tests {
             as_of_run: None,
             timed_out: false,
             interrupted: false,
+            event: None,
             command_bytes: None,
             stdout_bytes: 0,
             stderr_bytes: 0,

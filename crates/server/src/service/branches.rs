@@ -1,0 +1,124 @@
+//! Forks of sessions, and points that they can go back to.
+//!
+//! A caller that goes away while it waits for the session's runs takes its
+//! connection to the keeper along, and with it what it had asked for.
+
+use super::sessions::{check_name, unexpected};
+use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use crate::keepers::{Reached, blocking};
+use sessile_protocol::{
+    Answer, CheckpointView, DropCheckpoints, ForkOrder, ForkedView, NewCheckpoint, Request, Rewind,
+    RewoundView, SessionId,
+};
+use std::sync::atomic::Ordering;
+
+/// Keepers of this version and later know of forks and checkpoints.
+const BRANCHING: u16 = 4;
+
+impl Service {
+    /// New sessions with the state of this one. They belong to whom the session
+    /// belongs to, and count as that one's.
+    pub(crate) async fn fork(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        order: ForkOrder,
+    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+        order.check()?;
+        check_name(order.name.as_deref())?;
+        let mut reached = self.reach_branching(caller, id).await?;
+        let directory = reached.place.directory.clone();
+        let owner = blocking(move || Ok(directory.metadata()?.owner)).await?;
+        let count = u64::from(order.count);
+        let _room = self.admit_sessions(owner.as_deref(), count).await?;
+        let Answer::Forked(view) = reached.call(Request::Fork(order)).await? else {
+            return Err(unexpected());
+        };
+        self.live.fetch_add(count, Ordering::Relaxed);
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    pub(crate) async fn checkpoint(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        new: NewCheckpoint,
+    ) -> Result<Told<Box<CheckpointView>>, ServiceError> {
+        new.check()?;
+        let mut reached = self.reach_branching(caller, id).await?;
+        let Answer::Checkpointed(view) = reached.call(Request::Checkpoint(new)).await? else {
+            return Err(unexpected());
+        };
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// Oldest first; none when the session has no keeper, which they do not
+    /// outlive.
+    pub(crate) async fn checkpoints(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Vec<CheckpointView>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(Vec::new()) };
+        knows_branches(&reached)?;
+        let Answer::Checkpoints { checkpoints } = reached.call(Request::Checkpoints).await? else {
+            return Err(unexpected());
+        };
+        Ok(checkpoints)
+    }
+
+    pub(crate) async fn rewind(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        rewind: Rewind,
+    ) -> Result<Told<Box<RewoundView>>, ServiceError> {
+        let mut reached = self.reach_branching(caller, id).await?;
+        let Answer::Rewound(view) = reached.call(Request::Rewind(rewind)).await? else {
+            return Err(unexpected());
+        };
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// Lets go of checkpoints: the names of those that there were.
+    pub(crate) async fn drop_checkpoints(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        which: DropCheckpoints,
+    ) -> Result<Vec<String>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else {
+            return match which {
+                DropCheckpoints::All => Ok(Vec::new()),
+                DropCheckpoints::Named(_) => {
+                    let message = "the session has no keeper, and its checkpoints went with it";
+                    Err(ServiceError::new(ErrorCode::CheckpointNotFound, message))
+                }
+            };
+        };
+        knows_branches(&reached)?;
+        let answer = reached.call(Request::DropCheckpoints(which)).await?;
+        let Answer::Dropped { names } = answer else { return Err(unexpected()) };
+        Ok(names)
+    }
+
+    async fn reach_branching(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Reached, ServiceError> {
+        let reached = self.reach(caller, id).await?;
+        knows_branches(&reached)?;
+        Ok(reached)
+    }
+}
+
+pub(super) fn knows_branches(reached: &Reached) -> Result<(), ServiceError> {
+    if reached.version() >= BRANCHING {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, which has no forks and checkpoints; start a new session for that";
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
+}
