@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Ended(Ended),
     /// Nothing can write any more.
     Closed(RunNo),
+    /// Something with a number of its own that is no run.
+    Happened(Happened),
     /// A run that never began, or whose end nobody knows.
     Cancelled {
         run: RunNo,
@@ -49,6 +51,7 @@ impl Event {
         match self {
             Self::Began(began) => began.run,
             Self::Ended(ended) => ended.run,
+            Self::Happened(happened) => happened.run,
             Self::Output { run, .. } | Self::Closed(run) | Self::Cancelled { run, .. } => *run,
         }
     }
@@ -70,6 +73,29 @@ pub(crate) struct Ended {
     pub(crate) duration_us: u64,
     pub(crate) timed_out: bool,
     pub(crate) interrupted: bool,
+}
+
+/// A rewind, say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Happened {
+    pub(crate) run: RunNo,
+    pub(crate) event: String,
+    pub(crate) command: String,
+    pub(crate) timestamp: String,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Happened {
+    /// If the entry is about no run.
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        Some(Self {
+            run: entry.run,
+            event: entry.event.clone()?,
+            command: entry.command.clone(),
+            timestamp: entry.timestamp.clone(),
+            notes: entry.remarks.notes.clone(),
+        })
+    }
 }
 
 /// What comes next.
@@ -308,6 +334,14 @@ impl Following {
     fn watch(&mut self, runs: &[OpenRun]) -> anyhow::Result<()> {
         for run in runs {
             self.after = self.after.max(run.run);
+            // A keeper lists what has a number, be it a run or not.
+            if run.phase == RunPhase::Closed
+                && let Some(entry) = self.directory.history().find(run.run)
+                && let Some(happened) = Happened::of(&entry)
+            {
+                self.ready.push_back(Event::Happened(happened));
+                continue;
+            }
             self.runs.insert(run.run, (Began::from(run), Watched::default()));
             self.ask(Asked::Output(run.run))?;
         }

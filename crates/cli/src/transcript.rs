@@ -1,11 +1,12 @@
 //! Events of runs, printed: for people, line by line, or as JSON.
 //!
 //! Every line for people begins with the number of its run and a sign: `>` what
-//! was run, `|` its stdout, `!` its stderr, `=` how it ended. A line that is not
+//! was run, `|` its stdout, `!` its stderr, `=` how it ended, or `*` what is no
+//! run (a rewind). A line that is not
 //! complete is shown at once, and goes on where it stopped unless something else
 //! had to be shown in between.
 
-use crate::following::{Began, Ended, Event};
+use crate::following::{Began, Ended, Event, Happened};
 use serde_json::{Value, json};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
@@ -101,6 +102,11 @@ impl<W: Write> Transcript<W> {
                 out.into_bytes()
             }
             Event::Closed(_) => Vec::new(),
+            Event::Happened(happened) => {
+                let mut out = self.closed_line();
+                let _ = writeln!(out, "{}", self.painted(BOLD, &news(happened)));
+                out.into_bytes()
+            }
             Event::Cancelled { run, why } => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(RED, &format!("{run} = {why}")));
@@ -116,7 +122,7 @@ impl<W: Write> Transcript<W> {
 
     fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
         let Began { run, language, command, timestamp, .. } = began;
-        let time: String = timestamp.chars().take(19).collect::<String>().replace('T', " ");
+        let time = to_second(timestamp);
         let mut lines = command.trim_end().lines();
         let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
         writeln!(out, "{}", self.painted(BOLD, &first))?;
@@ -160,6 +166,20 @@ impl Transcript<Vec<u8>> {
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.to)
     }
+}
+
+fn news(happened: &Happened) -> String {
+    let Happened { run, command, timestamp, notes, .. } = happened;
+    let mut text = format!("{run} * {} {command}", to_second(timestamp));
+    for note in notes {
+        let _ = write!(text, "; {note}");
+    }
+    text
+}
+
+/// For people.
+fn to_second(timestamp: &str) -> String {
+    timestamp.chars().take(19).collect::<String>().replace('T', " ")
 }
 
 fn end(ended: &Ended) -> String {
@@ -218,6 +238,10 @@ fn as_json(event: &Event) -> Value {
             value
         }
         Event::Closed(run) => json!({"event": "closed", "run": run}),
+        Event::Happened(Happened { run, event, command, timestamp, notes }) => json!({
+            "event": event, "run": run, "command": command, "timestamp": timestamp,
+            "notes": notes,
+        }),
         Event::Cancelled { run, why } => {
             json!({"event": "cancelled", "run": run, "message": why})
         }

@@ -106,14 +106,19 @@ pub fn describe(
 #[must_use]
 pub fn history(entries: Vec<Entry>) -> Value {
     let rows = entries.into_iter().map(|entry| {
-        json!({
+        let mut row = json!({
             "timestamp": entry.timestamp,
             "command": entry.command,
             "language": entry.language,
             "duration": entry.duration_ms,
             "exitCode": entry.exit_code,
             "run": entry.run,
-        })
+        });
+        if let Some(event) = entry.event {
+            row["event"] = event.into();
+            row["notes"] = entry.remarks.notes.into();
+        }
+        row
     });
     rows.collect()
 }

@@ -144,6 +144,13 @@ async fn session_message(follower: &mut RunsFollower) -> Option<Message> {
                 .event("run")
                 .json_data(data.into_iter().next()?)
         }
+        SessionEvent::Happened(entry) => {
+            let data = sessile_gateway::runs(&[], std::slice::from_ref(&*entry));
+            Message::default()
+                .id(entry.run.to_string())
+                .event(entry.event.as_deref().unwrap_or_default())
+                .json_data(data.into_iter().next()?)
+        }
         SessionEvent::Ended(status) => {
             Message::default().event("ended").json_data(json!({"status": status.as_str()}))
         }
