@@ -5,6 +5,7 @@
 //! it was allowed.
 
 mod answer;
+mod branches;
 mod excerpt;
 mod history;
 mod jobs;
@@ -13,6 +14,7 @@ mod terminal;
 mod tokens;
 
 pub use answer::{LIMIT, chunk, last_line, sessions, tell};
+pub use branches::{checkpointed, checkpoints, forked, rewound};
 pub use jobs::jobs;
 pub use screen::{Settled, settle};
 pub use terminal::terminal;

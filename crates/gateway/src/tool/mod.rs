@@ -1,6 +1,7 @@
 //! The `runtime` tool: what agents call, and what it answers.
 
 mod again;
+mod branches;
 mod call;
 mod request;
 mod schema;
@@ -8,6 +9,7 @@ mod sessions;
 mod terminals;
 
 pub use again::Again;
+pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;

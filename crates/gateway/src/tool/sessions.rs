@@ -4,7 +4,7 @@ use super::Shape;
 use super::call::{Order, both};
 use super::request::{Fields, Run};
 use serde_json::{Map, Value};
-use sessile_protocol::{Language, RunNo, SessionId};
+use sessile_protocol::{Auto, Language, RunNo, SessionId};
 use std::collections::BTreeMap;
 
 /// A call of `session_exec`.
@@ -67,6 +67,7 @@ pub struct SessionStart {
     pub env: BTreeMap<String, String>,
     pub command_timeout_ms: Option<u64>,
     pub idle_timeout_ms: Option<u64>,
+    pub auto: Option<Auto>,
 }
 
 impl SessionStart {
@@ -81,6 +82,7 @@ impl SessionStart {
             env: fields.env()?,
             command_timeout_ms: fields.number("command_timeout_ms")?,
             idle_timeout_ms: fields.number("idle_timeout_ms")?,
+            auto: fields.auto()?,
         })
     }
 }

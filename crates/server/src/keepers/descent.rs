@@ -12,10 +12,7 @@ const GENERATIONS: usize = 1000;
 /// The directory that says who may use a session. A fork may have its files
 /// elsewhere: it is as visible as the session that it comes from, as long as
 /// that is known.
-pub(crate) fn home(
-    metadata: &Metadata,
-    find: impl Fn(&SessionId) -> Option<Metadata>,
-) -> PathBuf {
+pub(crate) fn home(metadata: &Metadata, find: impl Fn(&SessionId) -> Option<Metadata>) -> PathBuf {
     let mut oldest = metadata.clone();
     for _ in 0..GENERATIONS {
         let original = oldest.forked_from.as_ref().and_then(|from| find(&from.session_id));

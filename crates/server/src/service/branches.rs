@@ -6,10 +6,12 @@
 use super::sessions::{check_name, unexpected};
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Reached, blocking};
+use sessile_gateway::tool::Target;
 use sessile_protocol::{
     Answer, CheckpointView, DropCheckpoints, ForkOrder, ForkedView, NewCheckpoint, Request, Rewind,
     RewoundView, SessionId,
 };
+use sessile_store::SessionStatus;
 use std::sync::atomic::Ordering;
 
 /// Keepers of this version and later know of forks and checkpoints.
@@ -36,6 +38,43 @@ impl Service {
         };
         self.live.fetch_add(count, Ordering::Relaxed);
         Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// The same of a workspace's session: the fork is the workspace's session of
+    /// another key.
+    pub(crate) async fn fork_workspace(
+        &self,
+        caller: &Caller,
+        target: &Target,
+        order: ForkOrder,
+        new_key: &str,
+    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+        let session = self.workspace_session(caller, target).await?;
+        let workspace = self.directory(caller, target)?;
+        let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
+        let key = of_fork.key(&workspace);
+        let sessions = self.keepers.sessions().clone();
+        // Held until the fork is recorded: two of one key would lose one.
+        let (claim, is_taken) = blocking(move || {
+            let claim = sessions.claim(&key)?;
+            let other = claim.session().and_then(|id| sessions.find(&id).ok());
+            let is_taken = other
+                .and_then(|directory| directory.observed_metadata().ok())
+                .is_some_and(|metadata| metadata.status != SessionStatus::Terminated);
+            Ok((claim, is_taken))
+        })
+        .await?;
+        if is_taken {
+            let message = format!(
+                "this workspace has a session with the key {new_key:?} already; take another new_key"
+            );
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+        let told = self.fork(caller, &session, order).await?;
+        let fork = told.answer.forks.first().map(|fork| fork.session.clone());
+        let fork = fork.ok_or_else(unexpected)?;
+        blocking(move || Ok(claim.record(&fork)?)).await?;
+        Ok(told)
     }
 
     pub(crate) async fn checkpoint(
@@ -115,7 +154,7 @@ impl Service {
     }
 }
 
-pub(super) fn knows_branches(reached: &Reached) -> Result<(), ServiceError> {
+fn knows_branches(reached: &Reached) -> Result<(), ServiceError> {
     if reached.version() >= BRANCHING {
         return Ok(());
     }

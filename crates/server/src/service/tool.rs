@@ -129,6 +129,7 @@ impl Service {
         let key = target.key(&workspace);
         let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
         new.owner.clone_from(&caller.token);
+        new.auto = target.auto;
         if let Some(reached) = self.known_workspace(&key) {
             return Ok(Workspace { reached, is_new: false });
         }
