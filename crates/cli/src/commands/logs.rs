@@ -14,9 +14,9 @@ use std::process::ExitCode;
 ///
 /// Every line begins with the number of its run and a sign: `>` what was run,
 /// `|` its stdout, `!` its stderr, `=` how it ended, or `*` for what is no run (a
-/// rewind). With --follow, runs are
-/// printed as they happen, also what they leave in the background writes later,
-/// until the session ends. Reading changes nothing in the session.
+/// rewind). With --follow, runs are printed as they happen, also what they leave
+/// in the background writes later, until the session ends. Reading changes
+/// nothing in the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile logs sess_…\n  \
