@@ -98,11 +98,12 @@ impl NewSession {
             owner: self.owner,
             auto: self.auto,
             forked_from: None,
+            restored_from: None,
         })
     }
 }
 
-fn new_id() -> std::io::Result<SessionId> {
+pub(crate) fn new_id() -> std::io::Result<SessionId> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(SessionId::from_random(bytes))

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use sessile_protocol::{
-    Carried, CarriedKernel, CheckpointView, FilesView, ForkedView, Left, RestoredFiles, RewoundView,
+    Carried, CarriedKernel, CheckpointView, FilesView, ForkedView, LeftBehind, RestoredFiles,
+    RewoundView,
 };
 
 /// `{"session_ids": […], …}`
@@ -56,11 +57,11 @@ pub fn rewound(view: &RewoundView) -> Value {
 }
 
 #[must_use]
-pub fn lefts(left: &[Left]) -> Vec<Value> {
+pub fn lefts(left: &[LeftBehind]) -> Vec<Value> {
     left.iter().map(left_thing).collect()
 }
 
-fn left_thing(left: &Left) -> Value {
+fn left_thing(left: &LeftBehind) -> Value {
     let mut fields = Map::new();
     if let Some(language) = left.language {
         fields.insert("language".into(), language.as_str().into());

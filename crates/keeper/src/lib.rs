@@ -29,6 +29,7 @@ mod stdin;
 mod streams;
 mod terminal;
 mod waits;
+mod worker;
 
 use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};
 use std::io::{Read, Write};

@@ -1,6 +1,8 @@
 //! What a keeper answers.
 
-use crate::{CheckpointView, ForkedView, JobsView, Language, RewoundView, RunNo, ScreenView};
+use crate::{
+    CheckpointView, ForkedView, JobsView, Language, RewoundView, RunNo, SavedView, ScreenView,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +49,7 @@ pub enum Answer {
     Dropped {
         names: Vec<String>,
     },
+    Saved(Box<SavedView>),
 }
 
 impl Answer {

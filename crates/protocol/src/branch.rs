@@ -1,6 +1,6 @@
 //! Forks of a session, and points in it that one can go back to.
 
-use crate::{Code, Failure, Language, RunNo, SessionId};
+use crate::{Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -46,15 +46,6 @@ pub enum ForkFiles {
     Copy,
 }
 
-/// One thing that was not carried over, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub language: Option<Language>,
-    pub name: String,
-    pub reason: String,
-}
-
 /// How a kernel's state is in a fork or a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,7 +79,7 @@ pub struct ForkedView {
     pub as_of_run: RunNo,
     pub forks: Vec<ForkView>,
     pub kernels: Vec<CarriedKernel>,
-    pub left: Vec<Left>,
+    pub left: Vec<LeftBehind>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +126,7 @@ pub struct CheckpointView {
     #[serde(default)]
     pub files: Option<FilesView>,
     #[serde(default)]
-    pub left: Vec<Left>,
+    pub left: Vec<LeftBehind>,
 }
 
 /// The files of a checkpoint.
@@ -149,7 +140,7 @@ pub struct FilesView {
     #[serde(default)]
     pub left_out: u64,
     #[serde(default)]
-    pub examples: Vec<Left>,
+    pub examples: Vec<LeftBehind>,
 }
 
 /// Where to go back to.
@@ -185,7 +176,7 @@ pub struct RewoundView {
     #[serde(default)]
     pub files: Option<RestoredFiles>,
     #[serde(default)]
-    pub left: Vec<Left>,
+    pub left: Vec<LeftBehind>,
 }
 
 /// What a rewind did to the workspace.
@@ -197,7 +188,7 @@ pub struct RestoredFiles {
     #[serde(default)]
     pub before: Option<String>,
     #[serde(default)]
-    pub problems: Vec<Left>,
+    pub problems: Vec<LeftBehind>,
 }
 
 /// Checkpoints to let go of.

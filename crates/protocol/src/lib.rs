@@ -13,6 +13,7 @@ mod frame;
 mod id;
 mod job;
 mod request;
+mod saved;
 mod screen;
 mod size;
 
@@ -23,13 +24,14 @@ pub use answer::{
 pub use boot::{Auto, Boot, BootReport, KernelProgram};
 pub use branch::{
     Carried, CarriedKernel, CheckpointView, DropCheckpoints, FilesView, ForkFiles, ForkOrder,
-    ForkView, ForkedView, Left, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView,
+    ForkView, ForkedView, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView,
 };
 pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
 pub use job::{Job, JobState, JobsView, Port, Transport};
 pub use request::{Exec, ReadOutput, ReadScreen, Request, Until};
+pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 

@@ -7,6 +7,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,6 +99,16 @@ pub enum Request {
     /// Back to a checkpoint.
     Rewind(Rewind),
     DropCheckpoints(DropCheckpoints),
+    /// Write the session into one file, see docs/snapshot-format.md.
+    Save {
+        /// Absolute. What is there is replaced when the new file is whole.
+        path: PathBuf,
+        /// With the files of the workspace.
+        files: bool,
+        /// Wait until nothing runs; refuse otherwise.
+        #[serde(default)]
+        wait: bool,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use sessile_protocol::{Call, Request, SessionId, encode};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,47 @@ impl Sessions {
         let path = self.root.join(name);
         make_private_dir(&path)?;
         Ok(path)
+    }
+
+    /// A secret of all sessions in this directory, made when it is first asked
+    /// for.
+    ///
+    /// # Errors
+    /// When it cannot be read or made.
+    pub fn secret(&self) -> Result<[u8; 32]> {
+        let path = self.secret_path();
+        loop {
+            if let Some(secret) = self.known_secret()? {
+                return Ok(secret);
+            }
+            self.make()?;
+            let mut secret = [0; 32];
+            rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
+                .map_err(|e| StoreError::io("make", &path)(e.into()))?;
+            atomic::create_whole(&path, &secret).map_err(StoreError::io("write", &path))?;
+        }
+    }
+
+    fn secret_path(&self) -> PathBuf {
+        self.root.join("secret")
+    }
+
+    /// That secret, if there is one already.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn known_secret(&self) -> Result<Option<[u8; 32]>> {
+        let path = self.secret_path();
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io("read", &path)(error)),
+        };
+        let secret = bytes.try_into().map_err(|_| {
+            let wrong = io::Error::new(io::ErrorKind::InvalidData, "it has not 32 bytes");
+            StoreError::io("use", &path)(wrong)
+        })?;
+        Ok(Some(secret))
     }
 
     /// An existing session's directory.
@@ -240,6 +282,45 @@ impl Directory {
         self.path.join("runs")
     }
 
+    /// Where files with states of kernels are.
+    #[must_use]
+    pub fn kernels(&self) -> PathBuf {
+        self.path.join("kernels")
+    }
+
+    /// Makes that folder, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make_kernels(&self) -> Result<PathBuf> {
+        let path = self.kernels();
+        make_private_dir(&path)?;
+        Ok(path)
+    }
+
+    /// The file of a kernel's state, if that is its name and no way out of the
+    /// folder.
+    #[must_use]
+    pub fn dump(&self, name: &str) -> Option<PathBuf> {
+        let is_plain = Path::new(name).file_name() == Some(OsStr::new(name));
+        is_plain.then(|| self.kernels().join(name))
+    }
+
+    /// Removes from that folder what the last captured state does not name.
+    pub fn sweep_kernels(&self) {
+        let Ok(entries) = std::fs::read_dir(self.kernels()) else {
+            return;
+        };
+        let state = self.state().unwrap_or_default();
+        let is_named = |name: &OsStr| {
+            state.kernels.values().any(|k| k.dump.as_deref().map(OsStr::new) == Some(name))
+        };
+        for entry in entries.flatten().filter(|entry| !is_named(&entry.file_name())) {
+            let path = entry.path();
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
+    }
+
     #[must_use]
     pub fn history(&self) -> History {
         History::at(self.path.join("history.log"))
@@ -273,6 +354,7 @@ impl Directory {
     /// for. Their numbers go on.
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
+        self.sweep_kernels();
         self.history().clear();
         self.keys().clear();
         for entry in std::fs::read_dir(self.runs()).into_iter().flatten().flatten() {
@@ -405,13 +487,17 @@ impl Directory {
         Ok((directory, address))
     }
 
-    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
+    /// # Errors
+    /// When there is none, or it is not what we wrote.
+    pub fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.path.join(name);
         let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&bytes).map_err(|source| StoreError::Damaged { path, source })
     }
 
-    fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
         let path = self.path.join(name);
         let mut bytes = serde_json::to_vec_pretty(value)
             .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;

@@ -5,7 +5,7 @@ use crate::metadata::timestamp;
 use crate::recorded::Remarks;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sessile_protocol::{KernelFate, Language, RunNo};
+use sessile_protocol::{KernelFate, Language, RunNo, SessionId};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -32,6 +32,10 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     pub kernel: String,
+    /// The session that it was run in, if that was another one: it was saved,
+    /// and this one goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_session: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_run: Option<RunNo>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -78,6 +82,7 @@ impl Entry {
             timed_out: false,
             interrupted: false,
             event: Some(event.to_owned()),
+            from_session: None,
             command_bytes: None,
             stdout_bytes: 0,
             stderr_bytes: 0,
@@ -259,6 +264,7 @@ mod tests {
             duration_ms: 1,
             duration_us: Some(1234),
             kernel: "kept".into(),
+            from_session: None,
             as_of_run: None,
             timed_out: false,
             interrupted: false,

@@ -50,6 +50,9 @@ pub struct Metadata {
     /// The token that it was made with, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// The session that it was saved from, if it was made from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<SessionId>,
 }
 
 /// Where a fork comes from.
@@ -109,6 +112,21 @@ pub struct SavedKernel {
     /// What brings it back, if it can be brought back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
+    /// A file in the session's folder `kernels`, which a new process loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump: Option<String>,
+    /// The last run that the dump knows of: later captures keep an older dump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump_as_of_run: Option<RunNo>,
+}
+
+impl SavedKernel {
+    /// The run as of which the kernel can be brought back, if it can.
+    #[must_use]
+    pub fn comes_back_as_of(&self) -> Option<RunNo> {
+        let text = self.restore.as_ref().map(|_| self.as_of_run);
+        text.or_else(|| self.dump.as_ref().map(|_| self.dump_as_of_run.unwrap_or(self.as_of_run)))
+    }
 }
 
 /// Now, in RFC 3339, UTC, to the millisecond.

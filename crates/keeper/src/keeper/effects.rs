@@ -3,7 +3,7 @@
 use super::events::letter;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
-use super::{Keeper, Live};
+use super::{Inheritance, Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan, Stdin};
 use crate::processes;
 use crate::reactor::Interest;
@@ -14,7 +14,8 @@ use sessile_protocol::{
     Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo, format_duration,
 };
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
-use sessile_store::{SessionStatus, StreamName, timestamp};
+use sessile_store::{SavedKernel, SessionStatus, StreamName, timestamp};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A run that takes longer than this has its output read along.
@@ -110,11 +111,16 @@ impl Keeper {
         let stdout = Stream::create(&directory, StreamName::Stdout).map_err(text)?;
         let stderr = Stream::create(&directory, StreamName::Stderr).map_err(text)?;
         let saved = match source {
-            Source::Nothing | Source::Image { .. } => None,
+            Source::Nothing => {
+                self.forget_dump(language);
+                None
+            }
+            Source::Image { .. } => None,
             Source::Final | Source::Captured { .. } => {
                 self.directory.state().and_then(|mut state| state.kernels.remove(&language))
             }
         };
+        let inheritance = saved.as_ref().and_then(|saved| self.inheritance(saved));
         let program = self.program(language);
         let status = self.last_status.get(&language).copied().unwrap_or(0);
         let plan = Plan {
@@ -133,7 +139,15 @@ impl Keeper {
         self.origins.add_kernel(spawned.pid, language);
         let reports = (spawned.reports, reporting);
         let streams = (stdout, stderr);
-        Ok(Live::new(epoch, spawned.pid, spawned.kernel, reports, streams, directory))
+        let live = Live::new(epoch, spawned.pid, spawned.kernel, reports, streams, directory);
+        Ok(Live { inheritance, ..live })
+    }
+
+    /// What a kernel takes over from a file, and where it is to be.
+    fn inheritance(&self, saved: &SavedKernel) -> Option<Inheritance> {
+        let dump = self.directory.dump(saved.dump.as_deref()?)?;
+        let cwd = saved.view.get("working_dir").and_then(|cwd| cwd.as_str()).map(PathBuf::from);
+        Some(Inheritance { dump, cwd: cwd.filter(|cwd| cwd.is_dir()) })
     }
 
     /// The program of a language: what the session was started with, or what
@@ -296,6 +310,7 @@ impl Keeper {
     }
 
     fn tear_down(&mut self, step: Teardown) {
+        self.cancel_savings();
         match step {
             Teardown::Exit => {
                 for live in self.kernels.values_mut() {

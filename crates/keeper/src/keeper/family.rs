@@ -4,7 +4,7 @@ use super::{Keeper, MARKER};
 use crate::processes::{self, Stat};
 use crate::reactor::{Interest, Reactor};
 use rustix::process::Pid;
-use sessile_protocol::{Failure, Left, SessionId};
+use sessile_protocol::{Failure, LeftBehind, SessionId};
 use sessile_session::{Close, Input};
 use std::io;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ pub(crate) enum Kin {
 pub(crate) struct Birth {
     pub(crate) parent: SessionId,
     pub(crate) child: SessionId,
-    pub(crate) outcome: Result<Vec<Left>, Failure>,
+    pub(crate) outcome: Result<Vec<LeftBehind>, Failure>,
 }
 
 impl Keeper {

@@ -1,6 +1,7 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod bundle;
 mod checkpoints;
 mod effects;
 mod events;
@@ -15,9 +16,11 @@ mod orders;
 mod prompts;
 mod records;
 mod requests;
+mod saving;
 mod silence;
 mod terminals;
 mod waiting;
+mod workspace;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
@@ -29,7 +32,9 @@ use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{Boot, Code, Failure, Language, RunNo, SessionId};
+use sessile_protocol::{
+    Boot, Code, Failure, Language, LeftBehind, RestoredFiles, RunNo, SessionId,
+};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::{BTreeMap, VecDeque};
@@ -72,6 +77,15 @@ struct Live {
     has_come_up: bool,
     /// It was asked again for what it owes.
     was_prompted: bool,
+    /// What it takes over when it is up.
+    inheritance: Option<Inheritance>,
+}
+
+/// A state in a file, for a new kernel.
+#[derive(Debug)]
+struct Inheritance {
+    dump: PathBuf,
+    cwd: Option<PathBuf>,
 }
 
 impl Live {
@@ -101,6 +115,7 @@ impl Live {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
+            inheritance: None,
         }
     }
 
@@ -216,6 +231,13 @@ pub(crate) struct Keeper {
     /// Processes that are to take the place of others.
     thawed: BTreeMap<Language, Live>,
     thaw_failures: BTreeMap<Language, String>,
+    errands: Vec<workspace::Errand>,
+    /// What came of putting files back, and of copying them.
+    put_back: Option<Result<(RestoredFiles, workspace::Taken), Failure>>,
+    copied: Option<Result<Vec<LeftBehind>, Failure>>,
+    /// Trees that went with their checkpoints since the files were last swept.
+    dropped_trees: usize,
+    is_timeline_written: bool,
     /// Forks for the family to take in, and those to end again.
     newborn: Vec<Keeper>,
     /// Directories of copies that could not be made, of whichever member.
@@ -225,6 +247,10 @@ pub(crate) struct Keeper {
     parent: Option<SessionId>,
     is_expected: bool,
     birth: Option<Birth>,
+    /// The first is under way.
+    savings: VecDeque<saving::Saving>,
+    /// Numbers the files that kernels are asked for.
+    last_dump: u64,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     /// Room for what has news.
@@ -264,14 +290,16 @@ impl Keeper {
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
         }
+        workspace::recover(&directory);
+        directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
-        let unrestorable = kernels.iter().filter(|(_, saved)| saved.restore.is_none());
+        let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
         let news: BTreeMap<Language, Vec<String>> = unrestorable
             .map(|(l, saved)| (*l, Vec::from_iter(events::losses(*l, saved))))
             .collect();
         let known: Vec<(Language, Option<RunNo>)> = kernels
             .into_iter()
-            .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
+            .map(|(language, saved)| (language, saved.comes_back_as_of()))
             .collect();
         let keys = directory.keys();
         let recorded = directory.history().runs().into_iter().max();
@@ -281,7 +309,8 @@ impl Keeper {
         let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
         let session = Session::revived(language, limits, 0, last, &known);
         let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
-        let keeper = keeper.map_err(storage)?;
+        let mut keeper = keeper.map_err(storage)?;
+        keeper.bring_back_timeline();
         Ok(Self { news, keys: Some(keys), accepted, ..keeper })
     }
 
@@ -351,12 +380,19 @@ impl Keeper {
             nascent: BTreeMap::new(),
             thawed: BTreeMap::new(),
             thaw_failures: BTreeMap::new(),
+            errands: Vec::new(),
+            put_back: None,
+            copied: None,
+            dropped_trees: 0,
+            is_timeline_written: true,
             newborn: Vec::new(),
             failed_copies: Vec::new(),
             unwanted: Vec::new(),
             parent: None,
             is_expected: false,
             birth: None,
+            savings: VecDeque::new(),
+            last_dump: 0,
             again: Vec::new(),
             tokens: Vec::new(),
             buffer: vec![0; CHUNK],
@@ -420,6 +456,10 @@ impl Keeper {
         if self.inspection_due().is_some_and(|due| due <= now) {
             self.answer_inspectors(None);
         }
+        if self.saving_due().is_some_and(|due| due <= now) {
+            self.save_is_overdue();
+        }
+        self.tend_savings();
         let is_late = self.operation_due().is_some_and(|due| due <= now);
         if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
             self.pump_operations();
@@ -470,6 +510,7 @@ impl Keeper {
             self.inspection_due(),
             self.viewing_due(),
             self.operation_due(),
+            self.saving_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

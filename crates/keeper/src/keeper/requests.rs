@@ -3,6 +3,7 @@
 use super::Keeper;
 use super::following::ANSWER_PATIENCE;
 use super::operations::Wish;
+use super::saving::SaveOrder;
 use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
 use sessile_protocol::{
@@ -78,6 +79,9 @@ impl Keeper {
             Request::Rewind(rewind) => self.wish(connection, call, Wish::Rewind(rewind)),
             Request::DropCheckpoints(which) => self.drop_checkpoints(&which).map(Some),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
+            Request::Save { path, files, wait } => {
+                self.begin_save(connection, call, SaveOrder { path, files, wait })
+            }
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),

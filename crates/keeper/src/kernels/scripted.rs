@@ -2,7 +2,9 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Born, Copy, Ended, Kernel, Kind, Lines, Order, Question, Release, Report, Stdin};
+use super::{
+    Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Question, Release, Report, Stdin,
+};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -17,7 +19,9 @@ const PYTHON: &[(&str, &str)] = &[
     ("aio.py", include_str!("python/aio.py")),
     ("background.py", include_str!("python/background.py")),
     ("boot.py", include_str!("python/boot.py")),
+    ("carry.py", include_str!("python/carry.py")),
     ("channel.py", include_str!("python/channel.py")),
+    ("defined.py", include_str!("python/defined.py")),
     ("display.py", include_str!("python/display.py")),
     ("errors.py", include_str!("python/errors.py")),
     ("forking.py", include_str!("python/forking.py")),
@@ -25,6 +29,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("imports.py", include_str!("python/imports.py")),
     ("kernel.py", include_str!("python/kernel.py")),
     ("magics.py", include_str!("python/magics.py")),
+    ("pickled.py", include_str!("python/pickled.py")),
     ("run.py", include_str!("python/run.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
@@ -32,13 +37,22 @@ const PYTHON: &[(&str, &str)] = &[
 ];
 const NODE: &[(&str, &str)] = &[
     ("driver.js", include_str!("node/driver.js")),
+    ("bytes.js", include_str!("node/bytes.js")),
+    ("carry.js", include_str!("node/carry.js")),
+    ("code.js", include_str!("node/code.js")),
+    ("contents.js", include_str!("node/contents.js")),
     ("declaration.js", include_str!("node/declaration.js")),
     ("descriptors.js", include_str!("node/descriptors.js")),
     ("evaluate.js", include_str!("node/evaluate.js")),
+    ("graph.js", include_str!("node/graph.js")),
     ("imports.js", include_str!("node/imports.js")),
     ("interrupt.js", include_str!("node/interrupt.js")),
+    ("kinds.js", include_str!("node/kinds.js")),
+    ("known.js", include_str!("node/known.js")),
     ("lexer.js", include_str!("node/lexer.js")),
+    ("loading.js", include_str!("node/loading.js")),
     ("patches.js", include_str!("node/patches.js")),
+    ("rebuild.js", include_str!("node/rebuild.js")),
     ("redeclare.js", include_str!("node/redeclare.js")),
     ("report.js", include_str!("node/report.js")),
     ("safe.js", include_str!("node/safe.js")),
@@ -61,12 +75,16 @@ pub(super) struct Scripted {
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
     has_event_loop: bool,
+    version: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum Message {
-    Ready,
+    Ready {
+        #[serde(default)]
+        version: Option<String>,
+    },
     Done(Done),
     State(Map<String, Value>),
     /// Nothing keeps its terminal from hanging up.
@@ -80,6 +98,13 @@ enum Message {
         directory: String,
         error: String,
     },
+    /// A fork writes the dump: how it went is in a file when it has ended.
+    Dumping {
+        path: PathBuf,
+        pid: i32,
+    },
+    Dumped(Dumped),
+    Loaded(Loaded),
 }
 
 #[derive(Deserialize)]
@@ -131,6 +156,7 @@ impl Scripted {
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
             has_event_loop: language == Language::Node,
+            version: None,
         };
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
@@ -143,7 +169,10 @@ impl Scripted {
 
     fn understand(&mut self, line: &[u8]) -> Option<Report> {
         match serde_json::from_slice(line).ok()? {
-            Message::Ready => Some(Report::Ready),
+            Message::Ready { version } => {
+                self.version = version;
+                Some(Report::Ready)
+            }
             Message::Done(done) => Some(Report::Ended(Ended {
                 run: done.run,
                 exit_code: done.exit_code,
@@ -158,12 +187,23 @@ impl Scripted {
             Message::LetGo => Some(Report::LetGo),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
-                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
+                let saved = SavedKernel {
+                    as_of_run: as_of,
+                    view: tidy(view),
+                    restore: None,
+                    dump: None,
+                    dump_as_of_run: None,
+                };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
             Message::Born(born) => Some(Report::Born(Box::new(born))),
             Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
+            Message::Dumping { path, pid } => {
+                Some(Report::Dumping { path, writer: rustix::process::Pid::from_raw(pid)? })
+            }
+            Message::Dumped(dumped) => Some(Report::Dumped(Box::new(dumped))),
+            Message::Loaded(loaded) => Some(Report::Loaded(Box::new(loaded))),
         }
     }
 }
@@ -265,6 +305,21 @@ impl Kernel for Scripted {
 
     fn has_event_loop(&self) -> bool {
         self.has_event_loop
+    }
+
+    fn version(&self) -> Option<String> {
+        self.version.clone()
+    }
+
+    fn dump(&mut self, path: &Path) -> io::Result<()> {
+        if self.has_event_loop {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.order(&json!({"op": "dump", "path": path}))
+    }
+
+    fn load(&mut self, path: &Path, cwd: Option<&Path>) -> io::Result<()> {
+        self.order(&json!({"op": "load", "path": path, "cwd": cwd}))
     }
 
     fn ask(&mut self, run: RunNo, question: Question) -> io::Result<()> {

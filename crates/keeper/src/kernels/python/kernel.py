@@ -113,6 +113,10 @@ def loop(kernel):
         elif operation == "fork":
             if not load("forking").answer(kernel, message):
                 held = []
+        elif operation == "dump":
+            load("carry").answer_dump(kernel, message)
+        elif operation == "load":
+            load("carry").answer_load(kernel, message)
         elif operation == "exit":
             return _end(kernel)
 
