@@ -163,7 +163,8 @@ fn a_session_goes_back_after_an_exit_a_crash_and_a_timeout() {
             assert_eq!(back["checkpoint"], "here", "{shell}, {why}: {back}");
             assert_eq!(prints(&server, &session, show), "1\n", "{shell}, {why}");
         };
-        exec(&server, &session, &format!("{set}2\nexit(3)"));
+        let exit = if shell == "python3" { "exit(3)" } else { "exit 3" };
+        exec(&server, &session, &format!("{set}2\n{exit}"));
         back("exit");
         exec(&server, &session, &format!("{set}3\n{crash}"));
         back("crash");

@@ -2,7 +2,8 @@
 
 use super::excerpt::clip;
 use sessile_protocol::{
-    Carried, CarriedKernel, CheckpointView, ForkedView, Left, RestoredFiles, RewoundView, RunNo,
+    Carried, CarriedKernel, CheckpointView, ForkedView, LeftBehind, RestoredFiles, RewoundView,
+    RunNo,
 };
 use std::fmt::Write;
 
@@ -101,7 +102,7 @@ fn tell_kernels(text: &mut String, kernels: &[CarriedKernel]) {
     }
 }
 
-fn tell_left(text: &mut String, title: &str, left: &[Left]) {
+fn tell_left(text: &mut String, title: &str, left: &[LeftBehind]) {
     if left.is_empty() {
         return;
     }
@@ -128,7 +129,7 @@ mod tests {
             as_of_run: RunNo(2),
             carried: Carried::Live,
         }];
-        let left = Left {
+        let left = LeftBehind {
             language: None,
             name: "process 7 (sleep 9)".to_owned(),
             reason: "it goes on".to_owned(),

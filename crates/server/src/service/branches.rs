@@ -91,16 +91,15 @@ impl Service {
         Ok(Told { answer: view, continuity: reached.continuity.clone() })
     }
 
-    /// Oldest first; none when the session has no keeper, which they do not
-    /// outlive.
+    /// Oldest first; none of a session that has ended.
     pub(crate) async fn checkpoints(
         &self,
         caller: &Caller,
         id: &SessionId,
     ) -> Result<Vec<CheckpointView>, ServiceError> {
-        let place = self.place(caller, id).await?;
-        let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(Vec::new()) };
-        knows_branches(&reached)?;
+        let Some(mut reached) = self.reach_unless_ended(caller, id).await? else {
+            return Ok(Vec::new());
+        };
         let Answer::Checkpoints { checkpoints } = reached.call(Request::Checkpoints).await? else {
             return Err(unexpected());
         };
@@ -127,20 +126,32 @@ impl Service {
         id: &SessionId,
         which: DropCheckpoints,
     ) -> Result<Vec<String>, ServiceError> {
-        let place = self.place(caller, id).await?;
-        let Some(mut reached) = self.reach_if_live(&place).await? else {
+        let Some(mut reached) = self.reach_unless_ended(caller, id).await? else {
             return match which {
                 DropCheckpoints::All => Ok(Vec::new()),
                 DropCheckpoints::Named(_) => {
-                    let message = "the session has no keeper, and its checkpoints went with it";
+                    let message = "the session has ended, and its checkpoints went with it";
                     Err(ServiceError::new(ErrorCode::CheckpointNotFound, message))
                 }
             };
         };
-        knows_branches(&reached)?;
         let answer = reached.call(Request::DropCheckpoints(which)).await?;
         let Answer::Dropped { names } = answer else { return Err(unexpected()) };
         Ok(names)
+    }
+
+    /// A lost session is continued: what is written down of its checkpoints is
+    /// known to a keeper alone.
+    async fn reach_unless_ended(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Option<Reached>, ServiceError> {
+        match self.reach_branching(caller, id).await {
+            Ok(reached) => Ok(Some(reached)),
+            Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn reach_branching(
