@@ -3,8 +3,8 @@
 //! Nothing is kept for a client: sessions are named in the arguments of a call
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime`, `sessions`, `terminals` and `branches` (what a call does), `waiting`
-//! (how long for, and how it is cancelled) and `answer` (how it is told).
+//! `runtime`, `sessions`, `terminals`, `branches` and `watching` (what a call does),
+//! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
 
 mod answer;
 mod branch_tools;
@@ -22,6 +22,8 @@ mod terminal_tools;
 mod terminals;
 mod tools;
 mod waiting;
+mod watching;
+mod watching_tools;
 
 pub use home::Home;
 pub use stdio::serve;

@@ -2,6 +2,7 @@
 
 use super::branch_tools;
 use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
+use super::watching_tools::{self, LOGS, TOP};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use sessile_gateway::tool::{self, BranchTool};
@@ -27,11 +28,13 @@ pub(super) enum ToolName {
     SessionResize,
     SessionJobs,
     SessionBranch(BranchTool),
+    SessionLogs,
+    SessionTop,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 14] = [
+const SESSIONS: [ToolName; 16] = [
     ToolName::SessionStart,
     ToolName::SessionExec,
     ToolName::SessionScreen,
@@ -44,6 +47,8 @@ const SESSIONS: [ToolName; 14] = [
     ToolName::SessionBranch(BranchTool::Rewind),
     ToolName::SessionBranch(BranchTool::Undo),
     ToolName::SessionBranch(BranchTool::Drop),
+    ToolName::SessionLogs,
+    ToolName::SessionTop,
     ToolName::SessionEnd,
     ToolName::SessionList,
 ];
@@ -84,6 +89,8 @@ impl ToolName {
             Self::SessionResize => "session_resize",
             Self::SessionJobs => "session_jobs",
             Self::SessionBranch(tool) => branch_tools::name(tool),
+            Self::SessionLogs => "session_logs",
+            Self::SessionTop => "session_top",
             Self::SessionEnd => "session_end",
             Self::SessionList => "session_list",
         }
@@ -106,6 +113,10 @@ impl ToolName {
             }
             Self::SessionJobs => ("Show what goes on", JOBS.to_owned(), session_schema()),
             Self::SessionBranch(tool) => branch_tools::definition(tool),
+            Self::SessionLogs => {
+                ("Read what was run", LOGS.to_owned(), watching_tools::logs_schema())
+            }
+            Self::SessionTop => ("Watch sessions", TOP.to_owned(), watching_tools::top_schema()),
             Self::SessionEnd => ("End a session", END.to_owned(), session_schema()),
             Self::SessionList => ("List sessions", LIST.to_owned(), list_schema()),
         };
@@ -138,6 +149,8 @@ impl ToolName {
             Self::SessionScreen
             | Self::SessionJobs
             | Self::SessionBranch(BranchTool::Checkpoints)
+            | Self::SessionLogs
+            | Self::SessionTop
             | Self::SessionList => hints.read_only(true).open_world(false),
         }
     }
@@ -190,6 +203,8 @@ impl ToolName {
                 "runs": {"type": "array", "items": {"type": "object"}},
                 "jobs": {"type": "array", "items": {"type": "object"}},
             }),
+            Self::SessionLogs => watching_tools::logs_output(),
+            Self::SessionTop => watching_tools::top_output(),
             Self::SessionEnd => json!({
                 "status": {"type": "string"},
                 "session_id": {"type": "string"},
