@@ -202,7 +202,6 @@ fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
 }
 
 #[test]
-#[ignore = "the keeper forks all the same: it does not notice that the asker has gone"]
 fn a_fork_that_nobody_waits_for_any_more_is_not_made() {
     let h = harness!();
     let server = h.serve();
