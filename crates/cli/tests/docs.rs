@@ -51,6 +51,7 @@ pages! {
     http_api: "docs/http-api.md",
     mcp: "docs/mcp.md",
     terminals: "docs/terminals.md",
+    time_travel: "docs/time-travel.md",
 }
 
 #[test]
