@@ -205,3 +205,12 @@ fn a_run_that_is_going_is_waited_for_if_that_is_wanted() {
     let id = forked["session_ids"][0].as_str().expect("an id");
     assert_eq!(run(&h, id, "echo $x"), "done\n");
 }
+
+#[test]
+fn a_session_that_cannot_be_started_leaves_no_keeper() {
+    let h = harness!();
+    let _ = h.sessile(&["start", "/nowhere/bash"]).exits(1);
+    for process in h.processes() {
+        process.wait_gone();
+    }
+}

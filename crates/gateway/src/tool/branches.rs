@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(tool: BranchTool, more: Value) -> Result<Branch, String> {
+    fn call(tool: BranchTool, more: &Value) -> Result<Branch, String> {
         let mut arguments = json!({"session_id": "sess_0123456789ab"});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let call = BranchCall::from_arguments(tool, arguments.as_object().unwrap());
@@ -177,21 +177,21 @@ mod tests {
 
     #[test]
     fn a_rewind_says_where_to() {
-        let to = |more: Value| match call(BranchTool::Rewind, more) {
+        let to = |more: Value| match call(BranchTool::Rewind, &more) {
             Ok(Branch::Rewind(rewind)) => rewind.to,
             other => panic!("{other:?}"),
         };
         assert_eq!(to(json!({})), RewindTo::Newest);
         assert_eq!(to(json!({"checkpoint": "a"})), RewindTo::Name("a".to_owned()));
         assert_eq!(to(json!({"runs": 2})), RewindTo::Runs(2));
-        let both = call(BranchTool::Rewind, json!({"checkpoint": "a", "runs": 1}));
+        let both = call(BranchTool::Rewind, &json!({"checkpoint": "a", "runs": 1}));
         assert!(both.unwrap_err().starts_with("give either"));
-        assert!(call(BranchTool::Rewind, json!({"runs": 0})).is_err());
+        assert!(call(BranchTool::Rewind, &json!({"runs": 0})).is_err());
     }
 
     #[test]
     fn a_wrong_call_is_told_what_to_do() {
-        let wrong = |tool, more: Value| call(tool, more).unwrap_err();
+        let wrong = |tool, more: Value| call(tool, &more).unwrap_err();
         assert!(wrong(BranchTool::Fork, json!({"count": 0})).contains("1 to 1000"));
         assert!(wrong(BranchTool::Fork, json!({"files": "move"})).contains("share or copy"));
         assert!(wrong(BranchTool::Checkpoint, json!({"name": "-x"})).contains("no dash"));
