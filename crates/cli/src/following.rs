@@ -10,7 +10,7 @@ use sessile_store::{Directory, Entry, SessionStatus, timestamp};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
-pub(crate) use sessile_gateway::following::{Began, Ended, Event};
+pub(crate) use sessile_gateway::following::{Began, Ended, Event, Happened};
 
 /// The version of keepers that can be asked for the runs to come.
 const FOLLOWED: u16 = 3;
@@ -119,7 +119,10 @@ impl Following {
                 Err(error) => return Err(error.into()),
             };
             if let Some(asked) = self.calls.remove(&reply.id) {
+                let over = following::over(&reply.outcome);
                 self.runs.take(asked, reply.outcome)?;
+                let entries = over.into_iter().filter_map(|run| self.directory.history().find(run));
+                entries.filter_map(|entry| Happened::of(&entry)).for_each(|h| self.runs.amend(h));
             }
         }
     }
@@ -140,6 +143,7 @@ fn dated(event: Event) -> Event {
         | Event::Ended(_)
         | Event::Closed(_)
         | Event::Left(_)
+        | Event::Happened(_)
         | Event::Cancelled { .. } => event,
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError, NewSession};
 use sessile_gateway::tool::{self, Action, Request, Run, Shape};
-use sessile_protocol::Answer;
+use sessile_protocol::{Answer, Auto};
 use sessile_store::{Directory, Sessions};
 use std::path::PathBuf;
 
@@ -28,6 +28,7 @@ struct Place {
     settings: Settings,
     workspace: PathBuf,
     key: String,
+    auto: Option<Auto>,
 }
 
 /// A workspace's session.
@@ -54,7 +55,7 @@ impl Place {
             sessions_dir_from: settings.sessions_dir_from.clone(),
         };
         let key = request.target.key(&workspace);
-        Ok(Self { settings, workspace, key })
+        Ok(Self { settings, workspace, key, auto: request.target.auto })
     }
 
     /// The workspace's session, made anew if there is none, or none any more.
@@ -69,7 +70,7 @@ impl Place {
                 Err(error) => return Err(error.into()),
             }
         }
-        let spec = NewSession::of_workspace(&self.workspace);
+        let spec = NewSession { auto: self.auto, ..NewSession::of_workspace(&self.workspace) };
         let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
         claim.record(&metadata.session_id)?;
         let client = self.settings.launcher.open(&directory)?;

@@ -1,11 +1,12 @@
 //! Events of runs, printed: for people, line by line, or as JSON.
 //!
 //! Every line for people begins with the number of its run and a sign: `>` what
-//! was run, `|` its stdout, `!` its stderr, `=` how it ended. A line that is not
+//! was run, `|` its stdout, `!` its stderr, `=` how it ended, or `*` what is no
+//! run (a rewind). A line that is not
 //! complete is shown at once, and goes on where it stopped unless something else
 //! had to be shown in between.
 
-use crate::following::{Began, Ended, Event};
+use crate::following::{Began, Ended, Event, Happened};
 use serde_json::{Map, Value, json};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
@@ -111,6 +112,11 @@ impl<W: Write> Transcript<W> {
                     writeln!(out, "{run} = what it has left behind is not followed any further");
                 out.into_bytes()
             }
+            Event::Happened(happened) => {
+                let mut out = self.closed_line();
+                let _ = writeln!(out, "{}", self.painted(BOLD, &news(happened)));
+                out.into_bytes()
+            }
             Event::Cancelled { run, why } => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(RED, &format!("{run} = {why}")));
@@ -138,7 +144,7 @@ impl<W: Write> Transcript<W> {
     fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
         let Began { run, language, command, timestamp, .. } = began;
         let time = timestamp.as_deref().unwrap_or_default();
-        let time: String = time.chars().take(19).collect::<String>().replace('T', " ");
+        let time = to_second(time);
         let mut lines = command.trim_end().lines();
         let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
         writeln!(out, "{}", self.painted(BOLD, &first))?;
@@ -182,6 +188,20 @@ impl Transcript<Vec<u8>> {
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.to)
     }
+}
+
+fn news(happened: &Happened) -> String {
+    let Happened { run, command, timestamp, notes, .. } = happened;
+    let mut text = format!("{run} * {} {command}", to_second(timestamp));
+    for note in notes {
+        let _ = write!(text, "; {note}");
+    }
+    text
+}
+
+/// For people.
+fn to_second(timestamp: &str) -> String {
+    timestamp.chars().take(19).collect::<String>().replace('T', " ")
 }
 
 fn end(ended: &Ended) -> String {
@@ -240,6 +260,7 @@ mod tests {
             command: "one\ntwo\n".to_owned(),
             timestamp: Some("2026-11-16T03:04:05.678Z".to_owned()),
             has_terminal: false,
+            happened: None,
         });
         let ended = Event::Ended(Ended {
             run: RunNo(3),

@@ -52,6 +52,7 @@ pages! {
     mcp: "docs/mcp.md",
     terminals: "docs/terminals.md",
     save_and_restore: "docs/save-and-restore.md",
+    time_travel: "docs/time-travel.md",
 }
 
 #[test]

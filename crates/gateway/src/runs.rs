@@ -68,6 +68,9 @@ fn going(run: &OpenRun) -> Value {
 }
 
 fn over(entry: &Entry) -> Value {
+    if let Some(event) = &entry.event {
+        return happened(entry, event);
+    }
     let mut value = json!({
         "run": entry.run,
         "phase": RunPhase::Closed.as_str(),
@@ -83,4 +86,17 @@ fn over(entry: &Entry) -> Value {
         }
     }
     value
+}
+
+/// What has a number among the runs, and is none.
+fn happened(entry: &Entry, event: &str) -> Value {
+    json!({
+        "run": entry.run,
+        "event": event,
+        "phase": RunPhase::Closed.as_str(),
+        "language": entry.language.as_str(),
+        "command": entry.command,
+        "timestamp": entry.timestamp,
+        "notes": entry.remarks.notes,
+    })
 }

@@ -35,18 +35,28 @@ fn table(sessions: &[Metadata]) -> String {
     if sessions.is_empty() {
         return "No sessions. Start one with: sessile start\n".to_owned();
     }
+    let has_forks = sessions.iter().any(|m| m.forked_from.is_some());
     let rows: Vec<Vec<String>> = sessions
         .iter()
         .map(|m| {
-            vec![
+            let mut row = vec![
                 m.session_id.to_string(),
                 m.status.as_str().to_owned(),
                 m.command.clone(),
                 m.execution_count.to_string(),
                 m.last_executed_at.as_ref().unwrap_or(&m.created_at).chars().take(19).collect(),
                 m.work_dir.display().to_string(),
-            ]
+            ];
+            if has_forks {
+                let origin = m.forked_from.as_ref();
+                row.push(origin.map_or("-".to_owned(), |from| from.session_id.to_string()));
+            }
+            row
         })
         .collect();
-    output::table(&["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"], &rows)
+    let mut head = vec!["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"];
+    if has_forks {
+        head.push("FORK OF");
+    }
+    output::table(&head, &rows)
 }

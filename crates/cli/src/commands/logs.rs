@@ -1,4 +1,4 @@
-use crate::following::{Began, Ended, Event, Following, Next, Past, written};
+use crate::following::{Began, Ended, Event, Following, Happened, Next, Past, written};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::transcript::{Form, Reading, Transcript};
@@ -13,9 +13,10 @@ use std::process::ExitCode;
 /// Print the runs of a session: what was run, what it wrote, how it ended
 ///
 /// Every line begins with the number of its run and a sign: `>` what was run,
-/// `|` its stdout, `!` its stderr, `=` how it ended. With --follow, runs are
-/// printed as they happen, also what they leave in the background writes later,
-/// until the session ends. Reading changes nothing in the session.
+/// `|` its stdout, `!` its stderr, `=` how it ended, or `*` for what is no run (a
+/// rewind). With --follow, runs are printed as they happen, also what they leave
+/// in the background writes later, until the session ends. Reading changes
+/// nothing in the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile logs sess_…\n  \
@@ -42,6 +43,12 @@ impl Logs {
         let past = Past::read(&mut reader, self.tail)?;
         let mut transcript = Transcript::new(io::stdout().lock(), self.form());
         for entry in &past.finished {
+            if let Some(happened) = Happened::of(entry) {
+                if transcript.show(&Event::Happened(happened))? == Reading::Over {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                continue;
+            }
             let run = entry.run;
             let mut reading = transcript.show(&Event::Began(Began::from(entry)))?;
             written(&mut reader, run, |event| {

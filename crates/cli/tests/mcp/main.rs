@@ -2,6 +2,7 @@
 //! clients that people use.
 
 mod answers;
+mod branches;
 mod clients;
 mod http;
 mod interaction;

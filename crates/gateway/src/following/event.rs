@@ -21,6 +21,8 @@ pub enum Event {
     Closed(RunNo),
     /// It has ended, and what it has left behind is not followed any further.
     Left(RunNo),
+    /// Something with a number of its own that is no run.
+    Happened(Happened),
     /// A run that never began, or whose end nobody knows.
     Cancelled {
         run: RunNo,
@@ -35,6 +37,32 @@ pub struct Began {
     pub command: String,
     pub timestamp: Option<String>,
     pub has_terminal: bool,
+    /// It is no run, but this.
+    pub happened: Option<Box<Happened>>,
+}
+
+/// A rewind, say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    pub run: RunNo,
+    pub event: String,
+    pub command: String,
+    pub timestamp: String,
+    pub notes: Vec<String>,
+}
+
+impl Happened {
+    /// If the entry is about no run.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Option<Self> {
+        Some(Self {
+            run: entry.run,
+            event: entry.event.clone()?,
+            command: entry.command.clone(),
+            timestamp: entry.timestamp.clone(),
+            notes: entry.remarks.notes.clone(),
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +82,7 @@ impl From<&Entry> for Began {
             command: entry.command.clone(),
             timestamp: Some(entry.timestamp.clone()),
             has_terminal: false,
+            happened: Happened::of(entry).map(Box::new),
         }
     }
 }
@@ -66,6 +95,7 @@ impl From<&OpenRun> for Began {
             command: run.command.clone(),
             timestamp: run.timestamp.clone(),
             has_terminal: run.terminal,
+            happened: None,
         }
     }
 }
@@ -100,6 +130,7 @@ impl Event {
         match self {
             Self::Began(began) => began.run,
             Self::Ended(ended) => ended.run,
+            Self::Happened(happened) => happened.run,
             Self::Output { run, .. }
             | Self::Closed(run)
             | Self::Left(run)
@@ -108,7 +139,7 @@ impl Event {
     }
 
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::Began(_) => "started",
             Self::Output { stream: StreamName::Stdout, .. } => "stdout",
@@ -116,6 +147,7 @@ impl Event {
             Self::Ended(_) => "exited",
             Self::Closed(_) => "closed",
             Self::Left(_) => "left",
+            Self::Happened(happened) => &happened.event,
             Self::Cancelled { .. } => "cancelled",
         }
     }
@@ -154,6 +186,11 @@ impl Event {
                 }
             }
             Self::Closed(_) | Self::Left(_) => {}
+            Self::Happened(happened) => {
+                add("command", happened.command.clone().into());
+                add("timestamp", happened.timestamp.clone().into());
+                add("notes", happened.notes.clone().into());
+            }
             Self::Cancelled { why, .. } => add("message", why.clone().into()),
         }
         fields

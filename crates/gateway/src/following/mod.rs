@@ -14,7 +14,7 @@ mod event;
 mod pieces;
 mod position;
 
-pub use event::{Began, Ended, Event};
+pub use event::{Began, Ended, Event, Happened};
 pub use pieces::Pieces;
 pub use position::{InvalidPosition, Position};
 
@@ -40,6 +40,17 @@ pub enum FollowingError {
     Refused(#[from] Failure),
     #[error("the keeper answered with something else than was asked for")]
     Unexpected,
+}
+
+/// The runs of an answer that are over: what is known of them is in the history,
+/// where some are no runs.
+#[must_use]
+pub fn over(outcome: &Result<Answer, Failure>) -> Vec<RunNo> {
+    let Ok(Answer::Runs(view)) = outcome else {
+        return Vec::new();
+    };
+    let over = view.runs.iter().filter(|run| run.phase == RunPhase::Closed);
+    over.map(|run| run.run).collect()
 }
 
 /// How much of a run is told.
@@ -182,10 +193,21 @@ impl Following {
         }
     }
 
+    /// One that is over turns out to be no run.
+    pub fn amend(&mut self, happened: Happened) {
+        if let Some(watched) = self.runs.get_mut(&happened.run) {
+            watched.began.happened = Some(Box::new(happened));
+        }
+    }
+
     fn take_output(&mut self, run: RunNo, view: OutputView) {
         let Some(Watched { began, pieces }) = self.runs.get_mut(&run) else {
             return;
         };
+        if let Some(happened) = began.happened.take() {
+            self.close(Event::Happened(*happened));
+            return;
+        }
         if pieces.phase == RunPhase::Queued && view.phase >= RunPhase::Running {
             pieces.phase = RunPhase::Running;
             self.ready.push_back(Event::Began(began.clone()));

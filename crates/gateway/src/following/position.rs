@@ -70,7 +70,9 @@ impl Position {
 
     pub(super) fn advance(&mut self, event: &Event) {
         let run = event.run();
-        if let Event::Closed(_) | Event::Left(_) | Event::Cancelled { .. } = event {
+        if let Event::Closed(_) | Event::Left(_) | Event::Happened(_) | Event::Cancelled { .. } =
+            event
+        {
             self.open.remove(&run);
             return;
         }
@@ -93,7 +95,7 @@ impl Position {
             }
             Event::Began(_) => *told = Told::Running(streams),
             Event::Ended(_) => *told = Told::Exited(streams),
-            Event::Closed(_) | Event::Left(_) | Event::Cancelled { .. } => {}
+            Event::Closed(_) | Event::Left(_) | Event::Happened(_) | Event::Cancelled { .. } => {}
         }
     }
 }

@@ -200,6 +200,7 @@ fn of_many_jobs_the_oldest_are_left() {
             | Event::Output { .. }
             | Event::Ended(_)
             | Event::Closed(_)
+            | Event::Happened(_)
             | Event::Cancelled { .. } => None,
         })
         .collect();

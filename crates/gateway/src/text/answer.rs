@@ -81,7 +81,13 @@ pub fn sessions(sessions: &[Value]) -> String {
             ["session_id", "status", "command", "execution_count", "work_dir"]
                 .map(|name| field(session, name));
         let name = session["name"].as_str().map(|name| format!(" ({name})")).unwrap_or_default();
-        format!("{id}{name}: {status}, {command}, {runs} runs, in {place}")
+        let fork = match session["forked_from"]["session_id"].as_str() {
+            Some(original) => {
+                format!(", fork of {original} after run {}", session["forked_from"]["as_of_run"])
+            }
+            None => String::new(),
+        };
+        format!("{id}{name}: {status}, {command}, {runs} runs, in {place}{fork}")
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! The history, one run a line.
+//! The history, a line for each run, and for what else has happened.
 
 use super::answer::duration;
 use super::excerpt::clip;
@@ -9,6 +9,9 @@ const COMMAND: usize = 200;
 
 pub(super) fn lines(entries: &[Value]) -> String {
     let line = |entry: &Value| {
+        if entry["event"].is_string() {
+            return event(entry);
+        }
         let command = entry["command"].as_str().unwrap_or_default();
         let more = command.trim_end().lines().count().saturating_sub(1);
         let more = if more > 0 { format!(" (and {more} more lines)") } else { String::new() };
@@ -24,6 +27,18 @@ pub(super) fn lines(entries: &[Value]) -> String {
     entries.iter().map(line).collect()
 }
 
+/// What has a number among the runs, and is none.
+fn event(entry: &Value) -> String {
+    format!("{}: {}\n", entry["run"], event_text(entry))
+}
+
+pub(super) fn event_text(entry: &Value) -> String {
+    let notes = entry["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let command = entry["command"].as_str().unwrap_or_default();
+    let all: Vec<&str> = std::iter::once(command).chain(notes).collect();
+    clip(&all.join("; "), COMMAND)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +50,8 @@ mod tests {
             json!({"run": 3, "language": "bash", "command": "ls\npwd\n", "exitCode": 0, "duration": 4}),
         ];
         assert_eq!(lines(&entries), "run 3: bash ls, exit code 0, 4 ms (and 1 more lines)\n");
+        let rewind = json!({"run": 5, "event": "rewind", "command": "rewind before-4",
+            "notes": ["takes back run 4"], "exitCode": 0});
+        assert_eq!(lines(&[rewind]), "5: rewind before-4; takes back run 4\n");
     }
 }

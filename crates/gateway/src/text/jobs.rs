@@ -1,6 +1,7 @@
 //! What goes on in a session, a line each.
 
 use super::excerpt::clip;
+use super::history::event_text;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -12,6 +13,10 @@ const COMMAND: usize = 200;
 pub fn jobs(runs: &[Value], jobs: &[Value]) -> String {
     let mut text = String::new();
     for run in runs {
+        if run["event"].is_string() {
+            let _ = writeln!(text, "{}: {}", run["run"], event_text(run));
+            continue;
+        }
         let state = match run["exit_code"].as_i64() {
             Some(code) => format!("exit code {code}"),
             None if run["waiting_for_input"] == true => "waits for input".to_owned(),
@@ -71,13 +76,14 @@ mod tests {
         let runs = [
             json!({"run": 3, "phase": "running", "command": "make\ntest"}),
             json!({"run": 2, "phase": "closed", "command": "ls", "exit_code": 0}),
+            json!({"run": 4, "event": "rewind", "command": "rewind a", "notes": ["takes back nothing"]}),
         ];
         let port = json!({"port": 80, "protocol": "tcp", "address": "::"});
         let left = [json!({"pid": 42, "command": "nginx", "run": 1, "state": "running",
             "ports": [port], "processes": 3, "cpu_ms": 1500, "memory_bytes": 5 << 20})];
         assert_eq!(
             jobs(&runs, &left),
-            "run 3: make test (running)\nrun 2: ls (exit code 0)\njob 42: nginx (running, of run 1, \
+            "run 3: make test (running)\nrun 2: ls (exit code 0)\n4: rewind a; takes back nothing\njob 42: nginx (running, of run 1, \
              listens on tcp port 80 of ::, 3 processes, 1.5 s of CPU, 5 MiB)"
         );
         assert_eq!(jobs(&[], &[]), "no jobs: nothing runs in the background");

@@ -5,6 +5,7 @@
 //! it was allowed.
 
 mod answer;
+mod branches;
 mod excerpt;
 mod history;
 mod jobs;
@@ -14,6 +15,7 @@ mod tokens;
 mod watching;
 
 pub use answer::{LIMIT, chunk, last_line, sessions, tell};
+pub use branches::{checkpointed, checkpoints, forked, rewound};
 pub use jobs::jobs;
 pub use screen::{Settled, settle};
 pub use terminal::terminal;

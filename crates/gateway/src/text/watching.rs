@@ -2,6 +2,7 @@
 
 use super::answer::{LIMIT, tell};
 use super::excerpt::clip;
+use super::history::event_text;
 use crate::tool::Again;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -19,6 +20,11 @@ pub fn logs(runs: &[Map<String, Value>], again: &Again, after: &str) -> String {
     let share = LIMIT / runs.len().max(1);
     for run in runs {
         let word = |name: &str| run.get(name).and_then(Value::as_str).unwrap_or_default();
+        if run.contains_key("event") {
+            let event = event_text(&Value::Object(run.clone()));
+            let _ = writeln!(text, "{}: {event}\n", run["run"]);
+            continue;
+        }
         let command = clip(word("command").trim_end(), COMMAND);
         let _ = writeln!(text, "{}> {command}\n{}\n", word("language"), tell(run, again, share));
     }

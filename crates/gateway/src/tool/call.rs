@@ -1,22 +1,26 @@
 //! Calls of somebody who can come back to a run: waits on, interrupts, reads,
-//! gives input, signals, looks what goes on.
+//! gives input, signals, looks what goes on, takes back, forks.
 //!
 //! `runtime` takes them besides its own requests.
 
 use super::Shape;
+use super::branches::WorkspaceBranch;
 use super::request::{ACTIONS, Action, Fields, Request, Target};
 use crate::signal::signal_number;
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
 
-/// What can be done besides, with runs that were begun before.
-const MORE_ACTIONS: &str = "interrupt, output, input, signal, jobs";
+/// What can be done besides, with runs that were begun before, or with the
+/// session as a whole.
+const MORE_ACTIONS: &str =
+    "interrupt, output, input, signal, jobs, checkpoint, checkpoints, rewind, undo, fork";
 
 /// A call of `runtime`.
 #[derive(Debug)]
 pub enum Call {
     New(Box<Request>),
     Earlier { target: Target, order: Order },
+    Branch { target: Target, branch: WorkspaceBranch },
 }
 
 /// What is wanted of a run that was begun before.
@@ -80,6 +84,9 @@ impl Call {
         let fields = Fields(arguments);
         let run = fields.number("run")?.map(RunNo);
         let action = fields.text("action")?;
+        if let Some(branch) = fields.branch(action.as_deref().unwrap_or_default())? {
+            return Ok(Self::Branch { target: fields.target()?, branch });
+        }
         let order = match (action.as_deref(), run) {
             (Some("exec"), Some(run)) => Some(Order::Wait(run, Shape::Exec)),
             (Some("eval"), Some(run)) => Some(Order::Wait(run, Shape::Eval)),
@@ -169,7 +176,7 @@ mod tests {
     fn order(arguments: &Value) -> Order {
         match call(arguments).unwrap() {
             Call::Earlier { order, .. } => order,
-            Call::New(request) => panic!("{request:?}"),
+            other @ (Call::New(_) | Call::Branch { .. }) => panic!("{other:?}"),
         }
     }
 
@@ -194,7 +201,10 @@ mod tests {
     fn a_wrong_call_is_told_what_to_do() {
         let refusal = |arguments: &Value| call(arguments).unwrap_err();
         let jump = refusal(&json!({"action": "jump"}));
-        assert!(jump.ends_with("history, interrupt, output, input, signal, jobs"), "{jump}");
+        assert!(
+            jump.contains("history, interrupt, output, input, signal, jobs, checkpoint"),
+            "{jump}"
+        );
         let input = refusal(&json!({"action": "input", "run": 1}));
         assert!(input.starts_with("give input"), "{input}");
         let signal = |more: &str| {
@@ -204,6 +214,7 @@ mod tests {
         assert!(signal("").starts_with("signal is required"));
         assert!(signal(r#", "signal": "TERM""#).starts_with("give either run"));
         assert!(signal(r#", "signal": "BOO", "run": 1"#).contains("is not a signal"));
+        assert!(refusal(&json!({"action": "fork"})).starts_with("new_key is required"));
         assert!(refusal(&json!({})).starts_with("action is required"));
         assert!(refusal(&json!({"action": "output"})).starts_with("run is required"));
         assert!(refusal(&json!({"action": "exec", "run": 1, "command": "x"})).contains("either"));

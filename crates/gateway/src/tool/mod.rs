@@ -1,6 +1,7 @@
 //! The `runtime` tool: what agents call, and what it answers.
 
 mod again;
+mod branches;
 mod call;
 mod request;
 mod schema;
@@ -8,6 +9,7 @@ mod sessions;
 mod terminals;
 
 pub use again::Again;
+pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
@@ -108,14 +110,19 @@ pub fn describe(
 #[must_use]
 pub fn history(entries: Vec<Entry>) -> Value {
     let rows = entries.into_iter().map(|entry| {
-        json!({
+        let mut row = json!({
             "timestamp": entry.timestamp,
             "command": entry.command,
             "language": entry.language,
             "duration": entry.duration_ms,
             "exitCode": entry.exit_code,
             "run": entry.run,
-        })
+        });
+        if let Some(event) = entry.event {
+            row["event"] = event.into();
+            row["notes"] = entry.remarks.notes.into();
+        }
+        row
     });
     rows.collect()
 }

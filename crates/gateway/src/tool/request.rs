@@ -1,7 +1,7 @@
 //! A request of the `runtime` tool, checked before anything is done.
 
 use serde_json::{Map, Value};
-use sessile_protocol::Language;
+use sessile_protocol::{Auto, Language};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ pub struct Request {
 pub struct Target {
     pub workspace: Option<PathBuf>,
     pub session_key: Option<String>,
+    /// Checkpoints that it takes before runs, if it is made now.
+    pub auto: Option<Auto>,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,7 @@ impl Fields<'_> {
         Ok(Target {
             workspace: self.text("workspace")?.map(PathBuf::from),
             session_key: self.text("session_key")?,
+            auto: self.auto()?,
         })
     }
 

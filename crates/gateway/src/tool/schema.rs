@@ -46,6 +46,12 @@ pub fn schema() -> Value {
                     "type": "string",
                     "description": "Tells several sessions of one workspace apart",
                 },
+                "auto": {
+                    "type": ["integer", "object"],
+                    "minimum": 1,
+                    "maximum": 1000,
+                    "description": "If this call starts the session: take a checkpoint before each run and keep the last so many, so that runs can be taken back; {\"keep\": 10, \"files\": true} for the files of the workspace, too",
+                },
                 "timeout_ms": {
                     "type": "integer",
                     "minimum": 0,

@@ -5,7 +5,7 @@ use super::call::{Order, both};
 use super::request::{Fields, Run};
 use crate::following::Position;
 use serde_json::{Map, Value};
-use sessile_protocol::{Language, RunNo, SessionId};
+use sessile_protocol::{Auto, Language, RunNo, SessionId};
 use std::collections::BTreeMap;
 
 /// A call of `session_exec`.
@@ -68,6 +68,7 @@ pub struct SessionStart {
     pub env: BTreeMap<String, String>,
     pub command_timeout_ms: Option<u64>,
     pub idle_timeout_ms: Option<u64>,
+    pub auto: Option<Auto>,
 }
 
 impl SessionStart {
@@ -82,6 +83,7 @@ impl SessionStart {
             env: fields.env()?,
             command_timeout_ms: fields.number("command_timeout_ms")?,
             idle_timeout_ms: fields.number("idle_timeout_ms")?,
+            auto: fields.auto()?,
         })
     }
 }

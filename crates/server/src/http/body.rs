@@ -136,6 +136,24 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionRun {
     }
 }
 
+/// A checkpoint of a session.
+pub(super) struct SessionCheckpoint(pub(super) SessionId, pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionCheckpoint {
+    type Rejection = ServiceError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+        #[derive(Deserialize)]
+        struct Place {
+            name: String,
+        }
+        let Session(id) = Session::from_request_parts(parts, state).await?;
+        let Path(place) =
+            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
+        Ok(Self(id, place.name))
+    }
+}
+
 /// A process of a session.
 pub(super) struct SessionJob(pub(super) SessionId, pub(super) u32);
 

@@ -2,6 +2,8 @@
 
 mod auth;
 mod body;
+mod branch_wire;
+mod branches;
 mod docs;
 mod error;
 mod health;
@@ -53,6 +55,7 @@ pub struct App {
     tags(
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "checkpoints", description = "Forks of sessions, and going back"),
         (name = "jobs", description = "Jobs: what runs have left in the background"),
         (name = "terminals", description = "Terminals of runs: looked at, typed on"),
         (name = "tools", description = "Tools for agents"),
@@ -78,6 +81,11 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(runs::output))
         .routes(routes!(runs::input))
         .routes(routes!(runs::signal))
+        .routes(routes!(branches::fork))
+        .routes(routes!(branches::take, branches::list, branches::drop_all))
+        .routes(routes!(branches::drop_one))
+        .routes(routes!(branches::rewind))
+        .routes(routes!(branches::undo))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::signal))
         .routes(routes!(terminals::screen))

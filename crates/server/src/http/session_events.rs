@@ -135,6 +135,12 @@ async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
             let data = data.into_iter().next()?.to_string();
             Some(Message::default().id(run.run.to_string()).event("run").data(data))
         }
+        SessionEvent::Happened(entry) => {
+            let data = sessile_gateway::runs(&[], std::slice::from_ref(&*entry));
+            let data = data.into_iter().next()?.to_string();
+            let name = entry.event.as_deref().unwrap_or_default();
+            Some(Message::default().id(entry.run.to_string()).event(name).data(data))
+        }
         SessionEvent::Ended(status) => Some(ended(status)),
     }
 }

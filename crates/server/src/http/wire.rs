@@ -1,5 +1,6 @@
 //! The bodies of requests, and what answers look like.
 
+use super::branch_wire::{AutoCheckpoints, AutoRequest};
 use super::terminals::Terminal;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -209,6 +210,10 @@ pub(super) struct StartSession {
     /// What to call it
     #[schema(nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
     pub(super) name: Option<String>,
+    /// Take a checkpoint before each run, and keep the last so many: see `…/undo`
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<AutoCheckpoints>)]
+    pub(super) auto: AutoCheckpoints,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
@@ -463,6 +468,9 @@ pub(super) struct RunRow {
     timed_out: bool,
     #[schema(required = false)]
     interrupted: bool,
+    /// What it is, if it is no run: `rewind`
+    #[schema(required = false)]
+    event: String,
 }
 
 /// A job: a process in the background, with all that descends from it.
@@ -523,6 +531,20 @@ pub(super) struct SessionInfo {
     work_dir: String,
     execution_count: u64,
     language: String,
+    /// The checkpoints that it takes before runs, if it does
+    #[schema(required = false)]
+    auto: AutoRequest,
+    /// The session that it is a fork of, if it is one
+    #[schema(required = false)]
+    forked_from: ForkedFrom,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct ForkedFrom {
+    session_id: String,
+    /// The newest run of it that the fork has seen
+    as_of_run: u64,
 }
 
 #[derive(Debug, ToSchema)]
@@ -543,6 +565,11 @@ pub(super) struct HistoryRow {
     language: String,
     exit_code: i32,
     duration_ms: u64,
+    /// What it is, if it is no run: `rewind`
+    #[schema(required = false)]
+    event: String,
+    #[schema(required = false)]
+    notes: Vec<String>,
 }
 
 #[derive(Debug, ToSchema)]

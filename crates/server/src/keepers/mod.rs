@@ -6,9 +6,11 @@
 //! makes a call one write and one read without a task in between.
 
 mod continuity;
+mod descent;
 mod link;
 
 pub(crate) use continuity::Continuity;
+pub(crate) use descent::Homes;
 pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
@@ -37,18 +39,16 @@ pub(crate) struct Keepers {
 pub(crate) struct Place {
     pub(crate) id: SessionId,
     pub(crate) directory: Directory,
-    pub(crate) work_dir: PathBuf,
+    /// The directory that says who may use it.
+    pub(crate) home: PathBuf,
     idle: Mutex<Vec<Link>>,
 }
 
 impl Place {
-    pub(crate) fn new(directory: Directory, metadata: Metadata) -> Self {
-        Self {
-            id: metadata.session_id,
-            directory,
-            work_dir: metadata.work_dir,
-            idle: Mutex::default(),
-        }
+    pub(crate) fn new(sessions: &Sessions, directory: Directory, metadata: &Metadata) -> Self {
+        let home = descent::home_on_disk(metadata, sessions);
+        let id = metadata.session_id.clone();
+        Self { id, directory, home, idle: Mutex::default() }
     }
 }
 
@@ -119,7 +119,7 @@ impl Keepers {
         blocking(move || {
             let directory = sessions.find(&id)?;
             let metadata = directory.metadata()?;
-            Ok(Arc::new(Place::new(directory, metadata)))
+            Ok(Arc::new(Place::new(&sessions, directory, &metadata)))
         })
         .await
     }

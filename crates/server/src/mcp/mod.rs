@@ -3,10 +3,12 @@
 //! Nothing is kept for a client: sessions are named in the arguments of a call
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime`, `sessions`, `terminals` and `watching` (what a call does), `waiting` (how long for, and
-//! how it is cancelled) and `answer` (how it is told).
+//! `runtime`, `sessions`, `terminals`, `branches` and `watching` (what a call does),
+//! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
 
 mod answer;
+mod branch_tools;
+mod branches;
 mod calls;
 mod handler;
 mod home;

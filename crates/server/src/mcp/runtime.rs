@@ -2,8 +2,8 @@
 
 use super::answer::{Refusal, Told};
 use super::home::Home;
-use super::interaction;
 use super::waiting::{Outcome, Waiter};
+use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value, json};
 use sessile_gateway::text;
@@ -30,6 +30,10 @@ pub(super) async fn answer(
             let again = Again::runtime(arguments);
             let text = text::tell(&exact, &again, text::LIMIT);
             Ok(Told::of(exact, text))
+        }
+        Call::Branch { target, branch } => {
+            let service = home.service(waiter.caller, &target)?;
+            branches::in_workspace(&service, waiter, &target, branch).await
         }
         Call::Earlier { target, order } => {
             let service = home.service(waiter.caller, &target)?;

@@ -29,6 +29,7 @@ pub(super) async fn start(
         idle_timeout_ms: wanted.idle_timeout_ms,
         command_timeout_ms: wanted.command_timeout_ms,
         name: wanted.name,
+        auto: wanted.auto,
         ..StartSession::default()
     };
     let metadata = service.start(waiter.caller, new).await?;

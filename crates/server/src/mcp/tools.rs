@@ -1,10 +1,11 @@
 //! The tools as a model sees them.
 
+use super::branch_tools;
 use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
 use super::watching_tools::{self, LOGS, TOP};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
-use sessile_gateway::tool;
+use sessile_gateway::tool::{self, BranchTool};
 use std::sync::Arc;
 
 /// Which tools there are.
@@ -26,19 +27,26 @@ pub(super) enum ToolName {
     SessionKeys,
     SessionResize,
     SessionJobs,
+    SessionBranch(BranchTool),
     SessionLogs,
     SessionTop,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 10] = [
+const SESSIONS: [ToolName; 16] = [
     ToolName::SessionStart,
     ToolName::SessionExec,
     ToolName::SessionScreen,
     ToolName::SessionKeys,
     ToolName::SessionResize,
     ToolName::SessionJobs,
+    ToolName::SessionBranch(BranchTool::Fork),
+    ToolName::SessionBranch(BranchTool::Checkpoint),
+    ToolName::SessionBranch(BranchTool::Checkpoints),
+    ToolName::SessionBranch(BranchTool::Rewind),
+    ToolName::SessionBranch(BranchTool::Undo),
+    ToolName::SessionBranch(BranchTool::Drop),
     ToolName::SessionLogs,
     ToolName::SessionTop,
     ToolName::SessionEnd,
@@ -80,6 +88,7 @@ impl ToolName {
             Self::SessionKeys => "session_keys",
             Self::SessionResize => "session_resize",
             Self::SessionJobs => "session_jobs",
+            Self::SessionBranch(tool) => branch_tools::name(tool),
             Self::SessionLogs => "session_logs",
             Self::SessionTop => "session_top",
             Self::SessionEnd => "session_end",
@@ -103,6 +112,7 @@ impl ToolName {
                 ("Resize a terminal", RESIZE.to_owned(), terminal_tools::resize_schema())
             }
             Self::SessionJobs => ("Show what goes on", JOBS.to_owned(), session_schema()),
+            Self::SessionBranch(tool) => branch_tools::definition(tool),
             Self::SessionLogs => {
                 ("Read what was run", LOGS.to_owned(), watching_tools::logs_schema())
             }
@@ -123,17 +133,22 @@ impl ToolName {
             Self::Runtime | Self::SessionExec | Self::SessionKeys => {
                 hints.read_only(false).destructive(true).idempotent(false).open_world(true)
             }
-            Self::SessionStart => {
+            Self::SessionStart | Self::SessionBranch(BranchTool::Fork | BranchTool::Checkpoint) => {
                 hints.read_only(false).destructive(false).idempotent(false).open_world(false)
             }
             Self::SessionResize => {
                 hints.read_only(false).destructive(false).idempotent(true).open_world(false)
             }
-            Self::SessionEnd => {
+            // What the session has become since is gone.
+            Self::SessionBranch(BranchTool::Rewind | BranchTool::Undo) => {
+                hints.read_only(false).destructive(true).idempotent(false).open_world(false)
+            }
+            Self::SessionEnd | Self::SessionBranch(BranchTool::Drop) => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
             Self::SessionScreen
             | Self::SessionJobs
+            | Self::SessionBranch(BranchTool::Checkpoints)
             | Self::SessionLogs
             | Self::SessionTop
             | Self::SessionList => hints.read_only(true).open_world(false),
@@ -158,6 +173,7 @@ impl ToolName {
                 "duration": {"type": "number", "description": "Milliseconds"},
                 "kernel": {"type": "string", "enum": ["kept", "restarted", "restored", "fresh"]},
                 "session_id": {"type": "string"},
+                "checkpoints": {"type": "array", "items": {"type": "object"}},
                 "new_session": {"type": "boolean", "description": "Nothing is remembered from before"},
                 "state": {"type": "object"},
                 "history": {"type": "array"},
@@ -182,6 +198,7 @@ impl ToolName {
             Self::SessionScreen | Self::SessionKeys | Self::SessionResize => {
                 terminal_tools::output()
             }
+            Self::SessionBranch(tool) => branch_tools::output(tool),
             Self::SessionJobs => json!({
                 "runs": {"type": "array", "items": {"type": "object"}},
                 "jobs": {"type": "array", "items": {"type": "object"}},
@@ -232,6 +249,9 @@ fn runtime_description() -> String {
          has its run number: exec with run instead of command waits for it, interrupt stops it, \
          output reads what it has written, input answers what an interactive one asks. jobs \
          shows what goes on, background processes and their ports included; signal ends them. \
+         checkpoint takes a point that rewind goes back to, variables, imports and directory \
+         included; undo takes back the last run, if the session was started with auto; fork makes \
+         a second session with the same state, found by its session_key. \
          Long output is shown with its beginning and end; output reads the rest."
     )
 }
@@ -249,7 +269,12 @@ fn runtime_schema() -> Value {
         "output",
         "input",
         "signal",
-        "jobs"
+        "jobs",
+        "checkpoint",
+        "checkpoints",
+        "rewind",
+        "undo",
+        "fork"
     ]);
     properties["run"] = json!({
         "type": "integer",
@@ -257,6 +282,7 @@ fn runtime_schema() -> Value {
         "description": "A run that was begun before: to wait for it (exec or eval, without command), to interrupt it, to read its output, to give it input, or to signal it",
     });
     add(properties, coming_back());
+    add(properties, branch_tools::runtime());
     schema
 }
 
@@ -284,7 +310,7 @@ fn coming_back() -> Value {
     })
 }
 
-fn add(properties: &mut Value, more: Value) {
+pub(super) fn add(properties: &mut Value, more: Value) {
     if let (Value::Object(properties), Value::Object(more)) = (properties, more) {
         properties.extend(more);
     }
@@ -325,6 +351,7 @@ fn start_schema() -> Value {
                 "description": "Environment variables of the session",
             },
             "name": {"type": "string", "description": "A name to know it by"},
+            "auto": branch_tools::auto(),
             "command_timeout_ms": {
                 "type": "integer",
                 "minimum": 0,

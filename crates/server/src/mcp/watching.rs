@@ -80,7 +80,12 @@ async fn await_end(
             None
             | Some(
                 Happening::Ended(_)
-                | Happening::Run(Event::Ended(_) | Event::Cancelled { .. } | Event::Closed(_)),
+                | Happening::Run(
+                    Event::Ended(_)
+                    | Event::Cancelled { .. }
+                    | Event::Closed(_)
+                    | Event::Happened(_),
+                ),
             ) => return Ok(()),
             Some(Happening::Run(Event::Began(_) | Event::Output { .. } | Event::Left(_))) => {}
         }
@@ -92,7 +97,7 @@ async fn await_end(
 /// wanted.
 fn select(all: Vec<Value>, limit: usize, after: Option<Position>) -> (Vec<Value>, Position) {
     let number = |run: &Value| RunNo(run["run"].as_u64().unwrap_or(0));
-    let is_over = |run: &Value| !run["exit_code"].is_null();
+    let is_over = |run: &Value| !run["exit_code"].is_null() || run["event"].is_string();
     let Some(after) = after else {
         let last = all.last().map(number).unwrap_or_default();
         let mut next = Position::after(last);
@@ -120,6 +125,9 @@ async fn with_output(
     listed: Value,
 ) -> Result<Map<String, Value>, ServiceError> {
     let Value::Object(mut fields) = listed else { return Ok(Map::new()) };
+    if fields.contains_key("event") {
+        return Ok(fields);
+    }
     let run = RunNo(fields.get("run").and_then(Value::as_u64).unwrap_or(0));
     let done = service.finished(waiter.caller, session, run, 0, OUTPUT, Awaited::Result).await;
     let written = match done {

@@ -84,10 +84,11 @@ impl Caller {
         self.workspaces.as_ref().is_none_or(|all| is_within(directory, all))
     }
 
-    /// A session is as visible as the directory that it was started in. To
-    /// others it does not exist: that it does is none of their business.
+    /// A session is as visible as the directory that it was started in, and a
+    /// fork as its original. To others it does not exist: that it does is none
+    /// of their business.
     pub(super) fn admit(&self, place: &Place) -> Result<(), ServiceError> {
-        if self.may_use(&place.work_dir) {
+        if self.may_use(&place.home) {
             return Ok(());
         }
         let message = format!("Session {} not found", place.id);

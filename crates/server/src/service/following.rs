@@ -6,8 +6,8 @@
 use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
-use sessile_protocol::{Answer, OpenRun, Request, RunNo, SessionId};
-use sessile_store::SessionStatus;
+use sessile_protocol::{Answer, OpenRun, Request, RunNo, RunPhase, SessionId};
+use sessile_store::{Entry, SessionStatus};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ const PATIENCE_MS: u64 = 30_000;
 #[derive(Debug)]
 pub(crate) enum SessionEvent {
     Run(Box<OpenRun>),
+    /// Something with a number of its own that is no run.
+    Happened(Box<Entry>),
     Ended(SessionStatus),
 }
 
@@ -77,7 +79,7 @@ impl RunsFollower {
     pub(crate) async fn next(&mut self) -> Result<Option<SessionEvent>, ServiceError> {
         loop {
             if let Some(run) = self.ready.pop_front() {
-                return Ok(Some(SessionEvent::Run(Box::new(run))));
+                return self.told(run).await.map(Some);
             }
             if self.is_over {
                 return Ok(None);
@@ -95,6 +97,19 @@ impl RunsFollower {
                 Err(_) => return self.end().await,
             }
         }
+    }
+
+    /// A keeper lists what has a number, be it a run or not.
+    async fn told(&self, run: OpenRun) -> Result<SessionEvent, ServiceError> {
+        if run.phase < RunPhase::Closed {
+            return Ok(SessionEvent::Run(Box::new(run)));
+        }
+        let (directory, number) = (self.place.directory.clone(), run.run);
+        let entry = blocking(move || Ok(directory.history().find(number))).await?;
+        Ok(match entry.filter(|entry| entry.event.is_some()) {
+            Some(entry) => SessionEvent::Happened(Box::new(entry)),
+            None => SessionEvent::Run(Box::new(run)),
+        })
     }
 
     /// The keeper is gone: what has become of the session.

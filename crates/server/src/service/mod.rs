@@ -4,6 +4,7 @@
 //! No HTTP here, and no MCP: those are gateways over this.
 
 mod admission;
+mod branches;
 mod error;
 mod events;
 mod following;

@@ -1,5 +1,5 @@
 //! Places for sessions that are just being made: those that are asked for at the
-//! same moment must not all see the same free one.
+//! same moment must not all see the same free ones.
 
 use crate::keepers::held;
 use std::collections::HashMap;
@@ -9,24 +9,25 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Default)]
 pub(super) struct Room(Mutex<HashMap<Option<String>, u64>>);
 
-/// A place that is taken as long as this is there.
+/// Places that are taken as long as this is there.
 #[derive(Debug)]
 pub(super) struct Reserved {
     room: Arc<Room>,
     token: Option<String>,
-    /// How many are being made with this one, in all and of this token.
+    places: u64,
+    /// How many are being made with these, in all and of this token.
     pub(super) all: u64,
     pub(super) own: u64,
 }
 
 impl Room {
-    pub(super) fn reserve(self: &Arc<Self>, token: Option<&str>) -> Reserved {
+    pub(super) fn reserve(self: &Arc<Self>, token: Option<&str>, places: u64) -> Reserved {
         let token = token.map(str::to_owned);
         let mut pending = held(&self.0);
         let own = pending.entry(token.clone()).or_default();
-        *own += 1;
+        *own += places;
         let own = *own;
-        Reserved { room: self.clone(), token, all: pending.values().sum(), own }
+        Reserved { room: self.clone(), token, places, all: pending.values().sum(), own }
     }
 }
 
@@ -34,7 +35,7 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         let mut pending = held(&self.room.0);
         if let Some(count) = pending.get_mut(&self.token) {
-            *count -= 1;
+            *count -= self.places;
             if *count == 0 {
                 pending.remove(&self.token);
             }
@@ -49,12 +50,12 @@ mod tests {
     #[test]
     fn a_place_is_taken_until_it_is_given_back() {
         let room = Arc::new(Room::default());
-        let first = room.reserve(None);
-        let second = room.reserve(Some("ci"));
-        assert_eq!((first.all, first.own, second.all, second.own), (1, 1, 2, 1));
+        let first = room.reserve(None, 1);
+        let second = room.reserve(Some("ci"), 3);
+        assert_eq!((first.all, first.own, second.all, second.own), (1, 1, 4, 3));
         drop(first);
-        let third = room.reserve(Some("ci"));
-        assert_eq!((third.all, third.own), (2, 2));
+        let third = room.reserve(Some("ci"), 1);
+        assert_eq!((third.all, third.own), (4, 4));
         drop((second, third));
         assert!(held(&room.0).is_empty());
     }

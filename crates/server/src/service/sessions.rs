@@ -2,12 +2,12 @@
 
 use super::room::Reserved;
 use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
-use crate::keepers::{Place, Reached, blocking};
+use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
 use serde_json::{Map, Value, json};
 use sessile_client::NewSession;
 use sessile_gateway::state;
-use sessile_protocol::{Answer, Request, RunNo, SessionId};
+use sessile_protocol::{Answer, Auto, Request, RunNo, SessionId};
 use sessile_store::{Directory, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(crate) struct StartSession {
     pub(crate) max_history: Option<u64>,
     pub(crate) output_cap: Option<u64>,
     pub(crate) name: Option<String>,
+    /// Checkpoints that it takes before runs.
+    pub(crate) auto: Option<Auto>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,12 +44,7 @@ pub(crate) struct Filter {
 impl StartSession {
     fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
         let defaults = service.defaults.session(NewSession::default());
-        if let Some(name) = self.name.as_deref().filter(|name| !is_plain(name)) {
-            let message = format!(
-                "{name:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/"
-            );
-            return Err(ServiceError::new(ErrorCode::BadRequest, message));
-        }
+        check_name(self.name.as_deref())?;
         for (name, value) in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 let message = format!("{name:?} cannot be an environment variable");
@@ -85,14 +82,25 @@ impl StartSession {
             workspace: workspace.map(|path| path.display().to_string()),
             name: self.name,
             owner: caller.token.clone(),
-            auto: None,
+            auto: self.auto,
         })
     }
 }
 
-fn is_plain(name: &str) -> bool {
-    (1..=100).contains(&name.chars().count())
-        && name.chars().all(|c| c.is_alphanumeric() || " -_.:/".contains(c))
+fn may_use(caller: &Caller, homes: Option<&Homes>, metadata: &Metadata) -> bool {
+    homes.is_none_or(|homes| caller.may_use(&homes.home(metadata)))
+}
+
+pub(super) fn check_name(name: Option<&str>) -> Result<(), ServiceError> {
+    let is_plain = |name: &str| {
+        (1..=100).contains(&name.chars().count())
+            && name.chars().all(|c| c.is_alphanumeric() || " -_.:/".contains(c))
+    };
+    let Some(name) = name.filter(|name| !is_plain(name)) else { return Ok(()) };
+    let message = format!(
+        "{name:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/"
+    );
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 impl Service {
@@ -110,13 +118,14 @@ impl Service {
         caller: &Caller,
         new: NewSession,
     ) -> Result<Metadata, ServiceError> {
-        let _room = self.admit_session(caller).await?;
+        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let new = self.limited(new);
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let (directory, metadata) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
         self.live.fetch_add(1, Ordering::Relaxed);
-        self.keepers.admit(&Arc::new(Place::new(directory, metadata.clone())));
+        let place = Place::new(self.keepers.sessions(), directory, &metadata);
+        self.keepers.admit(&Arc::new(place));
         Ok(metadata)
     }
 
@@ -125,12 +134,17 @@ impl Service {
         NewSession { max_queue: Some(self.limits.queue), ..new }
     }
 
-    /// Whether there is room for one more, which is taken then.
-    pub(super) async fn admit_session(&self, caller: &Caller) -> Result<Reserved, ServiceError> {
+    /// Whether there is room for so many more of this token's, which is taken
+    /// then.
+    pub(super) async fn admit_sessions(
+        &self,
+        token: Option<&str>,
+        count: u64,
+    ) -> Result<Reserved, ServiceError> {
         let limits = &self.limits;
-        let room = self.room.reserve(caller.token.as_deref());
+        let room = self.room.reserve(token, count);
         let is_near = self.live.load(Ordering::Relaxed) + room.all > limits.sessions;
-        let is_limited = caller.token.is_some() && limits.sessions_per_token < limits.sessions;
+        let is_limited = token.is_some() && limits.sessions_per_token < limits.sessions;
         if !is_near && !is_limited {
             return Ok(room);
         }
@@ -144,17 +158,23 @@ impl Service {
             .filter(|m| m.status == SessionStatus::Active)
             .collect();
         self.live.store(live.len() as u64, Ordering::Relaxed);
-        let own = live.iter().filter(|m| m.owner == caller.token).count() as u64;
-        let refuse = |limit: u64, whose: &str| {
-            let message =
-                format!("there are {limit} live sessions{whose}, the most that this server allows");
+        let own = live.iter().filter(|m| m.owner.as_deref() == token).count() as u64;
+        let refuse = |there: u64, limit: u64, whose: &str| {
+            let message = match count {
+                1 => format!(
+                    "there are {limit} live sessions{whose}, the most that this server allows"
+                ),
+                _ => format!(
+                    "{count} more would be over the {limit} live sessions{whose} that this server allows; there are {there}"
+                ),
+            };
             Err(ServiceError::new(ErrorCode::TooManySessions, message))
         };
         if live.len() as u64 + room.all > limits.sessions {
-            return refuse(limits.sessions, "");
+            return refuse(live.len() as u64, limits.sessions, "");
         }
-        if caller.token.is_some() && own + room.own > limits.sessions_per_token {
-            return refuse(limits.sessions_per_token, " of this token");
+        if token.is_some() && own + room.own > limits.sessions_per_token {
+            return refuse(own, limits.sessions_per_token, " of this token");
         }
         Ok(room)
     }
@@ -164,6 +184,11 @@ impl Service {
         blocking(move || Ok(sessions.list()?)).await
     }
 
+    /// Where sessions are at home, for a caller that may not use all of them.
+    fn homes(caller: &Caller, all: &[(Directory, Metadata)]) -> Option<Homes> {
+        caller.workspaces.is_some().then(|| Homes::of(all.iter().map(|(_, metadata)| metadata)))
+    }
+
     /// A page of sessions, newest first, and where the next one begins.
     pub(crate) async fn list(
         &self,
@@ -171,8 +196,9 @@ impl Service {
         filter: &Filter,
     ) -> Result<(Vec<Metadata>, Option<SessionId>), ServiceError> {
         let all = self.all().await?;
+        let homes = Self::homes(caller, &all);
         let matching = all.into_iter().map(|(_, metadata)| metadata).filter(|m| {
-            caller.may_use(&m.work_dir)
+            may_use(caller, homes.as_ref(), m)
                 && filter.status.as_deref().is_none_or(|status| m.status.as_str() == status)
                 && filter.workspace.as_deref().is_none_or(|w| m.workspace.as_deref() == Some(w))
         });
@@ -207,8 +233,11 @@ impl Service {
     /// Ends all that the caller may use.
     pub(crate) async fn end_all(&self, caller: &Caller) -> Result<Vec<SessionId>, ServiceError> {
         let mut ended = Vec::new();
-        for (directory, metadata) in self.all().await? {
-            if metadata.status == SessionStatus::Terminated || !caller.may_use(&metadata.work_dir) {
+        let all = self.all().await?;
+        let homes = Self::homes(caller, &all);
+        for (directory, metadata) in all {
+            let is_allowed = may_use(caller, homes.as_ref(), &metadata);
+            if metadata.status == SessionStatus::Terminated || !is_allowed {
                 continue;
             }
             self.keepers.forget(&metadata.session_id);

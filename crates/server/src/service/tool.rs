@@ -129,6 +129,7 @@ impl Service {
         let key = target.key(&workspace);
         let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
         new.owner.clone_from(&caller.token);
+        new.auto = target.auto;
         if let Some(reached) = self.known_workspace(&key) {
             return Ok(Workspace { reached, is_new: false });
         }
@@ -187,7 +188,7 @@ impl Service {
         key: String,
         new: NewSession,
     ) -> Result<(Arc<Place>, bool), ServiceError> {
-        let room = self.admit_session(caller).await;
+        let room = self.admit_sessions(caller.token.as_deref(), 1).await;
         let new = self.limited(new);
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
@@ -198,12 +199,12 @@ impl Service {
                 && let Ok(metadata) = directory.metadata()
                 && metadata.status != SessionStatus::Terminated
             {
-                return Ok((Place::new(directory, metadata), false));
+                return Ok((Place::new(&sessions, directory, &metadata), false));
             }
             let _room = room?;
             let (directory, metadata) = launcher.create(&sessions, new)?;
             claim.record(&metadata.session_id)?;
-            Ok((Place::new(directory, metadata), true))
+            Ok((Place::new(&sessions, directory, &metadata), true))
         })
         .await?;
         if is_new {

@@ -10,7 +10,7 @@ use super::sessions::unexpected;
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Link, LinkError, Place, blocking};
 use sessile_gateway::following::{
-    Asked, Began, Detail, Event, Following, FollowingError, Position,
+    self, Asked, Began, Detail, Event, Following, FollowingError, Happened, Position,
 };
 use sessile_protocol::{Answer, Failure, OpenRun, Request, RunNo, SessionId};
 use sessile_store::{Directory, Entry, SessionStatus, timestamp};
@@ -95,12 +95,15 @@ impl SessionFollower {
                 return Ok(Some(Happening::Run(dated(event))));
             }
             match &mut self.source {
-                Source::Keeper(link) => match converse(link, &mut self.runs, &mut self.calls).await
-                {
-                    Ok(()) => {}
-                    Err(Interlude::Stopped(error)) => return Err(error),
-                    Err(Interlude::Gone) => self.go_to_disk().await?,
-                },
+                Source::Keeper(link) => {
+                    match converse(link, &self.place.directory, &mut self.runs, &mut self.calls)
+                        .await
+                    {
+                        Ok(()) => {}
+                        Err(Interlude::Stopped(error)) => return Err(error),
+                        Err(Interlude::Gone) => self.go_to_disk().await?,
+                    }
+                }
                 Source::Disk => {
                     if self.read_on().await? == Reading::Over {
                         self.source = Source::Over;
@@ -176,6 +179,7 @@ impl From<LinkError> for Interlude {
 /// Asks what is to be asked, and takes one answer.
 async fn converse(
     link: &mut Link,
+    directory: &Directory,
     runs: &mut Following,
     calls: &mut HashMap<u64, Asked>,
 ) -> Result<(), Interlude> {
@@ -184,13 +188,30 @@ async fn converse(
     }
     let reply = link.reply().await?;
     if let Some(asked) = calls.remove(&reply.id) {
+        let over = following::over(&reply.outcome);
         runs.take(asked, reply.outcome).map_err(|error| match error {
             // One that is about to go tells no more of runs.
             FollowingError::Refused(_) => Interlude::Gone,
             FollowingError::Unexpected => Interlude::Stopped(unexpected()),
         })?;
+        for happened in happened(directory, over).await {
+            runs.amend(happened);
+        }
     }
     Ok(())
+}
+
+/// Those of them that are no runs.
+async fn happened(directory: &Directory, over: Vec<RunNo>) -> Vec<Happened> {
+    if over.is_empty() {
+        return Vec::new();
+    }
+    let history = directory.history();
+    let found = blocking(move || {
+        let entries = over.into_iter().filter_map(|run| history.find(run));
+        Ok(entries.filter_map(|entry| Happened::of(&entry)).collect())
+    });
+    found.await.unwrap_or_default()
 }
 
 fn stopped(error: FollowingError) -> ServiceError {
@@ -271,6 +292,7 @@ fn dated(event: Event) -> Event {
         | Event::Ended(_)
         | Event::Closed(_)
         | Event::Left(_)
+        | Event::Happened(_)
         | Event::Cancelled { .. } => event,
     }
 }

@@ -14,7 +14,7 @@ Must not: load what the keeper has not ordered to be loaded, for that runs code.
 """
 import os
 from _signal import SIG_DFL, SIGINT, signal
-from posix import _exit, close, dup2, fork, getpid, pipe, read, waitpid, write
+from posix import _exit, close, dup2, getpid, pipe, read, write
 
 sys = load.sys
 channel = load("channel")
@@ -59,41 +59,30 @@ def answer_dump(kernel, message):
 
 
 def _fork_away(kernel, path, threads):
-    """Has a grandchild write the dump; its process number."""
+    """Has a copy of this process write the dump; its process number."""
     reading, writing = pipe()
     try:
-        child = fork()
-        if child == 0:
-            _leave(kernel, path, threads, writing)
+        is_original, problem = load("forking").split()
+        if not is_original:
+            _write_dump_as(kernel, path, threads, writing)
         close(writing)
         writing = -1
-        number = read(reading, 32)
+        number = read(reading, 32) if problem is None else b""
     finally:
         close(reading)
         if writing >= 0:
             close(writing)
-    while True:
-        try:
-            waitpid(child, 0)
-            break
-        except InterruptedError:
-            continue
-        except ChildProcessError:
-            break
     if not number:
-        raise OSError("cannot fork")
+        raise OSError("cannot fork: %s" % (problem or "the copy ended at once"))
     return int(number)
 
 
-def _leave(kernel, path, threads, writing):
+def _write_dump_as(kernel, path, threads, writing):
     try:
         signal(SIGINT, SIG_DFL)
-        grandchild = fork()
-        if grandchild == 0:
-            close(writing)
-            _write_dump(kernel, path, threads)
-        else:
-            write(writing, b"%d" % grandchild)
+        write(writing, b"%d" % getpid())
+        close(writing)
+        _write_dump(kernel, path, threads)
     finally:
         _exit(0)
 

@@ -39,7 +39,7 @@ def answer(kernel, message):
         threads = state._threads(kernel.modules)
         restless = bool(threads) or _has_tasks(kernel)
         numbers = _random_numbers(kernel.modules)
-        is_original, problem = _split()
+        is_original, problem = split()
     except BaseException as failure:
         is_original, problem = getpid() == kernel.pid, _text_of(failure)
     if is_original:
@@ -72,8 +72,11 @@ def _text_of(failure):
     return "%s: %s" % (type(failure).__name__, failure)
 
 
-def _split():
-    """Who we are, and why there is no copy if there is none."""
+def split():
+    """Whether we are the original, and why there is no copy if there is none.
+
+    The copy is no child of this process, and a handler of the user's for the end
+    of children hears nothing."""
     handler = getsignal(SIGCHLD)
     is_handled = callable(handler)
     if is_handled:

@@ -1,0 +1,413 @@
+//! Forks, checkpoints and going back over HTTP, on real sessions.
+
+use serde_json::{Value, json};
+use sessile_testkit::{Harness, Server, harness, until, v1};
+use std::io::Read;
+
+fn start(server: &Server, body: &Value) -> String {
+    let reply = server.post("/v1/sessions", body).is(201);
+    path(&reply.json()["session_id"])
+}
+
+fn path(id: &Value) -> String {
+    format!("/v1/sessions/{}", id.as_str().expect("an id"))
+}
+
+fn exec(server: &Server, session: &str, command: &str) -> Value {
+    server.post(&format!("{session}/exec"), &json!({"command": command})).is(200).json()
+}
+
+fn prints(server: &Server, session: &str, command: &str) -> String {
+    let done = exec(server, session, command);
+    done["stdout"].as_str().unwrap_or_default().to_owned()
+}
+
+fn fork(server: &Server, session: &str, body: &Value) -> Value {
+    server.post(&format!("{session}/fork"), body).is(201).json()
+}
+
+fn checkpoint(server: &Server, session: &str, name: &str) -> Value {
+    server.post(&format!("{session}/checkpoints"), &json!({"name": name})).is(201).json()
+}
+
+fn names(server: &Server, session: &str) -> Vec<String> {
+    let list = server.get(&format!("{session}/checkpoints")).is(200).json();
+    let rows = list.as_array().expect("a list").iter();
+    rows.map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// Has a run going that waits until the gate is opened.
+fn occupy(h: &Harness, server: &Server, session: &str) {
+    let made = std::process::Command::new("mkfifo").arg(h.path("gate")).status();
+    assert!(made.expect("mkfifo").success());
+    let body = json!({"command": "x=late; echo begun > begun; read line < gate", "wait": 0});
+    let _ = server.post(&format!("{session}/exec"), &body).is(202);
+    h.wait_for_file("begun");
+}
+
+fn open(h: &Harness) {
+    std::fs::File::options().write(true).open(h.path("gate")).expect("a gate");
+}
+
+/// What sets a variable, what shows it, and what kills the kernel.
+const LANGUAGES: [(&str, &str, &str, &str); 4] = [
+    ("bash", "x=", "echo $x", "kill -9 $$"),
+    ("zsh", "x=", "echo $x", "kill -9 $$"),
+    ("sh", "x=", "echo $x", "kill -9 $$"),
+    ("python3", "x=", "print(x)", "import os; os.kill(os.getpid(), 9)"),
+];
+
+#[test]
+fn a_fork_and_its_original_do_not_see_what_the_other_does_later() {
+    let h = harness!();
+    let server = h.serve();
+    for (shell, set, show, _) in LANGUAGES {
+        if Harness::shells(&[shell]).is_empty() {
+            continue;
+        }
+        let original = start(&server, &json!({"shell": shell}));
+        exec(&server, &original, &format!("{set}1"));
+        let forked = fork(&server, &original, &json!({"count": 2, "name": "branch"}));
+        assert_eq!(forked["as_of_run"], 1, "{forked}");
+        assert_eq!(forked["continuity"]["status"], "live");
+        let ids = forked["session_ids"].as_array().expect("ids");
+        assert_eq!(ids.len(), 2);
+        let (one, two) = (path(&ids[0]), path(&ids[1]));
+        exec(&server, &original, &format!("{set}2"));
+        exec(&server, &one, &format!("{set}3"));
+        let seen = [&original, &one, &two].map(|session| prints(&server, session, show));
+        assert_eq!(seen, ["2\n", "3\n", "1\n"], "{shell}");
+        let shown = server.get(&one).is(200).json();
+        assert_eq!(shown["name"], "branch");
+        assert_eq!(path(&shown["forked_from"]["session_id"]), original);
+        assert_eq!(shown["forked_from"]["as_of_run"], 1);
+        // The end of one leaves the others whole.
+        let _ = server.delete(&original).is(200);
+        assert_eq!(prints(&server, &two, show), "1\n", "{shell}");
+        let _ = server.delete(&two).is(200);
+        assert_eq!(prints(&server, &one, show), "3\n", "{shell}");
+    }
+}
+
+#[test]
+fn a_node_session_is_forked_and_what_could_not_be_carried_is_named() {
+    let h = harness!();
+    if Harness::shells(&["node"]).is_empty() {
+        return;
+    }
+    let server = h.serve();
+    let original = start(&server, &json!({"shell": "node"}));
+    exec(&server, &original, "var x = 1; var timer = setInterval(() => {}, 100000)");
+    let forked = fork(&server, &original, &json!({}));
+    assert!(!forked["left"].as_array().expect("a list").is_empty(), "{forked}");
+    let other = path(&forked["session_ids"][0]);
+    exec(&server, &other, "var x = 2");
+    assert_eq!(prints(&server, &original, "console.log(x)"), "1\n");
+    assert_eq!(prints(&server, &other, "console.log(x)"), "2\n");
+}
+
+#[test]
+fn a_fork_can_be_forked() {
+    let h = harness!();
+    let server = h.serve();
+    let mut session = start(&server, &json!({"shell": "python3"}));
+    exec(&server, &session, "seen = []");
+    for generation in 0..4 {
+        exec(&server, &session, &format!("seen.append({generation})"));
+        let forked = fork(&server, &session, &json!({}));
+        exec(&server, &session, "seen.append('not yours')");
+        session = path(&forked["session_ids"][0]);
+    }
+    assert_eq!(prints(&server, &session, "print(seen)"), "[0, 1, 2, 3]\n");
+    let listed = server.get("/v1/sessions").is(200).json();
+    assert_eq!(listed["sessions"].as_array().expect("a list").len(), 5);
+}
+
+#[test]
+fn runs_are_taken_back_one_by_one() {
+    let h = harness!();
+    let server = h.serve();
+    for (shell, set, show, _) in LANGUAGES {
+        if Harness::shells(&[shell]).is_empty() {
+            continue;
+        }
+        let session = start(&server, &json!({"shell": shell, "auto": 3}));
+        for n in 1..=3 {
+            exec(&server, &session, &format!("{set}{n}"));
+        }
+        let undone = server.post(&format!("{session}/undo"), &json!({})).is(200).json();
+        assert_eq!(undone["undone"], json!([3]), "{shell}: {undone}");
+        assert_eq!((&undone["checkpoint"], &undone["run"]), (&json!("before-3"), &json!(4)));
+        assert_eq!(prints(&server, &session, show), "2\n", "{shell}");
+        let back = server.post(&format!("{session}/rewind"), &json!({"runs": 2})).is(200).json();
+        assert_eq!(back["undone"], json!([2, 5]), "{shell}: {back}");
+        assert_eq!(prints(&server, &session, show), "1\n", "{shell}");
+    }
+}
+
+#[test]
+fn a_session_goes_back_after_an_exit_a_crash_and_a_timeout() {
+    let h = harness!();
+    let server = h.serve();
+    for (shell, set, show, crash) in LANGUAGES {
+        if Harness::shells(&[shell]).is_empty() {
+            continue;
+        }
+        let session = start(&server, &json!({"shell": shell}));
+        exec(&server, &session, &format!("{set}1"));
+        let taken = checkpoint(&server, &session, "here");
+        assert_eq!((&taken["name"], &taken["as_of_run"]), (&json!("here"), &json!(1)));
+        let back = |why: &str| {
+            let body = json!({"checkpoint": "here"});
+            let back = server.post(&format!("{session}/rewind"), &body).is(200).json();
+            assert_eq!(back["checkpoint"], "here", "{shell}, {why}: {back}");
+            assert_eq!(prints(&server, &session, show), "1\n", "{shell}, {why}");
+        };
+        let exit = if shell == "python3" { "exit(3)" } else { "exit 3" };
+        exec(&server, &session, &format!("{set}2\n{exit}"));
+        back("exit");
+        exec(&server, &session, &format!("{set}3\n{crash}"));
+        back("crash");
+        let sleep = if shell == "python3" { "import time; time.sleep(100)" } else { "sleep 100" };
+        let body = json!({"command": format!("{set}4\n{sleep}"), "timeout": "200ms"});
+        let done = server.post(&format!("{session}/exec"), &body).is(200).json();
+        assert_eq!(done["timed_out"], true);
+        back("timeout");
+    }
+}
+
+#[test]
+fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({"auto": 5}));
+    exec(&server, &session, "x=early");
+    checkpoint(&server, &session, "early");
+    occupy(&h, &server, &session);
+    for call in ["fork", "checkpoints", "rewind", "undo"] {
+        let refused = server.post(&format!("{session}/{call}"), &json!({}));
+        let _ = refused.is_refused(409, "busy");
+    }
+    // Looking at them takes no wait.
+    assert!(names(&server, &session).contains(&"early".to_owned()));
+    let waiting = server.owner("POST", &format!("{session}/fork")).json(&json!({"wait": true}));
+    let mut waiting = waiting.header("connection", "close").open();
+    open(&h);
+    let mut reply = Vec::new();
+    waiting.read_to_end(&mut reply).expect("an answer");
+    let reply = sessile_testkit::http::Response::parse(&reply).expect("an answer").is(201);
+    let other = path(&reply.json()["session_ids"][0]);
+    assert_eq!(prints(&server, &other, "echo $x"), "late\n");
+    assert_eq!(prints(&server, &session, "echo $x"), "late\n");
+}
+
+#[test]
+fn a_fork_that_nobody_waits_for_any_more_is_not_made() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({}));
+    exec(&server, &session, ":");
+    occupy(&h, &server, &session);
+    let waiting = server.owner("POST", &format!("{session}/fork")).json(&json!({"wait": true}));
+    drop(waiting.open());
+    // A second one, which is behind it, and stays.
+    let second = json!({"wait": true, "name": "second"});
+    let second = server.owner("POST", &format!("{session}/fork")).json(&second);
+    let mut second = second.header("connection", "close").open();
+    open(&h);
+    let mut reply = Vec::new();
+    second.read_to_end(&mut reply).expect("an answer");
+    let listed = server.get("/v1/sessions").is(200).json();
+    assert_eq!(listed["sessions"].as_array().expect("a list").len(), 2, "{listed}");
+}
+
+#[test]
+fn checkpoints_are_named_listed_and_dropped() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({"shell": "python3"}));
+    assert_eq!(names(&server, &session), [""; 0]);
+    exec(&server, &session, "x = 1");
+    checkpoint(&server, &session, "a/b ü");
+    let plain = server.post(&format!("{session}/checkpoints"), &json!({})).is(201).json();
+    assert_eq!(plain["name"], "checkpoint-1");
+    assert_eq!(
+        plain["kernels"],
+        json!([{"language": "python", "as_of_run": 1, "carried": "live"}])
+    );
+    let again = server.post(&format!("{session}/checkpoints"), &json!({"name": "checkpoint-1"}));
+    let _ = again.is_refused(409, "checkpoint_exists");
+    assert_eq!(names(&server, &session), ["a/b ü", "checkpoint-1"]);
+    let unknown = server.post(&format!("{session}/rewind"), &json!({"checkpoint": "nope"}));
+    let text = unknown.is_refused(404, "checkpoint_not_found").text();
+    assert!(text.contains("checkpoint-1"), "it says which there are: {text}");
+    let _ =
+        server.post(&format!("{session}/undo"), &json!({})).is_refused(404, "checkpoint_not_found");
+    let gone = server.delete(&format!("{session}/checkpoints/nope"));
+    let _ = gone.is_refused(404, "checkpoint_not_found");
+    let dropped = server.delete(&format!("{session}/checkpoints/a%2Fb%20%C3%BC")).is(200).json();
+    assert_eq!(dropped, json!({"dropped": ["a/b ü"]}));
+    let dropped = server.delete(&format!("{session}/checkpoints")).is(200).json();
+    assert_eq!(dropped, json!({"dropped": ["checkpoint-1"]}));
+    assert_eq!(names(&server, &session), [""; 0]);
+    let _ = server
+        .post(&format!("{session}/rewind"), &json!({}))
+        .is_refused(404, "checkpoint_not_found");
+    let _ = server.delete(&session).is(200);
+    assert_eq!(names(&server, &session), [""; 0]);
+    assert_eq!(
+        server.delete(&format!("{session}/checkpoints")).is(200).json()["dropped"],
+        json!([])
+    );
+    let _ = server.post(&format!("{session}/fork"), &json!({})).is_refused(410, "session_ended");
+}
+
+#[test]
+fn a_request_that_makes_no_sense_is_refused() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({}));
+    let wrong = [
+        ("fork", json!({"count": 0})),
+        ("fork", json!({"count": 1001})),
+        ("fork", json!({"files": "move"})),
+        ("fork", json!({"name": "a\nb"})),
+        ("fork", json!({"copies": 2})),
+        ("checkpoints", json!({"name": ""})),
+        ("checkpoints", json!({"name": "-x"})),
+        ("checkpoints", json!({"name": "x".repeat(101)})),
+        ("rewind", json!({"checkpoint": "a", "runs": 1})),
+        ("rewind", json!({"runs": 0})),
+        ("rewind", json!({"runs": -1})),
+        ("undo", json!({"runs": 2})),
+    ];
+    for (call, body) in wrong {
+        let refused = server.post(&format!("{session}/{call}"), &body);
+        assert_eq!(
+            (refused.status, refused.code()),
+            (400, "bad_request".to_owned()),
+            "{call} {body}"
+        );
+    }
+    for auto in [json!(0), json!(1001), json!("3"), json!({}), json!({"keep": 3, "every": 2})] {
+        let refused = server.post("/v1/sessions", &json!({"auto": auto}));
+        assert_eq!((refused.status, refused.code()), (400, "bad_request".to_owned()), "{auto}");
+    }
+    let more = start(&server, &json!({"auto": {"keep": 3, "files": false}}));
+    let shown = server.get(&more).is(200).json();
+    assert_eq!(shown["auto"], json!({"keep": 3, "files": false}));
+}
+
+#[test]
+fn the_history_and_the_events_of_a_session_tell_a_rewind_from_a_run() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({"auto": 5}));
+    exec(&server, &session, "x=1");
+    exec(&server, &session, "x=2");
+    let _ = server.post(&format!("{session}/undo"), &json!({})).is(200);
+    exec(&server, &session, "x=3");
+    let history = server.get(&format!("{session}/history")).is(200).json();
+    let kinds: Vec<&Value> =
+        history.as_array().expect("a list").iter().map(|e| &e["event"]).collect();
+    assert_eq!(kinds, [&json!(null), &json!(null), &json!("rewind"), &json!(null)]);
+    assert_eq!(history[2]["command"], "rewind before-2");
+    assert_eq!(history[2]["notes"], json!(["takes back run 2"]));
+    let runs = server.get(&format!("{session}/runs")).is(200).json();
+    assert_eq!((&runs[2]["event"], &runs[2]["exit_code"]), (&json!("rewind"), &json!(null)));
+    let mut events =
+        server.owner("GET", &format!("{session}/events")).header("Last-Event-ID", "1").events();
+    let told: Vec<_> =
+        events.by_ref().take(3).map(|event| (event.name, event.data["run"].clone())).collect();
+    let expected = [("run", 2), ("rewind", 3), ("run", 4)];
+    assert_eq!(told, expected.map(|(name, run)| (name.to_owned(), json!(run))));
+}
+
+#[test]
+fn a_token_forks_what_it_may_use_and_no_more_than_it_may_have() {
+    let h = harness!();
+    for name in ["mine", "theirs"] {
+        std::fs::create_dir_all(h.path(name)).expect("a directory");
+    }
+    let server = h.server(&["--max-sessions-per-token", "3"]);
+    let made = h.sessile(&["token", "create", "mine", "--workspace", "mine"]).json();
+    let token = made["token"].as_str().expect("a token");
+    let post =
+        |path: &str, body: &Value| server.request("POST", path).token(token).json(body).send();
+    let theirs = start(&server, &json!({"cwd": "theirs"}));
+    for call in ["fork", "checkpoints", "rewind", "undo"] {
+        let _ = post(&format!("{theirs}/{call}"), &json!({})).is_refused(404, "session_not_found");
+    }
+    let listed = server.request("GET", &format!("{theirs}/checkpoints")).token(token).send();
+    let _ = listed.is_refused(404, "session_not_found");
+    let dropped = server.request("DELETE", &format!("{theirs}/checkpoints")).token(token).send();
+    let _ = dropped.is_refused(404, "session_not_found");
+    let mine =
+        path(&post("/v1/sessions", &json!({"cwd": h.path("mine")})).is(201).json()["session_id"]);
+    let over =
+        post(&format!("{mine}/fork"), &json!({"count": 3})).is_refused(429, "too_many_sessions");
+    assert!(over.text().contains("there are 1"), "{}", over.text());
+    let forked = post(&format!("{mine}/fork"), &json!({"count": 2})).is(201).json();
+    let other = path(&forked["session_ids"][0]);
+    let done = post(&format!("{other}/exec"), &json!({"command": "pwd"})).is(200).json();
+    assert_eq!(done["stdout"], json!(format!("{}\n", h.path("mine").display())));
+    // Forks count as their original does, and their forks, too.
+    assert_eq!(server.get(&other).is(200).json()["owner"], "mine");
+    for session in [&mine, &other] {
+        let _ = post(&format!("{session}/fork"), &json!({})).is_refused(429, "too_many_sessions");
+    }
+    let _ = post("/v1/sessions", &json!({})).is_refused(429, "too_many_sessions");
+    let _ = server.request("DELETE", &other).token(token).send().is(200);
+    let _ = post(&format!("{mine}/fork"), &json!({})).is(201);
+    let seen =
+        server.request("GET", "/v1/sessions?status=active").token(token).send().is(200).json();
+    assert_eq!(seen["sessions"].as_array().expect("a list").len(), 3);
+}
+
+#[test]
+fn the_limit_of_sessions_holds_for_forks() {
+    let h = harness!();
+    let server = h.server(&["--max-sessions", "4"]);
+    let session = start(&server, &json!({}));
+    let _ = server
+        .post(&format!("{session}/fork"), &json!({"count": 4}))
+        .is_refused(429, "too_many_sessions");
+    fork(&server, &session, &json!({"count": 3}));
+    let _ =
+        server.post(&format!("{session}/fork"), &json!({})).is_refused(429, "too_many_sessions");
+    let _ = server.post("/v1/sessions", &json!({})).is_refused(429, "too_many_sessions");
+}
+
+#[test]
+fn a_keeper_of_an_older_version_is_told_in_plain_words() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1");
+    let _old = v1::Proxy::before(&s.dir());
+    let server = h.serve();
+    let session = format!("/v1/sessions/{}", s.id());
+    for call in ["fork", "checkpoints", "rewind", "undo"] {
+        let refused = server.post(&format!("{session}/{call}"), &json!({}));
+        let text = refused.is_refused(400, "bad_request").text();
+        assert!(text.contains("older version"), "{text}");
+    }
+    let _ = server.get(&format!("{session}/checkpoints")).is_refused(400, "bad_request");
+    let _ = server.delete(&format!("{session}/checkpoints")).is_refused(400, "bad_request");
+}
+
+#[test]
+fn a_fork_outlives_the_server_and_the_death_of_its_kernel() {
+    let h = harness!();
+    let server = h.serve();
+    let session = start(&server, &json!({"shell": "bash"}));
+    exec(&server, &session, "x=1");
+    let other = path(&fork(&server, &session, &json!({}))["session_ids"][0]);
+    exec(&server, &other, "x=2");
+    server.kill();
+    let server = h.serve();
+    assert_eq!(prints(&server, &other, "echo $x"), "2\n");
+    let killed = exec(&server, &other, "x=3\nkill -9 $$");
+    assert_eq!(killed["kernel"], "restored", "{killed}");
+    until("a state", || (prints(&server, &other, "echo $x") == "2\n").then_some(()));
+    assert_eq!(prints(&server, &session, "echo $x"), "1\n");
+}

@@ -1,0 +1,311 @@
+//! Bodies about forks and checkpoints.
+
+use super::wire::{Continuity, within};
+use crate::service::{ErrorCode, ServiceError};
+use serde::{Deserialize, Deserializer};
+use sessile_protocol::{Auto, ForkFiles, ForkOrder, NewCheckpoint, Rewind, RewindTo};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+/// As many checkpoints as a session keeps by itself, at the most.
+const MOST_KEPT: u64 = 1000;
+
+/// Forks to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForkRequest {
+    /// How many; 1 when absent
+    #[serde(default = "one")]
+    #[schema(minimum = 1, maximum = 1000, default = 1, example = 3)]
+    count: u32,
+    /// `share`: the same workspace; `copy`: a copy of it as it is now
+    #[serde(default)]
+    #[schema(inline)]
+    files: Files,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+    /// What to call them
+    #[schema(nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
+    name: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Files {
+    #[default]
+    Share,
+    Copy,
+}
+
+impl From<ForkRequest> for ForkOrder {
+    fn from(body: ForkRequest) -> Self {
+        let files = match body.files {
+            Files::Share => ForkFiles::Share,
+            Files::Copy => ForkFiles::Copy,
+        };
+        Self { count: body.count, files, wait: body.wait, name: body.name }
+    }
+}
+
+/// A checkpoint to take.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckpointRequest {
+    /// What to call it; `checkpoint-` and the number of the last run when absent
+    #[schema(nullable, min_length = 1, max_length = 100, example = "before-refactoring")]
+    name: Option<String>,
+    /// The files of the workspace as well
+    #[serde(default)]
+    files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+}
+
+impl From<CheckpointRequest> for NewCheckpoint {
+    fn from(body: CheckpointRequest) -> Self {
+        Self { name: body.name, files: body.files, wait: body.wait }
+    }
+}
+
+/// Where to go back to: a checkpoint, or so many runs; the newest checkpoint
+/// when neither is there.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RewindRequest {
+    /// The checkpoint
+    #[schema(nullable, example = "before-refactoring")]
+    checkpoint: Option<String>,
+    /// Take back the last so many runs, in a session that was started with `auto`
+    #[serde(default, deserialize_with = "runs")]
+    #[schema(nullable, minimum = 1, maximum = 1000)]
+    runs: Option<u64>,
+    /// Leave the workspace as it is, though the checkpoint has its files
+    #[serde(default)]
+    keep_files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+}
+
+fn runs<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    within(Option::<u64>::deserialize(d)?, 1, MOST_KEPT)
+}
+
+impl RewindRequest {
+    pub(super) fn order(self) -> Result<Rewind, ServiceError> {
+        let to = match (self.checkpoint, self.runs) {
+            (None, None) => RewindTo::Newest,
+            (Some(name), None) => RewindTo::Name(name),
+            (None, Some(runs)) => RewindTo::Runs(runs),
+            (Some(_), Some(_)) => {
+                let message = "give either checkpoint, or runs, to go back to";
+                return Err(ServiceError::new(ErrorCode::BadRequest, message));
+            }
+        };
+        Ok(Rewind { to, keep_files: self.keep_files, wait: self.wait })
+    }
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UndoRequest {
+    /// Leave the workspace as it is, though the checkpoint has its files
+    #[serde(default)]
+    keep_files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+}
+
+impl From<UndoRequest> for Rewind {
+    fn from(UndoRequest { keep_files, wait }: UndoRequest) -> Self {
+        Self { to: RewindTo::Runs(1), keep_files, wait }
+    }
+}
+
+/// Checkpoints that a session takes by itself: how many it keeps, or that with
+/// more to say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AutoCheckpoints(pub(super) Option<Auto>);
+
+/// Checkpoints before each run.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AutoRequest {
+    /// How many are kept
+    #[schema(minimum = 1, maximum = 1000, example = 10)]
+    keep: u32,
+    /// With the files of the workspace
+    #[serde(default)]
+    files: bool,
+}
+
+impl<'de> Deserialize<'de> for AutoCheckpoints {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "a number of checkpoints to keep, or {\"keep\": 10, \"files\": true}"
+        )]
+        enum Form {
+            Keep(u32),
+            More(AutoRequest),
+        }
+        let AutoRequest { keep, files } = match Option::<Form>::deserialize(deserializer)? {
+            None => return Ok(Self(None)),
+            Some(Form::Keep(keep)) => AutoRequest { keep, files: false },
+            Some(Form::More(more)) => more,
+        };
+        within(Some(u64::from(keep)), 1, MOST_KEPT)?;
+        Ok(Self(Some(Auto { keep, files })))
+    }
+}
+
+impl PartialSchema for AutoCheckpoints {
+    fn schema() -> RefOr<Schema> {
+        let keep = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MOST_KEPT))
+            .description(Some("How many are kept"));
+        let either = OneOfBuilder::new()
+            .item(keep)
+            .item(Ref::from_schema_name("AutoRequest"))
+            .description(Some("Checkpoints before each run: how many are kept, or that and files"));
+        Schema::OneOf(either.build()).into()
+    }
+}
+
+impl ToSchema for AutoCheckpoints {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((AutoRequest::name().into_owned(), AutoRequest::schema()));
+        AutoRequest::schemas(schemas);
+    }
+}
+
+/// What a fork answers.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Forked {
+    session_ids: Vec<String>,
+    /// The newest run of the original that they have seen
+    #[schema(example = 7)]
+    as_of_run: u64,
+    sessions: Vec<ForkRow>,
+    kernels: Vec<KernelRow>,
+    /// What they do not have
+    left: Vec<LeftRow>,
+    continuity: Continuity,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct ForkRow {
+    session_id: String,
+    work_dir: String,
+}
+
+/// How a kernel's state is in a fork or a checkpoint.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct KernelRow {
+    #[schema(example = "python")]
+    language: String,
+    as_of_run: u64,
+    /// live (the whole process was copied), saved (its state was written down),
+    /// busy (it had a run, and is not part of it) or lost (its copy has ended)
+    #[schema(example = "live")]
+    carried: String,
+}
+
+/// Something that was not carried over.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct LeftRow {
+    #[schema(required = false)]
+    language: String,
+    #[schema(example = "process 4242 (sleep 600)")]
+    name: String,
+    #[schema(example = "a background process belongs to the original")]
+    reason: String,
+}
+
+/// A checkpoint.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct CheckpointRow {
+    #[schema(example = "before-refactoring")]
+    name: String,
+    created_at: String,
+    /// The newest run that is in it
+    as_of_run: u64,
+    /// Taken before a run, by the session itself
+    auto: bool,
+    kernels: Vec<KernelRow>,
+    /// What is not in it
+    left: Vec<LeftRow>,
+    /// Its files, if it has them
+    #[schema(required = false)]
+    files: FilesRow,
+    /// Where it was just taken
+    #[schema(required = false)]
+    continuity: Continuity,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct FilesRow {
+    files: u64,
+    bytes: u64,
+    /// What had to be read and stored for it
+    stored_bytes: u64,
+    left_out: u64,
+    /// Some of those that were left out
+    examples: Vec<LeftRow>,
+}
+
+/// What a rewind answers.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Rewound {
+    #[schema(example = "before-refactoring")]
+    checkpoint: String,
+    /// The newest run that the session remembers now
+    as_of_run: u64,
+    /// The number that the rewind has in the history
+    run: u64,
+    /// The runs that were taken back
+    undone: Vec<u64>,
+    kernels: Vec<KernelRow>,
+    /// What was not taken back, or not brought back
+    left: Vec<LeftRow>,
+    #[schema(required = false)]
+    files: RestoredRow,
+    continuity: Continuity,
+}
+
+/// What a rewind did to the workspace.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct RestoredRow {
+    written: u64,
+    removed: u64,
+    /// The checkpoint that has the files as they were before
+    #[schema(nullable)]
+    before: Option<String>,
+    problems: Vec<LeftRow>,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Dropped {
+    /// Their names
+    dropped: Vec<String>,
+}

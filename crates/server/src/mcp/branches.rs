@@ -1,0 +1,114 @@
+//! Forks, checkpoints, going back.
+
+use super::answer::{Refusal, Told};
+use super::waiting::Waiter;
+use crate::keepers::Continuity;
+use crate::service::{Service, ServiceError, Told as Reached};
+use serde_json::{Map, Value, json};
+use sessile_gateway::text;
+use sessile_gateway::tool::{Branch, BranchCall, BranchTool, Target, WorkspaceBranch};
+use sessile_protocol::SessionId;
+
+/// The tools that name a session.
+pub(super) async fn answer(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    tool: BranchTool,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let BranchCall { session, branch } = BranchCall::from_arguments(tool, arguments)?;
+    waiter.check()?;
+    while_wanted(waiter, perform(service, waiter, &session, branch)).await
+}
+
+/// The session of a workspace, which must be there.
+pub(super) async fn in_workspace(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    target: &Target,
+    branch: WorkspaceBranch,
+) -> Result<Told, Refusal> {
+    waiter.check()?;
+    let mut told = match branch {
+        WorkspaceBranch::Fork { order, new_key } => {
+            let forked = service.fork_workspace(waiter.caller, target, order, &new_key);
+            let forked = async { forked.await.map_err(Refusal::from) };
+            let Reached { answer, continuity } = while_wanted(waiter, forked).await?;
+            let text = format!("{}\nIts session_key is {new_key:?}.", text::forked(&answer));
+            let mut told = tell(sessile_gateway::forked(&answer), text, &continuity);
+            told.exact.insert("session_key".to_owned(), new_key.into());
+            told
+        }
+        WorkspaceBranch::Other(branch) => {
+            let session = service.workspace_session(waiter.caller, target).await?;
+            let mut told = while_wanted(waiter, perform(service, waiter, &session, branch)).await?;
+            told.exact.insert("session_id".to_owned(), json!(session));
+            told
+        }
+    };
+    told.exact.shift_insert(0, "success".to_owned(), true.into());
+    Ok(told)
+}
+
+async fn perform(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    branch: Branch,
+) -> Result<Told, Refusal> {
+    let caller = waiter.caller;
+    Ok(match branch {
+        Branch::Fork(order) => {
+            let Reached { answer, continuity } = service.fork(caller, session, order).await?;
+            tell(sessile_gateway::forked(&answer), text::forked(&answer), &continuity)
+        }
+        Branch::Checkpoint(new) => {
+            let Reached { answer, continuity } = service.checkpoint(caller, session, new).await?;
+            let text = text::checkpointed(&answer);
+            tell(sessile_gateway::checkpoint(&answer), text, &continuity)
+        }
+        Branch::Checkpoints => {
+            let views = service.checkpoints(caller, session).await?;
+            let rows: Vec<Value> = views.iter().map(sessile_gateway::checkpoint).collect();
+            tell(json!({"checkpoints": rows}), text::checkpoints(&views), &Continuity::Live)
+        }
+        Branch::Rewind(rewind) => {
+            let Reached { answer, continuity } = service.rewind(caller, session, rewind).await?;
+            tell(sessile_gateway::rewound(&answer), text::rewound(&answer), &continuity)
+        }
+        Branch::Drop(which) => {
+            let names = service.drop_checkpoints(caller, session, which).await?;
+            let text = match names.len() {
+                0 => "there were no checkpoints".to_owned(),
+                _ => format!("dropped: {}", names.join(", ")),
+            };
+            tell(json!({"dropped": names}), text, &Continuity::Live)
+        }
+    })
+}
+
+fn tell(exact: Value, text: String, continuity: &Continuity) -> Told {
+    let Value::Object(mut exact) = exact else { return Told::of(Map::new(), text) };
+    let Some(previous) = continuity.previous() else { return Told::of(exact, text) };
+    let revived = sessile_gateway::revival(previous);
+    let text = format!("{revived}\n{text}");
+    exact.insert("revived".to_owned(), revived.into());
+    Told::of(exact, text)
+}
+
+/// Waits until the client does not want it any more, or has waited for as long
+/// as it does: then nothing of it is done.
+async fn while_wanted<T>(
+    waiter: &Waiter<'_>,
+    work: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    tokio::select! {
+        biased;
+        () = waiter.call.cancelled() => Err(Refusal("cancelled before it was done".to_owned())),
+        outcome = work => outcome,
+        () = tokio::time::sleep(waiter.left()) => {
+            let message = "the session's runs are still going: nothing was done. Try again, or interrupt them";
+            Err(ServiceError::new(crate::service::ErrorCode::Busy, message).into())
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Forks of sessions, and points that they can go back to.
+//!
+//! A caller that goes away while it waits for the session's runs takes its
+//! connection to the keeper along, and with it what it had asked for.
+
+use super::sessions::{check_name, unexpected};
+use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use crate::keepers::{Reached, blocking};
+use sessile_gateway::tool::Target;
+use sessile_protocol::{
+    Answer, CheckpointView, DropCheckpoints, ForkOrder, ForkedView, NewCheckpoint, Request, Rewind,
+    RewoundView, SessionId,
+};
+use sessile_store::SessionStatus;
+use std::sync::atomic::Ordering;
+
+/// Keepers of this version and later know of forks and checkpoints.
+const BRANCHING: u16 = 4;
+
+impl Service {
+    /// New sessions with the state of this one. They belong to whom the session
+    /// belongs to, and count as that one's.
+    pub(crate) async fn fork(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        order: ForkOrder,
+    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+        order.check()?;
+        check_name(order.name.as_deref())?;
+        let mut reached = self.reach_branching(caller, id).await?;
+        let directory = reached.place.directory.clone();
+        let owner = blocking(move || Ok(directory.metadata()?.owner)).await?;
+        let count = u64::from(order.count);
+        let _room = self.admit_sessions(owner.as_deref(), count).await?;
+        let Answer::Forked(view) = reached.call(Request::Fork(order)).await? else {
+            return Err(unexpected());
+        };
+        self.live.fetch_add(count, Ordering::Relaxed);
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// The same of a workspace's session: the fork is the workspace's session of
+    /// another key.
+    pub(crate) async fn fork_workspace(
+        &self,
+        caller: &Caller,
+        target: &Target,
+        order: ForkOrder,
+        new_key: &str,
+    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+        let session = self.workspace_session(caller, target).await?;
+        let workspace = self.directory(caller, target)?;
+        let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
+        let key = of_fork.key(&workspace);
+        let sessions = self.keepers.sessions().clone();
+        // Held until the fork is recorded: two of one key would lose one.
+        let (claim, is_taken) = blocking(move || {
+            let claim = sessions.claim(&key)?;
+            let other = claim.session().and_then(|id| sessions.find(&id).ok());
+            let is_taken = other
+                .and_then(|directory| directory.observed_metadata().ok())
+                .is_some_and(|metadata| metadata.status != SessionStatus::Terminated);
+            Ok((claim, is_taken))
+        })
+        .await?;
+        if is_taken {
+            let message = format!(
+                "this workspace has a session with the key {new_key:?} already; take another new_key"
+            );
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+        let told = self.fork(caller, &session, order).await?;
+        let fork = told.answer.forks.first().map(|fork| fork.session.clone());
+        let fork = fork.ok_or_else(unexpected)?;
+        blocking(move || Ok(claim.record(&fork)?)).await?;
+        Ok(told)
+    }
+
+    pub(crate) async fn checkpoint(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        new: NewCheckpoint,
+    ) -> Result<Told<Box<CheckpointView>>, ServiceError> {
+        new.check()?;
+        let mut reached = self.reach_branching(caller, id).await?;
+        let Answer::Checkpointed(view) = reached.call(Request::Checkpoint(new)).await? else {
+            return Err(unexpected());
+        };
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// Oldest first; none of a session that has ended.
+    pub(crate) async fn checkpoints(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Vec<CheckpointView>, ServiceError> {
+        let Some(mut reached) = self.reach_unless_ended(caller, id).await? else {
+            return Ok(Vec::new());
+        };
+        let Answer::Checkpoints { checkpoints } = reached.call(Request::Checkpoints).await? else {
+            return Err(unexpected());
+        };
+        Ok(checkpoints)
+    }
+
+    pub(crate) async fn rewind(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        rewind: Rewind,
+    ) -> Result<Told<Box<RewoundView>>, ServiceError> {
+        let mut reached = self.reach_branching(caller, id).await?;
+        let Answer::Rewound(view) = reached.call(Request::Rewind(rewind)).await? else {
+            return Err(unexpected());
+        };
+        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// Lets go of checkpoints: the names of those that there were.
+    pub(crate) async fn drop_checkpoints(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        which: DropCheckpoints,
+    ) -> Result<Vec<String>, ServiceError> {
+        let Some(mut reached) = self.reach_unless_ended(caller, id).await? else {
+            return match which {
+                DropCheckpoints::All => Ok(Vec::new()),
+                DropCheckpoints::Named(_) => {
+                    let message = "the session has ended, and its checkpoints went with it";
+                    Err(ServiceError::new(ErrorCode::CheckpointNotFound, message))
+                }
+            };
+        };
+        let answer = reached.call(Request::DropCheckpoints(which)).await?;
+        let Answer::Dropped { names } = answer else { return Err(unexpected()) };
+        Ok(names)
+    }
+
+    /// A lost session is continued: what is written down of its checkpoints is
+    /// known to a keeper alone.
+    async fn reach_unless_ended(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Option<Reached>, ServiceError> {
+        match self.reach_branching(caller, id).await {
+            Ok(reached) => Ok(Some(reached)),
+            Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn reach_branching(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Reached, ServiceError> {
+        let reached = self.reach(caller, id).await?;
+        knows_branches(&reached)?;
+        Ok(reached)
+    }
+}
+
+fn knows_branches(reached: &Reached) -> Result<(), ServiceError> {
+    if reached.version() >= BRANCHING {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, which has no forks and checkpoints; start a new session for that";
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
+}
