@@ -35,7 +35,7 @@ pub use client::{Client, Output};
 pub use events::{Event, Events, Socket};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
-pub use object_server::{ObjectServer, object_server};
+pub use object_server::{ObjectServer, object_server, shared_object_server};
 pub use process::{Process, processes_with};
 pub use server::{Server, curl};
 pub use session::Session;

@@ -5,10 +5,12 @@ use crate::until;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
-/// May do all, also make a bucket by writing into it.
-const ADMIN: (&str, &str) = ("admin-key", "admin-secret");
+/// May do all, also make a bucket.
+const ADMIN: &str = "admin-key:admin-secret";
 /// May read, write and list.
 const USER: (&str, &str) = ("user-key", "user-secret");
 
@@ -30,7 +32,27 @@ pub fn object_server() -> Option<ObjectServer> {
     Some(ObjectServer::start(program.to_str().expect("a path")))
 }
 
-/// It goes when this is dropped.
+/// The one that all tests of a program share, if it is installed. Nobody may
+/// stop it.
+#[must_use]
+pub fn shared_object_server() -> Option<&'static ObjectServer> {
+    static SHARED: OnceLock<Option<ObjectServer>> = OnceLock::new();
+    let start = || {
+        let (started, receive) = std::sync::mpsc::channel();
+        // It goes with the thread that has started it, and a test's thread is
+        // gone before the last test.
+        std::thread::spawn(move || {
+            let _ = started.send(object_server());
+            loop {
+                std::thread::park();
+            }
+        });
+        receive.recv().expect("an object server")
+    };
+    SHARED.get_or_init(start).as_ref()
+}
+
+/// It has one bucket, `saves`. It goes when this is dropped, and with the thread that has started it.
 #[derive(Debug)]
 pub struct ObjectServer {
     program: String,
@@ -47,6 +69,7 @@ impl ObjectServer {
             let ports = free_ports(8);
             let mut child = spawn(program, &folder, &ports);
             if is_up(&mut child, ports[0]) {
+                make_bucket(ports[0]);
                 return Self { program: program.to_owned(), folder, ports, child };
             }
             // Somebody else has taken one of the ports.
@@ -86,12 +109,6 @@ impl ObjectServer {
     fn signal(&self, signal: Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the object server");
-    }
-
-    /// What to set for one that may make buckets by writing into them.
-    #[must_use]
-    pub fn admin(&self) -> BTreeMap<String, String> {
-        self.variables(ADMIN)
     }
 
     /// What to set for one that may read, write and list.
@@ -161,7 +178,8 @@ fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
         "-volume.max=30",
         "-volume.preStopSeconds=0",
     ];
-    Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(["-logtostderr=true", "server"])
         .args(fixed)
         .args(options)
@@ -169,9 +187,25 @@ fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
         .env("HOME", folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(std::fs::File::create(folder.path().join("log")).expect("a log"))
-        .spawn()
-        .expect("the object server; `cargo xtask clients` installs it")
+        .stderr(std::fs::File::create(folder.path().join("log")).expect("a log"));
+    let die_with_us =
+        || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into);
+    // SAFETY: one system call, which takes nothing and allocates nothing.
+    unsafe { command.pre_exec(die_with_us) };
+    command.spawn().expect("the object server; `cargo xtask clients` installs it")
+}
+
+/// Its parts come up one after the other, and until then it refuses.
+fn make_bucket(port: u16) {
+    until("a bucket", || {
+        let made = Command::new("curl")
+            .args(["--silent", "--fail", "--max-time", "10", "--request", "PUT"])
+            .args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ADMIN])
+            .arg(format!("http://127.0.0.1:{port}/saves"))
+            .stdout(Stdio::null())
+            .status();
+        made.expect("curl").success().then_some(())
+    });
 }
 
 /// Whether it answers, or is gone.
