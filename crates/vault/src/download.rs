@@ -41,11 +41,12 @@ async fn receive(
     file: &mut File,
     path: &Path,
 ) -> Result<(), VaultError> {
-    let explain = |error: object_store::Error| match place.told.explain(&error) {
-        VaultError::NotFound { .. } => {
+    let explain = |error: object_store::Error| {
+        if matches!(error, object_store::Error::NotFound { .. }) {
             VaultError::Damaged("the file that the pointer names is gone")
+        } else {
+            place.told.explain(&error)
         }
-        other => other,
     };
     let object = place.store.get(key).await.map_err(explain)?;
     let mut hasher = blake3::Hasher::new();

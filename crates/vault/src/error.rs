@@ -122,23 +122,21 @@ impl Told {
         if find::<io::Error>(error).is_some_and(has_no_room) || text.contains("507 ") {
             return VaultError::NoSpace { place };
         }
+        if matches!(error, Error::NotFound { .. }) {
+            return VaultError::NotFound { place };
+        }
+        if matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. }) {
+            return VaultError::Denied { place, why: reason(&text) };
+        }
         let unreachable = find::<HttpError>(error).and_then(trouble);
-        match error {
-            Error::NotFound { .. } => VaultError::NotFound { place },
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                VaultError::Denied { place, why: reason(&text) }
-            }
-            // Without any of its own, a store looks for those of the machine,
-            // and what is told is that there is no such service here.
-            _ if !self.has_credentials
-                && (unreachable.is_some() || is_about_credentials(&text)) =>
-            {
-                VaultError::NoCredentials { place, hint: self.hint }
-            }
-            _ => match unreachable {
-                Some(why) => VaultError::Unreachable { place, why: why.to_owned() },
-                None => VaultError::Store { place, why: reason(&text) },
-            },
+        // Without any of its own, a store looks for those of the machine, and
+        // what is told is that there is no such service here.
+        if !self.has_credentials && (unreachable.is_some() || is_about_credentials(&text)) {
+            return VaultError::NoCredentials { place, hint: self.hint };
+        }
+        match unreachable {
+            Some(why) => VaultError::Unreachable { place, why: why.to_owned() },
+            None => VaultError::Store { place, why: reason(&text) },
         }
     }
 }
@@ -149,12 +147,15 @@ fn is_about_credentials(text: &str) -> bool {
 }
 
 fn trouble(error: &HttpError) -> Option<&'static str> {
-    match error.kind() {
-        HttpErrorKind::Connect => Some(connecting(error)),
-        HttpErrorKind::Timeout => Some("it does not answer"),
-        HttpErrorKind::Request | HttpErrorKind::Interrupted => Some("the connection broke"),
-        // A foreign enum that may grow: the rest are not about the network.
-        _ => None,
+    let is = |kind| error.kind() == kind;
+    if is(HttpErrorKind::Connect) {
+        Some(connecting(error))
+    } else if is(HttpErrorKind::Timeout) {
+        Some("it does not answer")
+    } else if is(HttpErrorKind::Request) || is(HttpErrorKind::Interrupted) {
+        Some("the connection broke")
+    } else {
+        None
     }
 }
 
@@ -211,4 +212,33 @@ fn reason(text: &str) -> String {
     };
     let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told() -> Told {
+        Told {
+            place: "s3://bucket/x".to_owned(),
+            container: "bucket",
+            hint: "set something",
+            has_credentials: true,
+        }
+    }
+
+    #[test]
+    fn no_room_is_told_wherever_it_is_missing() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(VaultError::io("write", Path::new("/x"))(full()).code(), "no_space");
+        let error = object_store::Error::Generic { store: "x", source: Box::new(full()) };
+        assert_eq!(told().explain(&error).code(), "no_space");
+    }
+
+    #[test]
+    fn what_a_server_says_becomes_one_short_line() {
+        let xml = "<Error><Code>SlowDown</Code><Message>Please\n  wait</Message></Error>";
+        assert_eq!(reason(xml), "SlowDown: Please wait");
+        assert_eq!(reason(&"x\n".repeat(1000)).chars().count(), 300);
+    }
 }

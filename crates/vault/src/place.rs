@@ -195,6 +195,10 @@ fn gcs(url: &Url, variables: &Variables) -> object_store::Result<Arc<dyn ObjectS
 
 fn azure(url: &Url, variables: &Variables) -> object_store::Result<Arc<dyn ObjectStore>> {
     let builder = MicrosoftAzureBuilder::new().with_client_options(options()).with_retry(retries());
+    let builder = match variables.get("IDENTITY_ENDPOINT") {
+        Some(endpoint) => builder.with_msi_endpoint(endpoint),
+        None => builder,
+    };
     let builder =
         known(variables, "AZURE_").fold(builder, |b, (key, value)| b.with_config(key, value));
     Ok(Arc::new(builder.with_url(url.as_str()).build()?))

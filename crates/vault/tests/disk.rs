@@ -150,13 +150,13 @@ fn deleting_leaves_nothing_and_others_alone() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_old_save_stays() {
+fn a_file_that_cannot_be_written_is_told() {
     let disk = Disk::new();
     disk.put(1, b"old").unwrap();
-    // As a disk does that has no room: `/dev/full` in the place of the new file.
-    std::os::unix::fs::symlink("/dev/full", disk.root.path().join("full")).unwrap();
     let got = disk.vault.get(&session(1), &disk.root.path().join("no such directory/x"));
     assert_eq!(got.unwrap_err().code(), "io");
+    let put = disk.vault.put(&session(1), RunNo(2), &disk.root.path().join("no such file"));
+    assert_eq!(put.unwrap_err().code(), "io");
     assert_eq!(disk.get().unwrap(), b"old");
 }
 

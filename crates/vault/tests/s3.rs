@@ -101,6 +101,32 @@ fn of_many_writers_at_once_the_latest_run_wins() {
     assert_eq!(bucket.put(7, b"late").unwrap_err().code(), "superseded");
 }
 
+/// What the race above rests on, and what not every server has.
+#[tokio::test]
+async fn the_server_keeps_the_conditions_of_writes() {
+    use object_store::{ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+    let Some(server) = shared_object_server() else { return };
+    let builder = object_store::aws::AmazonS3Builder::new().with_bucket_name("saves");
+    let store = server.user().into_iter().fold(builder, |builder, (name, value)| {
+        builder.with_config(name.to_lowercase().parse().unwrap(), value)
+    });
+    let store = store.build().unwrap();
+    let key = object_store::path::Path::from("conditions/x");
+    let put = async |mode: PutMode| {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        object_store::ObjectStore::put_opts(&store, &key, "x".into(), options).await
+    };
+    let first = put(PutMode::Create).await.unwrap();
+    put(PutMode::Create).await.unwrap_err();
+    store.put(&key, "changed".into()).await.unwrap();
+    let stale = UpdateVersion { e_tag: first.e_tag, version: first.version };
+    let error = put(PutMode::Update(stale)).await.unwrap_err();
+    assert!(matches!(error, object_store::Error::Precondition { .. }), "{error}");
+    let now = store.head(&key).await.unwrap();
+    let fresh = UpdateVersion { e_tag: now.e_tag, version: now.version };
+    put(PutMode::Update(fresh)).await.unwrap();
+}
+
 #[test]
 fn wrong_credentials_and_buckets_are_told() {
     let Some(bucket) = Bucket::new("wrong") else { return };
