@@ -46,6 +46,7 @@ impl Session {
             max_queue: None,
             name: None,
             owner: None,
+            durable: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
             .start(&directory, &metadata)?;

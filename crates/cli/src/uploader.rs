@@ -33,7 +33,7 @@ pub(crate) fn main() -> ExitCode {
     // A place where that is not allowed is no reason not to save.
     let _ = rustix::process::nice(NICE);
     let outcome = match order() {
-        Ok(order) => carry_out(&order).map_or_else(told, Outcome::Saved),
+        Ok(order) => carry_out(&order).map_or_else(|error| told(&error), Outcome::Saved),
         Err(message) => Outcome::Error { code: "bad_request", message },
     };
     let text = serde_json::to_string(&outcome).unwrap_or_default();
@@ -58,7 +58,7 @@ fn carry_out(order: &Order) -> Result<Save, VaultError> {
     vault.put(&order.session_id, order.as_of_run, &order.file)
 }
 
-fn told(error: VaultError) -> Outcome {
+fn told(error: &VaultError) -> Outcome {
     Outcome::Error { code: error.code(), message: error.to_string() }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Client, ClientError, Launcher};
 use sessile_protocol::{Language, Request, SessionId};
-use sessile_store::{Directory, Liveness, Metadata, SessionStatus, Sessions, timestamp};
+use sessile_store::{Directory, Durable, Liveness, Metadata, SessionStatus, Sessions, timestamp};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,27 @@ pub struct NewSession {
     pub workspace: Option<String>,
     pub name: Option<String>,
     pub owner: Option<String>,
+    /// Whether it is saved in idle time.
+    pub durable: Option<SavedTo>,
+}
+
+/// Where a durable session's saves go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedTo {
+    /// The session's own directory.
+    Disk,
+    /// A store, and the session's own directory as well.
+    Store(String),
+}
+
+impl SavedTo {
+    fn durable(self) -> Durable {
+        let url = match self {
+            Self::Disk => None,
+            Self::Store(url) => Some(url),
+        };
+        Durable { url, ..Durable::default() }
+    }
 }
 
 impl Default for NewSession {
@@ -41,6 +62,7 @@ impl Default for NewSession {
             workspace: None,
             name: None,
             owner: None,
+            durable: None,
         }
     }
 }
@@ -93,6 +115,7 @@ impl NewSession {
             workspace: self.workspace,
             name: self.name,
             owner: self.owner,
+            durable: self.durable.map(SavedTo::durable),
         })
     }
 }

@@ -8,5 +8,5 @@ mod create;
 mod launch;
 
 pub use connection::{Client, ClientError, Interruption};
-pub use create::{NewSession, end};
+pub use create::{NewSession, SavedTo, end};
 pub use launch::Launcher;

@@ -38,7 +38,9 @@ pub use directory::{Directory, Liveness, Lock, Sessions, StoreError};
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
-pub use metadata::{Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before};
+pub use metadata::{
+    Durable, Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before,
+};
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};
 pub use workspaces::Claim;

@@ -44,6 +44,22 @@ pub struct Metadata {
     /// The token that it was made with, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// That it is saved in idle time, and how far that has got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<Durable>,
+}
+
+/// The saves of a durable session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Durable {
+    /// Where saves are brought; the session's own directory alone when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The last run that the last save has.
+    pub as_of_run: Option<RunNo>,
+    pub saved_at: Option<String>,
+    /// Why the last attempt came to nothing, if it did.
+    pub error: Option<String>,
 }
 
 impl Metadata {

@@ -52,6 +52,14 @@ pub struct Vault {
     runtime: tokio::runtime::Runtime,
 }
 
+/// Whether a URL is one that [`Vault::open`] takes.
+///
+/// # Errors
+/// When it is not; what is wrong with it.
+pub fn check_url(url: &str) -> Result<()> {
+    place::parse(url).map(|_| ())
+}
+
 /// A session of which there are saves.
 #[derive(Debug)]
 pub struct Kept {

@@ -39,28 +39,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn open(text: &str, variables: &Variables) -> Result<Self, VaultError> {
-        let bad = |why: &str| VaultError::BadUrl { url: text.to_owned(), why: why.to_owned() };
-        let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(VaultError::BadUrl {
-                url: format!("{}://…", url.scheme()),
-                why: "credentials belong into the environment".to_owned(),
-            });
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(bad("it may have no ? and no #"));
-        }
-        let has_host = url.host_str().is_some_and(|host| !host.is_empty());
-        match (url.scheme(), has_host) {
-            ("file", false) => Self::local(text, &url),
-            ("file", true) => Err(bad("write file:///path, with three slashes")),
-            ("s3" | "gs" | "az", false) => Err(bad("it names no bucket")),
-            ("s3", true) => Self::remote(text, &url, variables, &S3, s3),
-            ("gs", true) => Self::remote(text, &url, variables, &GCS, gcs),
-            ("az", true) => Self::remote(text, &url, variables, &AZURE, azure),
-            _ => Err(bad(
-                "use file:///path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix",
-            )),
+        let (kind, url) = parse(text)?;
+        match kind {
+            Kind::Disk => Self::local(text, &url),
+            Kind::S3 => Self::remote(text, &url, variables, &S3, s3),
+            Kind::Gcs => Self::remote(text, &url, variables, &GCS, gcs),
+            Kind::Azure => Self::remote(text, &url, variables, &AZURE, azure),
         }
     }
 
@@ -109,6 +93,44 @@ impl Place {
     pub(crate) fn prefix(&self) -> &Key {
         &self.prefix
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Disk,
+    S3,
+    Gcs,
+    Azure,
+}
+
+/// What a URL stands for, if it stands for anything.
+pub(crate) fn parse(text: &str) -> Result<(Kind, Url), VaultError> {
+    let bad = |why: &str| VaultError::BadUrl { url: text.to_owned(), why: why.to_owned() };
+    let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(VaultError::BadUrl {
+            url: format!("{}://…", url.scheme()),
+            why: "credentials belong into the environment".to_owned(),
+        });
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(bad("it may have no ? and no #"));
+    }
+    let has_host = url.host_str().is_some_and(|host| !host.is_empty());
+    let kind = match (url.scheme(), has_host) {
+        ("file", false) => Kind::Disk,
+        ("file", true) => return Err(bad("write file:///path, with three slashes")),
+        ("s3" | "gs" | "az", false) => return Err(bad("it names no bucket")),
+        ("s3", true) => Kind::S3,
+        ("gs", true) => Kind::Gcs,
+        ("az", true) => Kind::Azure,
+        _ => {
+            return Err(bad(
+                "use file:///path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix",
+            ));
+        }
+    };
+    Ok((kind, url))
 }
 
 /// What differs between the services in words.

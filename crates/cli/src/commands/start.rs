@@ -2,7 +2,7 @@ use crate::args;
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use sessile_client::NewSession;
+use sessile_client::{NewSession, SavedTo};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +16,9 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     sessile start\n  \
     sessile start zsh --env STAGE=test --cwd ./project\n  \
-    sessile start --idle-timeout 2h --command-timeout 5m")]
+    sessile start --idle-timeout 2h --command-timeout 5m\n  \
+    sessile start python3 --durable\n  \
+    sessile start --durable=s3://bucket/sessions")]
 pub(crate) struct Start {
     /// The program of the session
     #[arg(default_value = "bash")]
@@ -48,6 +50,13 @@ pub(crate) struct Options {
     /// A name for the session, shown by `list`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Save the session in idle time, so that it goes on after a reboot: on this
+    /// disk, or also to file:///…, s3://…, gs://… or az://…
+    #[arg(
+        long, value_name = "URL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_parser = args::saved_to
+    )]
+    pub(crate) durable: Option<SavedTo>,
 }
 
 impl Start {
@@ -73,6 +82,7 @@ impl Options {
             workspace: None,
             name: self.name,
             owner: None,
+            durable: self.durable,
         }
     }
 }

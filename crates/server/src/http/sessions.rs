@@ -26,6 +26,7 @@ impl From<wire::StartSession> for StartSession {
             max_history: body.max_history,
             output_cap: body.limits.output,
             name: body.name,
+            durable: body.durable,
         }
     }
 }

@@ -209,6 +209,10 @@ pub(super) struct StartSession {
     /// What to call it
     #[schema(nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
     pub(super) name: Option<String>,
+    /// Save it in idle time, so that it goes on after a reboot; as the server
+    /// was told when absent
+    #[schema(nullable)]
+    pub(super) durable: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]

@@ -29,6 +29,7 @@ pub(crate) struct StartSession {
     pub(crate) max_history: Option<u64>,
     pub(crate) output_cap: Option<u64>,
     pub(crate) name: Option<String>,
+    pub(crate) durable: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -85,6 +86,7 @@ impl StartSession {
             workspace: workspace.map(|path| path.display().to_string()),
             name: self.name,
             owner: caller.token.clone(),
+            durable: service.defaults.durability(self.durable),
         })
     }
 }
@@ -244,6 +246,9 @@ impl Service {
         fields.insert("history".into(), json!(history));
         fields.insert("session_id".into(), json!(id));
         fields.insert("status".into(), metadata.status.as_str().into());
+        if let Some(durable) = &metadata.durable {
+            fields.insert("durable".into(), json!(durable));
+        }
         Ok(fields)
     }
 
