@@ -16,6 +16,7 @@
 //! [`until`] on a condition, and both give up loudly after [`PATIENCE`].
 
 mod answer;
+mod azure_server;
 mod client;
 mod events;
 mod harness;
@@ -31,6 +32,7 @@ pub mod v1;
 mod wait;
 
 pub use answer::Answer;
+pub use azure_server::{AzureServer, azure_server};
 pub use client::{Client, Output};
 pub use events::{Event, Events, Socket};
 pub use harness::Harness;

@@ -140,7 +140,7 @@ impl Drop for ObjectServer {
 }
 
 /// Ports that nobody uses just now.
-fn free_ports(count: usize) -> Vec<u16> {
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     let bound: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
     bound.iter().map(|listener| listener.local_addr().expect("an address").port()).collect()
@@ -188,11 +188,17 @@ fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(folder.path().join("log")).expect("a log"));
+    dying_with_us(&mut command)
+        .spawn()
+        .expect("the object server; `cargo xtask clients` installs it")
+}
+
+/// A process that goes when the thread is gone that starts it.
+pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
     let die_with_us =
         || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into);
     // SAFETY: one system call, which takes nothing and allocates nothing.
-    unsafe { command.pre_exec(die_with_us) };
-    command.spawn().expect("the object server; `cargo xtask clients` installs it")
+    unsafe { command.pre_exec(die_with_us) }
 }
 
 /// Its parts come up one after the other, and until then it refuses.
@@ -209,7 +215,7 @@ fn make_bucket(port: u16) {
 }
 
 /// Whether it answers, or is gone.
-fn is_up(child: &mut Child, port: u16) -> bool {
+pub(crate) fn is_up(child: &mut Child, port: u16) -> bool {
     until("the object server", || {
         if child.try_wait().expect("a child").is_some() {
             return Some(false);
