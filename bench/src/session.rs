@@ -47,6 +47,7 @@ impl Session {
             name: None,
             owner: None,
             durable: None,
+            restored_from: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
             .start(&directory, &metadata)?;

@@ -51,6 +51,8 @@ pub(crate) enum Command {
     List(crate::commands::list::List),
     State(crate::commands::state::State),
     History(crate::commands::history::History),
+    Save(crate::commands::save::Save),
+    Restore(crate::commands::restore::Restore),
     Reset(crate::commands::reset::Reset),
     Interrupt(crate::commands::interrupt::Interrupt),
     Cleanup(crate::commands::cleanup::Cleanup),

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         open_files::restore(std::env::args().nth(2).as_deref());
         return sessile_keeper::main();
     }
-    if std::env::args_os().nth(1).is_some_and(|word| word == settings::UPLOADER) {
+    if std::env::args_os().nth(1).is_some_and(|word| word == sessile_keeper::UPLOADER) {
         return uploader::main();
     }
     let args = match args::parse() {

@@ -8,9 +8,6 @@ use std::path::PathBuf;
 /// The first argument of a keeper process.
 pub(crate) const KEEPER: &str = "keeper";
 
-/// The first argument of a process that brings a save to its store.
-pub(crate) const UPLOADER: &str = "uploader";
-
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) sessions: Sessions,

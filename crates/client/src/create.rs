@@ -2,7 +2,10 @@
 
 use crate::{Client, ClientError, Launcher};
 use sessile_protocol::{Language, Request, SessionId};
-use sessile_store::{Directory, Durable, Liveness, Metadata, SessionStatus, Sessions, timestamp};
+use sessile_store::{
+    Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
+    timestamp,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,11 +43,11 @@ pub enum SavedTo {
 
 impl SavedTo {
     fn durable(self) -> Durable {
-        let url = match self {
+        let store = match self {
             Self::Disk => None,
-            Self::Store(url) => Some(url),
+            Self::Store(url) => Some(DurableStore { url, state: SaveState::default() }),
         };
-        Durable { url, ..Durable::default() }
+        Durable { store, ..Durable::default() }
     }
 }
 
@@ -116,11 +119,12 @@ impl NewSession {
             name: self.name,
             owner: self.owner,
             durable: self.durable.map(SavedTo::durable),
+            restored_from: None,
         })
     }
 }
 
-fn new_id() -> std::io::Result<SessionId> {
+pub(crate) fn new_id() -> std::io::Result<SessionId> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(SessionId::from_random(bytes))

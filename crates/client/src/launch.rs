@@ -146,4 +146,13 @@ impl Launcher {
         }
         Ok(())
     }
+
+    /// Starts a keeper that goes on with what is in a directory.
+    pub(crate) fn revive_as(
+        &self,
+        directory: &Directory,
+        metadata: &Metadata,
+    ) -> Result<u32, ClientError> {
+        self.launch(&boot(directory, metadata, true))
+    }
 }

@@ -6,7 +6,9 @@
 mod connection;
 mod create;
 mod launch;
+mod restore;
 
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo, end};
 pub use launch::Launcher;
+pub use restore::{RestoreError, RestoredSession, Restoring, Trust};

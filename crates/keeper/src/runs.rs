@@ -238,6 +238,7 @@ impl Run {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
             kernel: finished.outcome.fate.as_str().to_owned(),
+            from_session: None,
             as_of_run: match finished.outcome.fate {
                 KernelFate::Restored { as_of_run } => Some(as_of_run),
                 KernelFate::Kept | KernelFate::Restarted | KernelFate::Fresh => None,

@@ -1,6 +1,6 @@
 //! What a keeper answers.
 
-use crate::{JobsView, Language, RunNo, ScreenView};
+use crate::{JobsView, Language, RunNo, SavedView, ScreenView};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,7 @@ pub enum Answer {
     Screen(Box<ScreenView>),
     Resized,
     Jobs(JobsView),
+    Saved(Box<SavedView>),
 }
 
 impl Answer {

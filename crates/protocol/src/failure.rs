@@ -39,6 +39,8 @@ pub enum Code {
     NoTerminal,
     /// No process of that number is a job of the session.
     JobNotFound,
+    /// A run is going, and what was asked for needs quiet.
+    Busy,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

@@ -12,6 +12,7 @@ mod frame;
 mod id;
 mod job;
 mod request;
+mod saved;
 mod screen;
 mod size;
 
@@ -25,6 +26,7 @@ pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
 pub use job::{Job, JobState, JobsView, Port, Transport};
 pub use request::{Exec, ReadOutput, ReadScreen, Request, Until};
+pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 

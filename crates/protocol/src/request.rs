@@ -4,6 +4,7 @@ use crate::{Code, Failure, Language, RunNo, RunPhase, TerminalSize};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,6 +73,16 @@ pub enum Request {
     Jobs,
     /// A signal to a job, or to a process of one, and to what descends from it.
     SignalJob { pid: u32, signal: i32 },
+    /// Write the session into one file, see docs/snapshot-format.md.
+    Save {
+        /// Absolute. What is there is replaced when the new file is whole.
+        path: PathBuf,
+        /// With the files of the workspace.
+        files: bool,
+        /// Wait until nothing runs; refuse otherwise.
+        #[serde(default)]
+        wait: bool,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

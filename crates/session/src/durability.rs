@@ -5,7 +5,6 @@
 //! session is. A save that failed is tried again, less and less often.
 
 use crate::effect::Tick;
-use sessile_protocol::RunNo;
 
 /// Quiet after a run. An agent's next command mostly comes sooner, a person's
 /// later.
@@ -40,28 +39,15 @@ pub struct Durability {
     /// No save before this.
     not_before: Tick,
     failures: u32,
-    as_of: Option<RunNo>,
 }
 
 impl Default for Durability {
     fn default() -> Self {
-        Self { phase: Phase::Saved, not_before: 0, failures: 0, as_of: None }
+        Self { phase: Phase::Saved, not_before: 0, failures: 0 }
     }
 }
 
 impl Durability {
-    /// A session of which there is a save.
-    #[must_use]
-    pub fn saved_as_of(as_of: Option<RunNo>) -> Self {
-        Self { as_of, ..Self::default() }
-    }
-
-    /// The last run that the last save has.
-    #[must_use]
-    pub fn as_of(&self) -> Option<RunNo> {
-        self.as_of
-    }
-
     /// A run has ended, or something else has changed the session.
     pub fn changed(&mut self, now: Tick) {
         self.phase = match self.phase {
@@ -84,8 +70,9 @@ impl Durability {
         }
     }
 
+    /// A save begins, of all that there is now.
     pub fn begin(&mut self, now: Tick) {
-        if let Phase::Changed { .. } = self.phase {
+        if !self.is_saving() {
             self.phase = Phase::Saving { began: now, first: None, last: now };
         }
     }
@@ -96,13 +83,12 @@ impl Durability {
     }
 
     /// The save that was under way is there.
-    pub fn saved(&mut self, as_of: RunNo, now: Tick) {
+    pub fn saved(&mut self, now: Tick) {
         let Phase::Saving { began, first, last } = self.phase else {
             return;
         };
         self.phase = first.map_or(Phase::Saved, |first| Phase::Changed { first, last });
         self.failures = 0;
-        self.as_of = Some(as_of);
         self.not_before = now + PAUSE.max(now.saturating_sub(began).saturating_mul(PAUSES));
     }
 
@@ -116,13 +102,6 @@ impl Durability {
         let wait = RETRY.saturating_mul(1 << self.failures.min(16)).min(LONGEST_RETRY);
         self.failures += 1;
         self.not_before = now + wait;
-    }
-
-    /// A save that was under way was given up, for a reason that has passed.
-    pub fn put_off(&mut self, now: Tick) {
-        if let Phase::Saving { .. } = self.phase {
-            self.phase = Phase::Changed { first: now, last: now };
-        }
     }
 }
 
@@ -161,12 +140,11 @@ mod tests {
         durability.begin(500);
         assert_eq!(durability.due(), None);
         durability.changed(550);
-        durability.saved(RunNo(1), 600);
-        assert_eq!(durability.as_of(), Some(RunNo(1)));
+        durability.saved(600);
         assert_eq!(durability.due(), Some(1_600), "a pause first");
         let mut quiet = changed_at(&[0]);
         quiet.begin(500);
-        quiet.saved(RunNo(1), 600);
+        quiet.saved(600);
         assert_eq!(quiet.due(), None);
     }
 
@@ -175,7 +153,7 @@ mod tests {
         let mut durability = changed_at(&[0]);
         durability.begin(500);
         durability.changed(600);
-        durability.saved(RunNo(1), 10_500);
+        durability.saved(10_500);
         assert_eq!(durability.due(), Some(50_500));
     }
 
@@ -194,7 +172,7 @@ mod tests {
         assert_eq!(waits[..4], [5_000, 10_000, 20_000, 40_000]);
         assert_eq!(waits.last(), Some(&LONGEST_RETRY));
         durability.begin(now);
-        durability.saved(RunNo(2), now);
+        durability.saved(now);
         durability.changed(now);
         durability.begin(now);
         durability.failed(now);
@@ -204,8 +182,8 @@ mod tests {
     #[test]
     fn late_news_of_no_save_changes_nothing() {
         let mut durability = changed_at(&[100]);
-        durability.saved(RunNo(9), 200);
+        durability.saved(200);
         durability.failed(200);
-        assert_eq!((durability.due(), durability.as_of()), (Some(600), None));
+        assert_eq!(durability.due(), Some(600));
     }
 }

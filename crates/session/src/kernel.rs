@@ -23,6 +23,10 @@ const PRESSURES: [(Tick, Pressure); 7] = [
 /// shell functions takes a tenth of a second; a cold disk can take seconds.
 const START_PATIENCE: Tick = 20_000;
 
+/// Taking over a state from a file may mean to import large libraries and to
+/// read gigabytes.
+const LOAD_PATIENCE: Tick = 600_000;
+
 /// Idle time before a capture. Long enough that calls in a tight loop never
 /// wait for one, short enough that it is done before a person's or an agent's
 /// next command (a client process takes longer than this to start).
@@ -216,6 +220,13 @@ impl Kernel {
         self.process = Process::Starting { source, due: now + START_PATIENCE };
         self.capture_due = None;
         out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
+    }
+
+    /// It is up, and takes over what it starts from.
+    pub(crate) fn loading(&mut self, now: Tick) {
+        if let Process::Starting { due, .. } = &mut self.process {
+            *due = now + LOAD_PATIENCE;
+        }
     }
 
     pub(crate) fn ready(&mut self, now: Tick, out: &mut Vec<Effect>) {

@@ -35,6 +35,11 @@ pub enum Input {
         language: Language,
         epoch: Epoch,
     },
+    /// A kernel process is up, and takes over what it is to start from.
+    Loading {
+        language: Language,
+        epoch: Epoch,
+    },
     /// A kernel says that its run has ended.
     Reported {
         language: Language,
@@ -201,6 +206,11 @@ impl Session {
                     kernel.ready(now, &mut out);
                 }
             }
+            (Phase::Open, Input::Loading { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.loading(now);
+                }
+            }
             (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
@@ -255,6 +265,7 @@ impl Session {
             | (
                 Phase::Closing { .. },
                 Input::Ready { .. }
+                | Input::Loading { .. }
                 | Input::Reported { .. }
                 | Input::Died { .. }
                 | Input::Stuck { .. }

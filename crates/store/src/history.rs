@@ -4,7 +4,7 @@ use crate::atomic;
 use crate::recorded::Remarks;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::{Language, RunNo, SessionId};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -31,6 +31,10 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     pub kernel: String,
+    /// The session that it was run in, if that was another one: it was saved,
+    /// and this one goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_session: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_run: Option<RunNo>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -231,6 +235,7 @@ mod tests {
             duration_ms: 1,
             duration_us: Some(1234),
             kernel: "kept".into(),
+            from_session: None,
             as_of_run: None,
             timed_out: false,
             interrupted: false,

@@ -4,6 +4,9 @@
 //! .sessions/sess_…/        0700
 //!   metadata.json          what the session is          (replaced atomically)
 //!   state.json             last captured kernel states  (replaced atomically)
+//!   saved.json             the same at the last save of a durable session, synced to the disk
+//!   kernels/               files with states of kernels
+//!   saves/                 a save on its way to a store
 //!   history.log            one JSON object a line
 //!   keys.log               which run an order's key stands for
 //!   runs/7.stdout          what run 7 wrote, up to the cap
@@ -15,6 +18,7 @@
 //!   keeper.sock            where the keeper listens
 //!   keeper.lock            held by the keeper as long as it lives
 //! .sessions/workspaces/    which session is a workspace's own
+//! .sessions/secret         by which saved sessions are known as one's own
 //! ```
 //!
 //! Invariants: directories are 0700 and files 0600; a reader that looks at any
@@ -28,6 +32,7 @@ mod directory;
 mod fingerprint;
 mod history;
 mod keys;
+mod manifest;
 mod metadata;
 mod output;
 mod recorded;
@@ -38,8 +43,10 @@ pub use directory::{Directory, Liveness, Lock, Sessions, StoreError};
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
+pub use manifest::{BundledKernel, FORMAT, Manifest, part};
 pub use metadata::{
-    Durable, Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before,
+    Durable, DurableStore, Metadata, SaveState, SavedKernel, SavedState, SessionStatus, timestamp,
+    timestamp_before,
 };
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};

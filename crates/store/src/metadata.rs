@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sessile_protocol::{KernelProgram, Language, RunNo, SessionId};
+use sessile_protocol::{KernelProgram, Language, LeftBehind, RunNo, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,19 +47,44 @@ pub struct Metadata {
     /// That it is saved in idle time, and how far that has got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable: Option<Durable>,
+    /// The session that it was saved from, if it was made from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<SessionId>,
 }
 
 /// The saves of a durable session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durable {
-    /// Where saves are brought; the session's own directory alone when absent.
+    /// On this machine's disk.
+    #[serde(flatten)]
+    pub here: SaveState,
+    /// What the last save has not, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftBehind>,
+    /// Where saves are brought besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
+    pub store: Option<DurableStore>,
+}
+
+/// How far saving has got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveState {
     /// The last run that the last save has.
+    #[serde(default)]
     pub as_of_run: Option<RunNo>,
+    #[serde(default)]
     pub saved_at: Option<String>,
     /// Why the last attempt came to nothing, if it did.
+    #[serde(default)]
     pub error: Option<String>,
+}
+
+/// A store that saves are brought to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DurableStore {
+    pub url: String,
+    #[serde(flatten)]
+    pub state: SaveState,
 }
 
 impl Metadata {
@@ -112,6 +137,21 @@ pub struct SavedKernel {
     /// What brings it back, if it can be brought back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
+    /// A file in the session's folder `kernels`, which a new process loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump: Option<String>,
+    /// The last run that the dump knows of: later captures keep an older dump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump_as_of_run: Option<RunNo>,
+}
+
+impl SavedKernel {
+    /// The run as of which the kernel can be brought back, if it can.
+    #[must_use]
+    pub fn comes_back_as_of(&self) -> Option<RunNo> {
+        let text = self.restore.as_ref().map(|_| self.as_of_run);
+        text.or_else(|| self.dump.as_ref().map(|_| self.dump_as_of_run.unwrap_or(self.as_of_run)))
+    }
 }
 
 /// Now, in RFC 3339, UTC, to the millisecond.

@@ -21,8 +21,10 @@ pub(crate) mod output;
 pub(crate) mod pty;
 pub(crate) mod reset;
 pub(crate) mod resize;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod save;
 pub(crate) mod screen;
 pub(crate) mod serve;
 pub(crate) mod signal;
@@ -59,6 +61,8 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),
         Command::History(command) => command.execute(&settings),
+        Command::Save(command) => command.execute(&settings),
+        Command::Restore(command) => command.execute(&settings),
         Command::Reset(command) => command.execute(&settings),
         Command::Interrupt(command) => command.execute(&settings),
         Command::Cleanup(command) => command.execute(&settings),

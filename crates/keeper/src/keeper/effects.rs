@@ -3,7 +3,7 @@
 use super::events::letter;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
-use super::{Keeper, Live};
+use super::{Inheritance, Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan, Stdin};
 use crate::processes;
 use crate::reactor::Interest;
@@ -14,7 +14,8 @@ use sessile_protocol::{
     Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo, format_duration,
 };
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
-use sessile_store::{SessionStatus, StreamName, timestamp};
+use sessile_store::{SavedKernel, SessionStatus, StreamName, timestamp};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A run that takes longer than this has its output read along.
@@ -74,11 +75,15 @@ impl Keeper {
         let stdout = Stream::create(&directory, StreamName::Stdout).map_err(text)?;
         let stderr = Stream::create(&directory, StreamName::Stderr).map_err(text)?;
         let saved = match source {
-            Source::Nothing => None,
+            Source::Nothing => {
+                self.forget_dump(language);
+                None
+            }
             Source::Final | Source::Captured { .. } => {
                 self.directory.state().and_then(|mut state| state.kernels.remove(&language))
             }
         };
+        let inheritance = saved.as_ref().and_then(|saved| self.inheritance(saved));
         let program = self.program(language);
         let status = self.last_status.get(&language).copied().unwrap_or(0);
         let plan = Plan {
@@ -112,7 +117,15 @@ impl Keeper {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
+            inheritance,
         })
+    }
+
+    /// What a kernel takes over from a file, and where it is to be.
+    fn inheritance(&self, saved: &SavedKernel) -> Option<Inheritance> {
+        let dump = self.directory.dump(saved.dump.as_deref()?)?;
+        let cwd = saved.view.get("working_dir").and_then(|cwd| cwd.as_str()).map(PathBuf::from);
+        Some(Inheritance { dump, cwd: cwd.filter(|cwd| cwd.is_dir()) })
     }
 
     /// The program of a language: what the session was started with, or what
@@ -240,6 +253,7 @@ impl Keeper {
         self.answer_waiters(number, false);
         self.origins.seal(number);
         self.unsettle(number);
+        self.durable_changed();
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
             self.answer_waiters(number, true);
@@ -275,6 +289,8 @@ impl Keeper {
 
     fn tear_down(&mut self, step: Teardown) {
         let me = rustix::process::getpid();
+        self.cancel_savings();
+        self.cancel_upload();
         match step {
             Teardown::Exit => {
                 for live in self.kernels.values_mut() {
@@ -314,6 +330,7 @@ impl Keeper {
         self.unsettled.clear();
         self.last_status.clear();
         self.directory.forget_runs();
+        self.durable_changed();
         self.history.clear();
         self.keys = None;
         if let Some(accepted) = &mut self.accepted {

@@ -1,7 +1,7 @@
 //! What a descriptor's readiness means.
 
 use super::Keeper;
-use crate::kernels::{self, Ended, Report};
+use crate::kernels::{self, Ended, Loaded, Report};
 use crate::processes::{self, Reaped};
 use crate::reactor::Token;
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
@@ -9,7 +9,7 @@ use crate::{guardian, runs::Run};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::{Input, Tick};
+use sessile_session::{Epoch, Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus, StreamName};
 
 /// What one stream may take up before others have their turn.
@@ -37,7 +37,7 @@ impl Keeper {
             self.take_output(language, token);
         } else if let Some(language) = self.kernel_by(|live| live.has_terminal(token)) {
             self.take_shown(language);
-        } else if !self.feed(token) {
+        } else if !self.hear_worker(token) && !self.hear_upload(token) && !self.feed(token) {
             self.take_late_output(token);
         }
     }
@@ -58,6 +58,7 @@ impl Keeper {
                     if let Some(language) = self.kernel_by(|live| live.pid == pid) {
                         self.kernel_died(language, code);
                     }
+                    self.writer_ended(pid);
                 }
                 Reaped::Stopped(pid) => self.wake(pid),
                 Reaped::Other => {}
@@ -98,7 +99,7 @@ impl Keeper {
                         live.has_come_up = true;
                     }
                     self.report_start(Ok(()));
-                    self.step(Input::Ready { language, epoch });
+                    self.kernel_is_up(language, epoch);
                 }
                 Report::Ended(ended) => self.run_ended(language, ended),
                 Report::Captured { as_of, saved } => {
@@ -106,13 +107,48 @@ impl Keeper {
                         self.step(Input::Captured { language, epoch, as_of });
                     }
                     self.captures_done(language);
+                    self.save_learns_state(language, as_of);
                 }
                 Report::NotCaptured => self.captures_done(language),
                 Report::LetGo => self.hang_up(language),
                 Report::Wants { question, input } => self.learn(language, question, input),
+                Report::Dumping { path, writer } => {
+                    self.save_learns_writer(language, path, writer);
+                }
+                Report::Dumped(dumped) => self.save_learns_dump(language, *dumped),
+                Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),
             }
         }
         true
+    }
+
+    /// A kernel that starts from a file reads it before its first run.
+    fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
+        let live = self.kernels.get_mut(&language).filter(|live| live.epoch == epoch);
+        let inheritance = live.and_then(|live| {
+            let inheritance = live.inheritance.take()?;
+            live.kernel.load(&inheritance.dump, inheritance.cwd.as_deref()).ok()
+        });
+        match inheritance {
+            Some(()) => self.step(Input::Loading { language, epoch }),
+            None => self.step(Input::Ready { language, epoch }),
+        }
+    }
+
+    fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
+        if let Some(error) = loaded.error {
+            let note = format!("the saved state of {language} could not be loaded: {error}");
+            self.tell(language, None, note);
+            // A new process starts without it, and that is told.
+            self.step(Input::Stuck { language, epoch });
+            return;
+        }
+        if !loaded.left.is_empty() {
+            let named: Vec<String> =
+                loaded.left.iter().map(|l| format!("{} ({})", l.name, l.reason)).collect();
+            self.tell(language, None, format!("not carried over: {}", named.join("; ")));
+        }
+        self.step(Input::Ready { language, epoch });
     }
 
     /// Those who asked for the state want the newest one.
@@ -317,6 +353,7 @@ impl Keeper {
         self.lose_terminal(language);
         self.kernels.remove(&language);
         self.answer_inspectors(Some(language));
+        self.save_loses_kernel(language);
         self.last_status.insert(language, exit_code);
         if self.session.is_open() {
             self.step(Input::Died { language, epoch, exit_code, left_state });
@@ -350,6 +387,7 @@ impl Keeper {
             return;
         }
         let saved = self.directory.state().and_then(|mut state| state.kernels.remove(&language));
+        let saved = saved.filter(|saved| saved.comes_back_as_of().is_none());
         if let Some(note) = saved.and_then(|saved| losses(language, &saved)) {
             self.tell(language, current, note);
         }

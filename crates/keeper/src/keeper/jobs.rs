@@ -107,7 +107,7 @@ impl Keeper {
         roots
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
-            .filter(|pid| !self.is_capture(*pid))
+            .filter(|pid| !self.is_capture(*pid) && !self.works_on_save(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }

@@ -1,6 +1,8 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod bundle;
+mod durable;
 mod effects;
 mod events;
 mod following;
@@ -10,6 +12,7 @@ mod orders;
 mod prompts;
 mod records;
 mod requests;
+mod saving;
 mod silence;
 mod terminals;
 mod waiting;
@@ -31,6 +34,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs that may wait for one kernel.
@@ -71,6 +75,15 @@ struct Live {
     has_come_up: bool,
     /// It was asked again for what it owes.
     was_prompted: bool,
+    /// What it takes over when it is up.
+    inheritance: Option<Inheritance>,
+}
+
+/// A state in a file, for a new kernel.
+#[derive(Debug)]
+struct Inheritance {
+    dump: PathBuf,
+    cwd: Option<PathBuf>,
 }
 
 impl Live {
@@ -168,6 +181,12 @@ pub(crate) struct Keeper {
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
     followers: Vec<following::Follower>,
+    /// The first is under way.
+    savings: VecDeque<saving::Saving>,
+    /// When it is saved by itself, if it is durable.
+    durable: Option<durable::Saves>,
+    /// Numbers the files that kernels are asked for.
+    last_dump: u64,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     buffer: Vec<u8>,
@@ -218,6 +237,7 @@ impl Keeper {
         let history = directory.history();
         let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: queue(&boot) };
         let language = boot.kernel.language;
+        let durable = metadata.durable.as_ref().map(durable::Saves::of);
         let mut news = BTreeMap::new();
         let keys = boot.revive.then(|| directory.keys());
         let recorded = history.runs().into_iter().max();
@@ -226,13 +246,19 @@ impl Keeper {
         let accepted = directory.accepted(last.unwrap_or_default()).ok();
         let last = accepted.as_ref().map(Accepted::last).max(last).unwrap_or_default();
         let session = if boot.revive {
+            directory.sweep_kernels();
             let kernels = directory.state().unwrap_or_default().kernels;
-            for (language, saved) in kernels.iter().filter(|(_, saved)| saved.restore.is_none()) {
+            for (language, saved) in
+                kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none())
+            {
                 news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
+            }
+            for (language, note) in durable::losses(&metadata, &kernels) {
+                news.entry(language).or_insert_with(Vec::new).push(note);
             }
             let known: Vec<(Language, Option<RunNo>)> = kernels
                 .into_iter()
-                .map(|(language, saved)| (language, saved.restore.map(|_| saved.as_of_run)))
+                .map(|(language, saved)| (language, saved.comes_back_as_of()))
                 .collect();
             Session::revived(language, limits, 0, last, &known)
         } else {
@@ -272,6 +298,9 @@ impl Keeper {
             inspectors: Vec::new(),
             viewers: Vec::new(),
             followers: Vec::new(),
+            savings: VecDeque::new(),
+            durable,
+            last_dump: 0,
             again: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
@@ -328,6 +357,13 @@ impl Keeper {
             if self.inspection_due().is_some_and(|due| due <= now) {
                 self.answer_inspectors(None);
             }
+            if self.saving_due().is_some_and(|due| due <= now) {
+                self.save_is_overdue();
+            }
+            if self.durable_due().is_some_and(|due| due <= now) {
+                self.begin_durable_save();
+            }
+            self.tend_savings();
         }
         self.scratch.remove();
     }
@@ -368,6 +404,8 @@ impl Keeper {
             self.prompts.map(|look| look.due),
             self.inspection_due(),
             self.viewing_due(),
+            self.saving_due(),
+            self.durable_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

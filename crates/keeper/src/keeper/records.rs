@@ -124,15 +124,38 @@ impl Keeper {
     /// from it.
     pub(super) fn save(&mut self, language: Language, mut saved: SavedKernel) -> bool {
         self.keep_changes_of_environment(&mut saved);
-        let can_restore = saved.restore.is_some();
         let mut state = self.directory.state().unwrap_or_default();
         // Two captures may be under way, and the older one finish last.
         if state.kernels.get(&language).is_some_and(|newer| newer.as_of_run > saved.as_of_run) {
             return false;
         }
+        if let Some(before) = state.kernels.get(&language)
+            && saved.comes_back_as_of().is_none()
+        {
+            // An older one is better than none.
+            saved.dump.clone_from(&before.dump);
+            saved.dump_as_of_run =
+                before.dump.as_ref().map(|_| before.dump_as_of_run.unwrap_or(before.as_of_run));
+        }
+        let can_restore = saved.comes_back_as_of() == Some(saved.as_of_run);
         state.captured_at = timestamp();
         state.kernels.insert(language, saved);
         self.directory.write_state(&state).is_ok() && can_restore
+    }
+
+    /// A kernel starts without the state that is in a file: that one is of no
+    /// use any more.
+    pub(super) fn forget_dump(&mut self, language: Language) {
+        let Some(mut state) = self.directory.state() else {
+            return;
+        };
+        let saved = state.kernels.get_mut(&language).filter(|saved| saved.dump.is_some());
+        if let Some(saved) = saved {
+            (saved.dump, saved.dump_as_of_run) = (None, None);
+            if self.directory.write_state(&state).is_ok() {
+                self.directory.sweep_kernels();
+            }
+        }
     }
 
     /// Takes the variables that a run had for itself alone out of the state that

@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use super::following::ANSWER_PATIENCE;
+use super::saving::SaveOrder;
 use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
 use sessile_protocol::{
@@ -66,6 +67,9 @@ impl Keeper {
             Request::Resize { run, size } => self.resize(run, size).map(Some),
             Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
+            Request::Save { path, files, wait } => {
+                self.begin_save(connection, call, SaveOrder { path: Some(path), files, wait })
+            }
         };
         let outcome = match answer {
             Ok(Some(answer)) => Ok(answer),

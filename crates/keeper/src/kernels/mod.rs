@@ -18,6 +18,7 @@ use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::path::{Path, PathBuf};
 
 /// A run, as handed to a kernel. Its output FIFOs are `o` and `e` in the
 /// kernel's directory.
@@ -83,6 +84,49 @@ pub(crate) enum Report {
         question: Question,
         input: bool,
     },
+    /// A process that this keeper will see end writes the dump. Then the file
+    /// beside it, see [`outcome_file`], says what [`Report::Dumped`] would.
+    Dumping {
+        path: PathBuf,
+        writer: Pid,
+    },
+    Dumped(Box<Dumped>),
+    Loaded(Box<Loaded>),
+}
+
+/// What became of a dump.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dumped {
+    pub(crate) path: PathBuf,
+    pub(crate) carried: u64,
+    #[serde(default)]
+    pub(crate) left: Vec<Left>,
+    /// Why there is no dump at all.
+    #[serde(default)]
+    pub(crate) error: Option<String>,
+}
+
+/// What became of loading a dump.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Loaded {
+    #[serde(default)]
+    pub(crate) left: Vec<Left>,
+    #[serde(default)]
+    pub(crate) error: Option<String>,
+}
+
+/// A name that was not carried, and why.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Left {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+/// Where the writer of a dump says how it went.
+pub(crate) fn outcome_file(dump: &Path) -> PathBuf {
+    let mut name = dump.as_os_str().to_owned();
+    name.push(".report");
+    PathBuf::from(name)
 }
 
 /// Numbers what a kernel is asked about a run's input.
@@ -147,6 +191,23 @@ pub(crate) trait Kernel: Debug {
     /// stop them.
     fn has_job_control(&self) -> bool {
         false
+    }
+
+    /// Has the state written into a new file, by an idle kernel. Reported when
+    /// it is done.
+    fn dump(&mut self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Takes over a state that was written so, in a fresh kernel, and goes to
+    /// the directory. Reported when it is done. This runs code of the user's.
+    fn load(&mut self, _: &Path, _cwd: Option<&Path>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The interpreter's version, where it says it.
+    fn version(&self) -> Option<String> {
+        None
     }
 
     /// Whether a capture was asked for that has not been reported.

@@ -2,7 +2,7 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Ended, Kernel, Lines, Order, Question, Release, Report, Stdin};
+use super::{Dumped, Ended, Kernel, Lines, Loaded, Order, Question, Release, Report, Stdin};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -17,13 +17,16 @@ const PYTHON: &[(&str, &str)] = &[
     ("aio.py", include_str!("python/aio.py")),
     ("background.py", include_str!("python/background.py")),
     ("boot.py", include_str!("python/boot.py")),
+    ("carry.py", include_str!("python/carry.py")),
     ("channel.py", include_str!("python/channel.py")),
+    ("defined.py", include_str!("python/defined.py")),
     ("display.py", include_str!("python/display.py")),
     ("errors.py", include_str!("python/errors.py")),
     ("habits.py", include_str!("python/habits.py")),
     ("imports.py", include_str!("python/imports.py")),
     ("kernel.py", include_str!("python/kernel.py")),
     ("magics.py", include_str!("python/magics.py")),
+    ("pickled.py", include_str!("python/pickled.py")),
     ("run.py", include_str!("python/run.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
@@ -60,12 +63,16 @@ pub(super) struct Scripted {
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
     has_event_loop: bool,
+    version: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum Message {
-    Ready,
+    Ready {
+        #[serde(default)]
+        version: Option<String>,
+    },
     Done(Done),
     State(Map<String, Value>),
     /// Nothing keeps its terminal from hanging up.
@@ -74,6 +81,13 @@ enum Message {
         question: Question,
         waits: bool,
     },
+    /// A fork writes the dump: how it went is in a file when it has ended.
+    Dumping {
+        path: PathBuf,
+        pid: i32,
+    },
+    Dumped(Dumped),
+    Loaded(Loaded),
 }
 
 #[derive(Deserialize)]
@@ -125,6 +139,7 @@ impl Scripted {
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
             has_event_loop: language == Language::Node,
+            version: None,
         };
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
@@ -137,7 +152,10 @@ impl Scripted {
 
     fn understand(&mut self, line: &[u8]) -> Option<Report> {
         match serde_json::from_slice(line).ok()? {
-            Message::Ready => Some(Report::Ready),
+            Message::Ready { version } => {
+                self.version = version;
+                Some(Report::Ready)
+            }
             Message::Done(done) => Some(Report::Ended(Ended {
                 run: done.run,
                 exit_code: done.exit_code,
@@ -152,10 +170,21 @@ impl Scripted {
             Message::LetGo => Some(Report::LetGo),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
-                let saved = SavedKernel { as_of_run: as_of, view: tidy(view), restore: None };
+                let saved = SavedKernel {
+                    as_of_run: as_of,
+                    view: tidy(view),
+                    restore: None,
+                    dump: None,
+                    dump_as_of_run: None,
+                };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
+            Message::Dumping { path, pid } => {
+                Some(Report::Dumping { path, writer: rustix::process::Pid::from_raw(pid)? })
+            }
+            Message::Dumped(dumped) => Some(Report::Dumped(Box::new(dumped))),
+            Message::Loaded(loaded) => Some(Report::Loaded(Box::new(loaded))),
         }
     }
 }
@@ -238,6 +267,21 @@ impl Kernel for Scripted {
 
     fn has_event_loop(&self) -> bool {
         self.has_event_loop
+    }
+
+    fn version(&self) -> Option<String> {
+        self.version.clone()
+    }
+
+    fn dump(&mut self, path: &Path) -> io::Result<()> {
+        if self.has_event_loop {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.order(&json!({"op": "dump", "path": path}))
+    }
+
+    fn load(&mut self, path: &Path, cwd: Option<&Path>) -> io::Result<()> {
+        self.order(&json!({"op": "load", "path": path, "cwd": cwd}))
     }
 
     fn ask(&mut self, run: RunNo, question: Question) -> io::Result<()> {

@@ -24,6 +24,7 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::KeyReused
         | ErrorCode::InputClosed
         | ErrorCode::NoTerminal
+        | ErrorCode::Busy
         | ErrorCode::RunCancelled => StatusCode::CONFLICT,
         ErrorCode::SessionEnded | ErrorCode::RunLost => StatusCode::GONE,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -58,8 +58,7 @@ pub(super) struct Before {
 impl Before {
     pub(super) fn of(directory: &Directory) -> Self {
         let restorable = directory.state().into_iter().flat_map(|state| state.kernels);
-        let as_of_run =
-            restorable.filter_map(|(_, saved)| saved.restore.map(|_| saved.as_of_run)).max();
+        let as_of_run = restorable.filter_map(|(_, saved)| saved.comes_back_as_of()).max();
         Self { as_of_run, lost_runs: directory.lost_runs() }
     }
 

@@ -24,6 +24,7 @@ pub enum ErrorCode {
     InputClosed,
     NoTerminal,
     JobNotFound,
+    Busy,
     RunCancelled,
     SessionEnded,
     RunLost,
@@ -41,7 +42,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -58,6 +59,7 @@ impl ErrorCode {
         Self::InputClosed,
         Self::NoTerminal,
         Self::JobNotFound,
+        Self::Busy,
         Self::RunCancelled,
         Self::SessionEnded,
         Self::RunLost,
@@ -93,6 +95,7 @@ impl ErrorCode {
             Self::InputClosed => "input_closed",
             Self::NoTerminal => "no_terminal",
             Self::JobNotFound => "job_not_found",
+            Self::Busy => "busy",
             Self::RunCancelled => "run_cancelled",
             Self::SessionEnded => "session_ended",
             Self::RunLost => "run_lost",
@@ -131,6 +134,7 @@ impl ErrorCode {
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
             Self::NoTerminal => "start the run with \"terminal\": true",
             Self::JobNotFound => "see the session's jobs for those that there are",
+            Self::Busy => "wait until the run that is going has ended",
             Self::RunCancelled => "run it again",
             Self::SessionEnded => "start a new one with POST /v1/sessions",
             Self::RunLost => "look at what it has done, then run what is missing with a new key",
@@ -184,6 +188,7 @@ impl From<Failure> for ServiceError {
             Code::InputClosed => ErrorCode::InputClosed,
             Code::NoTerminal => ErrorCode::NoTerminal,
             Code::JobNotFound => ErrorCode::JobNotFound,
+            Code::Busy => ErrorCode::Busy,
             Code::Ending => ErrorCode::KeeperUnavailable,
             Code::KernelUnavailable => ErrorCode::KernelUnavailable,
             Code::Storage => ErrorCode::Storage,

@@ -229,7 +229,10 @@ impl World {
             let (language, epoch) = (*language, process.epoch);
             match process.phase {
                 Phase::Gone | Phase::Idle => {}
-                Phase::Starting => inputs.push(Input::Ready { language, epoch }),
+                Phase::Starting => {
+                    inputs.push(Input::Ready { language, epoch });
+                    inputs.push(Input::Loading { language, epoch });
+                }
                 Phase::Busy(run) => {
                     inputs.push(Input::Reported { language, epoch, run, exit_code: 0 });
                     let at = process.heard;
@@ -368,6 +371,7 @@ impl World {
                 }
             }
             Input::Stuck { .. }
+            | Input::Loading { .. }
             | Input::Interrupt { .. }
             | Input::Inspect
             | Input::Close(_)

@@ -31,6 +31,8 @@ pub enum Kind {
     History,
     /// A tree of files, as [`crate::files::Depot::export`] writes it.
     Files,
+    /// Who wrote all that is before it: see [`crate::bundle::Seal`].
+    Seal,
     /// A part of a newer version, to be passed over.
     Unknown(u16),
 }
@@ -43,6 +45,7 @@ impl Kind {
             Kind::Kernel => 2,
             Kind::History => 3,
             Kind::Files => 4,
+            Kind::Seal => 5,
             Kind::Unknown(number) => number,
         }
     }
@@ -54,6 +57,7 @@ impl Kind {
             2 => Kind::Kernel,
             3 => Kind::History,
             4 => Kind::Files,
+            5 => Kind::Seal,
             _ => Kind::Unknown(number),
         }
     }

@@ -13,9 +13,11 @@
 
 mod format;
 mod reader;
+mod seal;
 mod writer;
 
 pub use format::{Error, Kind, VERSION};
 pub(crate) use format::{has_no_room, reading_part};
 pub use reader::{Limits, Part, PartReader, Reader};
+pub use seal::{Key, Seal};
 pub use writer::Writer;

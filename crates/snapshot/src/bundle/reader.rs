@@ -1,5 +1,6 @@
 //! Reading a bundle: once through for the checksum, then part by part.
 
+use super::Seal;
 use super::format::{
     END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION, WINDOW, reading, reading_part,
 };
@@ -30,7 +31,12 @@ pub struct Part {
     /// Its bytes, decompressed.
     pub length: u64,
     offset: u64,
+    /// The hash of all bytes of the file before this part.
+    before: [u8; 32],
 }
+
+/// Of a seal.
+const SEAL_LENGTH: u64 = 32;
 
 /// A bundle that was found whole.
 #[derive(Debug)]
@@ -83,6 +89,20 @@ impl<S: Read + Seek> Reader<S> {
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&Part> {
         self.parts.iter().find(|part| part.name == name)
+    }
+
+    /// The seal, if the file has one that stands for all of it.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged.
+    pub fn seal(&mut self) -> Result<Option<Seal>, Error> {
+        let Some(part) = self.parts.last().filter(|part| part.kind == Kind::Seal).cloned() else {
+            return Ok(None);
+        };
+        let sealed = self.read(&part.name, SEAL_LENGTH)?;
+        let sealed = sealed.try_into().map_err(|_| Error::Damaged("its seal is none"))?;
+        Ok(Some(Seal { digest: part.before, sealed }))
     }
 
     /// A part as a whole, if it has at most `limit` bytes.
@@ -216,12 +236,13 @@ impl<R: Read> Scan<R> {
         let mut parts: Vec<Part> = Vec::new();
         let mut room = limits.total;
         loop {
+            let before = *self.hasher.finalize().as_bytes();
             match self.array()? {
                 [PART] => {
                     if parts.len() >= limits.parts as usize {
                         return Err(Error::TooLarge { limit: limits.parts.into(), unit: "parts" });
                     }
-                    let part = self.part()?;
+                    let part = self.part(before)?;
                     room = room
                         .checked_sub(part.length)
                         .ok_or(Error::TooLarge { limit: limits.total, unit: "bytes" })?;
@@ -238,7 +259,7 @@ impl<R: Read> Scan<R> {
         Ok(parts)
     }
 
-    fn part(&mut self) -> Result<Part, Error> {
+    fn part(&mut self, before: [u8; 32]) -> Result<Part, Error> {
         let [length] = self.array()?;
         let mut name = vec![0; usize::from(length)];
         self.fill(&mut name)?;
@@ -251,7 +272,7 @@ impl<R: Read> Scan<R> {
         loop {
             let mut left = u32::from_le_bytes(self.array()?) as usize;
             if left == 0 {
-                return Ok(Part { name, kind, length, offset });
+                return Ok(Part { name, kind, length, offset, before });
             }
             if left > LONGEST_PIECE {
                 return Err(Error::Damaged("a piece of a part is too long"));

@@ -1,25 +1,38 @@
 //! Writing a bundle: to a temporary file, which gets its name when it is whole.
 
+use super::Key;
 use super::format::{END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Fast, and within a tenth of what slower levels reach on such data.
 const LEVEL: i32 = 3;
 
-/// Writes a bundle. Without [`Writer::finish`], nothing is left of it; only a
-/// killed process leaves a file beside, whose name begins with a dot and ends
-/// in `.tmp`.
+/// Writes a bundle. Without [`Writer::finish`], nothing is left of it, however
+/// the process ends: the file has no name before. Only where the file system
+/// has no such files, a killed process leaves one beside, whose name begins with
+/// a dot and ends in `.tmp`.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
     temporary: PathBuf,
     sink: Hashing<BufWriter<File>>,
     names: HashSet<String>,
-    finished: bool,
+    name: Name,
+}
+
+/// What the file is called while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    None,
+    Temporary,
+    Final,
 }
 
 #[derive(Debug)]
@@ -48,21 +61,16 @@ impl Writer {
     ///
     /// If the directory cannot be written to.
     pub fn create(path: &Path) -> Result<Writer, Error> {
-        let temporary = beside(path).and_then(|temporary| {
-            let mut options = File::options();
-            // For the owner alone: there may be secrets in a session.
-            let file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
-            Ok((temporary, file))
+        let begun = beside(path).and_then(|temporary| {
+            let (file, name) = begin(&temporary)?;
+            Ok((temporary, file, name))
         });
-        let (temporary, file) = temporary.map_err(|source| Error::Io {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        })?;
+        let (temporary, file, name) =
+            begun.map_err(|source| Error::Io { action: "write", path: path.to_owned(), source })?;
         let sink = Hashing { inner: BufWriter::new(file), hasher: blake3::Hasher::new() };
         let path = path.to_owned();
         let names = HashSet::new();
-        let mut writer = Writer { path, temporary, sink, names, finished: false };
+        let mut writer = Writer { path, temporary, sink, names, name };
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         writer.write(&head)?;
@@ -129,6 +137,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Seals all that was written. It is to be the last part.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::add`].
+    pub fn seal(&mut self, key: &Key) -> Result<(), Error> {
+        let digest = *self.sink.hasher.finalize().as_bytes();
+        self.add("seal", Kind::Seal, key.seal(&digest).as_bytes())
+    }
+
     /// Puts the file in its place, on the disk and not only in memory.
     ///
     /// # Errors
@@ -143,11 +161,21 @@ impl Writer {
         self.write(&checksum)?;
         self.sink.flush().map_err(Error::Write)?;
         self.sink.inner.get_ref().sync_all().map_err(Error::Write)?;
-        std::fs::rename(&self.temporary, &self.path).map_err(|source| {
+        self.put_in_place().map_err(|source| {
             let path = self.path.clone();
             Error::Io { action: "write", path, source }
-        })?;
-        self.finished = true;
+        })
+    }
+
+    fn put_in_place(&mut self) -> io::Result<()> {
+        if self.name == Name::None {
+            // A new name cannot replace a file: first another one beside.
+            let file = format!("/proc/self/fd/{}", self.sink.inner.get_ref().as_raw_fd());
+            rustix::fs::linkat(CWD, file, CWD, &self.temporary, AtFlags::SYMLINK_FOLLOW)?;
+            self.name = Name::Temporary;
+        }
+        std::fs::rename(&self.temporary, &self.path)?;
+        self.name = Name::Final;
         Ok(())
     }
 
@@ -158,9 +186,28 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if !self.finished {
-            let _ = std::fs::remove_file(&self.temporary);
+        match self.name {
+            Name::None | Name::Final => {}
+            Name::Temporary => {
+                let _ = std::fs::remove_file(&self.temporary);
+            }
         }
+    }
+}
+
+/// The new file, for the owner alone: there may be secrets in a session.
+fn begin(temporary: &Path) -> io::Result<(File, Name)> {
+    let parent = temporary.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(parent.unwrap_or(Path::new(".")), nameless, mode) {
+        Ok(file) => Ok((File::from(file), Name::None)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+            let mut options = File::options();
+            let file = options.write(true).create_new(true).mode(0o600).open(temporary)?;
+            Ok((file, Name::Temporary))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

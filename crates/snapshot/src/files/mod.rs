@@ -38,6 +38,8 @@ pub use diff::{Change, Difference, Rename, What};
 pub use digest::{InvalidId, TreeId};
 pub use error::Error;
 pub use restore::{Failure, Restored};
-pub use rules::{IgnoreFiles, Kept, LeftOut, Limits, Omission, Over, Reason, Rules, Special};
+pub use rules::{
+    IgnoreFiles, Kept, LeftOut, Limits, Omission, Over, Reason, Rules, SetIds, Special,
+};
 pub use snapshot::{Report, Snapshot};
 pub use sweep::{Sweep, Swept};

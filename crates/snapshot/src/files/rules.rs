@@ -14,6 +14,16 @@ pub struct Rules {
     pub limits: Limits,
     /// Further directories to leave out, wherever they are.
     pub skip: Vec<PathBuf>,
+    pub set_ids: SetIds,
+}
+
+/// What a restore does with setuid and setgid bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SetIds {
+    #[default]
+    Keep,
+    /// For trees from elsewhere.
+    Drop,
 }
 
 /// Whether `.gitignore` and `.sessileignore` files say what is left out.

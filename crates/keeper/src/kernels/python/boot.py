@@ -6,9 +6,10 @@
   source      text to code, lines for tracebacks    magics      what those lines call
   streams     sys.stdin, sys.stdout, sys.stderr     imports     what user code imported
   background  threads and tasks that live on        state       what is remembered
-  aio         top-level await
-The parts of the right column, `background` and `aio` load when first needed:
-start-up time is budgeted.
+  aio         top-level await                       carry       the namespace in a file
+  pickled     values as bytes                       defined     typed functions, by their text
+The parts of the right column, `background`, `aio` and `pickled` load when first
+needed: start-up time is budgeted.
 
 Invariants:
 - User code sees a `__main__` of its own; neither this file nor its directory is

@@ -34,6 +34,10 @@ class Imports:
         self._confirm_deferred()
         return list(self._found)
 
+    def add(self, module):
+        """One that is known to have been imported."""
+        self._found[module] = True
+
     def foresee(self, tree):
         """Before the run: later it cannot be told what had been loaded already."""
         self._of_run = []

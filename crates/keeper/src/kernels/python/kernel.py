@@ -108,6 +108,10 @@ def loop(kernel):
             _answer_state(kernel)
         elif operation == "release":
             held += _let_go(kernel)
+        elif operation == "dump":
+            load("carry").answer_dump(kernel, message)
+        elif operation == "load":
+            load("carry").answer_load(kernel, message)
         elif operation == "exit":
             return
 

@@ -192,9 +192,7 @@ def _foresee(kernel, name, text, program):
     """What imports pull in may print source lines or start threads at once:
     those modules have to know of us before user code meets them."""
     if kernel.imports is None:
-        kernel.imports = load("imports").Imports(kernel)
-        load("background").adapt_threading(kernel)
-        kernel.sources.attach(kernel.import_standard("linecache"))
+        expect_imports(kernel)
         kernel.sources.publish(name, text)
     if "inspect" in text and not kernel.inspect_seen:
         kernel.import_standard("inspect")
@@ -202,6 +200,13 @@ def _foresee(kernel, name, text, program):
         kernel.matplotlib_hint = load("display").hint_backend(kernel.environ)
     if program.tree is not None:
         kernel.imports.foresee(program.tree)
+
+
+def expect_imports(kernel):
+    if kernel.imports is None:
+        kernel.imports = load("imports").Imports(kernel)
+        load("background").adapt_threading(kernel)
+        kernel.sources.attach(kernel.import_standard("linecache"))
 
 
 def _execute(kernel, program, notes):

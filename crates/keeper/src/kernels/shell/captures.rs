@@ -107,6 +107,12 @@ impl Shell {
         if self.dialect.hides_functions() {
             self.add_functions(&mut view, &mut restore);
         }
-        Some(SavedKernel { as_of_run: as_of, view, restore: Some(restore) })
+        Some(SavedKernel {
+            as_of_run: as_of,
+            view,
+            restore: Some(restore),
+            dump: None,
+            dump_as_of_run: None,
+        })
     }
 }

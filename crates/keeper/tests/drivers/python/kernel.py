@@ -166,6 +166,22 @@ class Kernel:
         self.pump(lambda: any(m["op"] == "state" for m in self.messages))
         return self._take("state")
 
+    def dump(self):
+        """Has a dump written; its path and what the keeper would read of it."""
+        self._dumps = getattr(self, "_dumps", 0) + 1
+        path = "%s/dump%d" % (self.directory, self._dumps)
+        self.send({"op": "dump", "path": path})
+        self.pump(lambda: any(m["op"] == "dumping" for m in self.messages))
+        writer = self._take("dumping")["pid"]
+        wait_for_end(writer)
+        with open(path + ".report", "rb") as file:
+            return path, json.load(file)
+
+    def load(self, path, **options):
+        self.send(dict(options, op="load", path=path))
+        self.pump(lambda: any(m["op"] == "loaded" for m in self.messages))
+        return self._take("loaded")
+
     def variable(self, name):
         return {v["name"]: v for v in self.state()["variables"]}[name]
 
@@ -239,6 +255,17 @@ class Kernel:
         os.close(self.rep)
         shutil.rmtree(self.directory, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def wait_for_end(pid):
+    try:
+        watch = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([watch], [], [], DEADLINE)[0], "it does not end"
+    finally:
+        os.close(watch)
 
 
 class Fifo:

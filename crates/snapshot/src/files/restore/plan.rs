@@ -7,7 +7,7 @@ use super::super::ignores::{self, Ignores, Texts};
 use super::super::index::Index;
 use super::super::listing::{Content, Entry, Node};
 use super::super::place::{Facts, Kind, Place, Time, is_temporary};
-use super::super::rules::{Reason, Rules};
+use super::super::rules::{Reason, Rules, SetIds};
 use super::super::snapshot::{Bounds, DEEPEST, ignore_texts};
 use super::super::stream;
 use super::Failure;
@@ -34,6 +34,7 @@ pub(super) struct Planner<'a> {
     /// Files of several names that stay as they are: where, and which.
     steady: HashMap<PathBuf, u64>,
     claimed: HashSet<u64>,
+    set_ids: SetIds,
     entries: u64,
     pub(super) plan: Plan,
 }
@@ -67,6 +68,7 @@ pub(super) fn plan(
         index: Index::load(depot, path, device),
         steady: HashMap::new(),
         claimed: HashSet::new(),
+        set_ids: rules.set_ids,
         entries: 0,
         plan: Plan::default(),
     };
@@ -97,6 +99,15 @@ fn check(depot: &Depot, tree: TreeId, plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
+fn drop_set_ids(entry: &mut Entry) {
+    const SET_IDS: u32 = 0o6000;
+    match &mut entry.node {
+        Node::File(content) => content.mode &= !SET_IDS,
+        Node::Directory { mode, .. } => *mode &= !SET_IDS,
+        Node::Symlink { .. } | Node::Link { .. } | Node::LeftOut => {}
+    }
+}
+
 /// An open directory and its names.
 type Here<'a> = Option<(&'a Place, Vec<OsString>)>;
 
@@ -107,7 +118,11 @@ impl Planner<'_> {
         path: &Path,
         listing: &Digest,
     ) -> Result<Touched, Error> {
-        let wanted = self.depot.listing(listing)?;
+        let mut wanted = self.depot.listing(listing)?;
+        match self.set_ids {
+            SetIds::Keep => {}
+            SetIds::Drop => wanted.iter_mut().for_each(drop_set_ids),
+        }
         self.entries += wanted.len() as u64;
         if self.entries > MOST_ENTRIES {
             return Err(Error::TooMany { limit: MOST_ENTRIES });

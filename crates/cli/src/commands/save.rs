@@ -1,0 +1,59 @@
+use crate::settings::Settings;
+use crate::{args, output};
+use anyhow::bail;
+use clap::Args;
+use sessile_client::ClientError;
+use sessile_protocol::{Answer, Request};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Save a session to a file
+///
+/// The file has the variables, functions and directory of each shell, the data,
+/// functions, classes and imports of Python and Node, the history, and the files
+/// of the session's directory if they are wanted. What could not be carried is
+/// listed by name with the reason. The session goes on.
+///
+/// There may be secrets in it: what the session has in its variables and in its
+/// environment is in the file.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile save sess_… -o work.sessile\n  \
+    sessile save sess_… -o work.sessile --files --wait\n  \
+    sessile restore work.sessile")]
+pub(crate) struct Save {
+    /// The session
+    id: String,
+    /// The file to write; one that is there is replaced when the new one is whole
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// With the files of the session's directory
+    #[arg(long)]
+    files: bool,
+    /// Wait until nothing is running, instead of failing
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Save {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let id = args::session(&self.id)?;
+        let directory = settings.sessions.find(&id)?;
+        let path = std::path::absolute(&self.output)?;
+        let mut client = settings.launcher.open(&directory)?;
+        if client.version()? < SINCE {
+            bail!(
+                "the session was started by an older sessile, which cannot save; end it, or go on without"
+            );
+        }
+        let request = Request::Save { path: path.clone(), files: self.files, wait: self.wait };
+        let Answer::Saved(view) = client.call(request)? else {
+            bail!(ClientError::Unexpected);
+        };
+        output::json(&sessile_gateway::saved(&id, &path, &view).into())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The protocol of keepers that can.
+const SINCE: u16 = 3;

@@ -1,0 +1,256 @@
+//! A checked file becomes a session directory, files, and a keeper.
+
+use super::document::Document;
+use super::moving::{Move, Place};
+use super::{RestoreError, RestoredSession, Restoring};
+use crate::create::new_id;
+use crate::{ClientError, Launcher};
+use sessile_protocol::{Language, LeftBehind};
+use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
+use sessile_store::{
+    Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, part, timestamp,
+};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+pub(super) fn make(
+    launcher: &Launcher,
+    sessions: &Sessions,
+    restoring: Restoring,
+    mut document: Document,
+) -> Result<RestoredSession, RestoreError> {
+    let has_files = document.reader.part(part::FILES).is_some() && restoring.cwd.is_some();
+    let (place, workspace) = match &restoring.cwd {
+        Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
+        None => (Place::Same, Workspace::of_before(&document.manifest)?),
+    };
+    let id = new_id()?;
+    let unfinished = Unfinished { directory: sessions.create(&id)?, is_finished: false };
+    let directory = unfinished.directory.clone();
+    if has_files {
+        put_files(&directory, &mut document, &workspace.path)?;
+    }
+    let mut left = workspace.left();
+    let moved = Move {
+        session: &id,
+        environment: &restoring.environment,
+        from: &document.manifest.work_dir,
+        to: &workspace.path,
+        place,
+    };
+    for (language, saved) in &mut document.kernels {
+        if let Some(reason) = moved.fit(*language, saved) {
+            let name = "the working directory".to_owned();
+            left.push(LeftBehind { language: Some(*language), name, reason });
+        }
+    }
+    let metadata = metadata(id, &document.manifest, &restoring, &workspace.path);
+    write(&directory, &mut document, &metadata)?;
+    launcher.revive_as(&directory, &metadata)?;
+    workspace.keep();
+    unfinished.finish();
+    let metadata = directory.metadata().unwrap_or(metadata);
+    Ok(RestoredSession { directory, metadata, manifest: document.manifest, left, has_files })
+}
+
+fn write(
+    directory: &Directory,
+    document: &mut Document,
+    metadata: &Metadata,
+) -> Result<(), RestoreError> {
+    let folder = directory.make_kernels()?;
+    for (language, saved) in &document.kernels {
+        if let Some(name) = &saved.dump {
+            let mut part = document.reader.stream(&part::dump(*language))?;
+            let mut file =
+                File::options().write(true).create_new(true).mode(0o600).open(folder.join(name))?;
+            io::copy(&mut part, &mut file)?;
+        }
+    }
+    let kernels = std::mem::take(&mut document.kernels);
+    directory.write_state(&SavedState { captured_at: timestamp(), kernels })?;
+    let mut history = directory.history();
+    for entry in &document.history {
+        history.append(entry)?;
+    }
+    directory.accepted(document.manifest.last_run)?;
+    // Last: without it there is no session.
+    directory.write_metadata(metadata)?;
+    Ok(())
+}
+
+fn put_files(
+    directory: &Directory,
+    document: &mut Document,
+    to: &Path,
+) -> Result<(), RestoreError> {
+    let depot_path = directory.make_kernels()?.join("depot");
+    let depot = Depot::open(&depot_path)?;
+    let imported = depot.import(&mut document.reader, part::FILES)?;
+    let rules = Rules { ignore: IgnoreFiles::Disregard, set_ids: SetIds::Drop, ..Rules::default() };
+    let restored = depot.restore(imported.tree, to, &rules)?;
+    drop(imported);
+    let _ = std::fs::remove_dir_all(&depot_path);
+    match restored.failed.into_iter().next() {
+        None => Ok(()),
+        Some(failure) => Err(failure.error.into()),
+    }
+}
+
+fn metadata(
+    session_id: sessile_protocol::SessionId,
+    manifest: &Manifest,
+    restoring: &Restoring,
+    work_dir: &Path,
+) -> Metadata {
+    Metadata {
+        session_id,
+        command: program(manifest),
+        created_at: timestamp(),
+        last_executed_at: None,
+        status: SessionStatus::Starting,
+        work_dir: work_dir.to_owned(),
+        execution_count: manifest.execution_count,
+        language: manifest.language,
+        ended_at: None,
+        ended_by: None,
+        keeper_pid: None,
+        env: manifest.env.clone(),
+        idle_timeout_ms: manifest.idle_timeout_ms,
+        command_timeout_ms: manifest.command_timeout_ms,
+        max_history: manifest.max_history,
+        output_cap: manifest.output_cap,
+        max_queue: None,
+        workspace: None,
+        name: restoring.name.clone().or_else(|| manifest.name.clone()),
+        owner: restoring.owner.clone(),
+        durable: None,
+        restored_from: Some(manifest.session_id.clone()),
+    }
+}
+
+/// The same interpreter if it is here, else the one that is found by its name.
+fn program(manifest: &Manifest) -> String {
+    let path = Path::new(&manifest.command);
+    if !manifest.command.contains('/') || path.is_file() {
+        return manifest.command.clone();
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let usual = match manifest.language {
+        Language::Bash => "bash",
+        Language::Sh => "sh",
+        Language::Zsh => "zsh",
+        Language::Python => "python3",
+        Language::Node => "node",
+    };
+    name.unwrap_or_else(|| usual.to_owned())
+}
+
+/// Removes a session's directory again, unless it was finished.
+struct Unfinished {
+    directory: Directory,
+    is_finished: bool,
+}
+
+impl Unfinished {
+    fn finish(mut self) {
+        self.is_finished = true;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = self.directory.remove();
+        }
+    }
+}
+
+/// The directory in which the session goes on. What was put into it is taken
+/// out again unless it is kept.
+struct Workspace {
+    path: PathBuf,
+    origin: Origin,
+    trouble: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Somebody's: left alone.
+    Theirs,
+    /// It was there, and empty.
+    Empty,
+    Made,
+}
+
+impl Workspace {
+    fn prepare(path: &Path, has_files: bool) -> Result<Self, RestoreError> {
+        let refuse = |why: String| RestoreError::Directory { path: path.to_owned(), why };
+        let origin = match std::fs::read_dir(path) {
+            Ok(mut entries) => match entries.next() {
+                None => Origin::Empty,
+                Some(_) if has_files => {
+                    return Err(refuse("it is not empty; name a new or empty directory".into()));
+                }
+                Some(_) => Origin::Theirs,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                std::fs::create_dir(path).map_err(|error| refuse(error.to_string()))?;
+                Origin::Made
+            }
+            Err(error) => return Err(refuse(error.to_string())),
+        };
+        let path = std::fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
+        Ok(Self { path, origin, trouble: None })
+    }
+
+    /// Where it was saved, or else here.
+    fn of_before(manifest: &Manifest) -> Result<Self, RestoreError> {
+        let before = &manifest.work_dir;
+        if before.is_absolute() && before.is_dir() {
+            let path = before.clone();
+            return Ok(Self { path, origin: Origin::Theirs, trouble: None });
+        }
+        let here = std::fs::canonicalize(".").map_err(ClientError::Io)?;
+        let trouble = Some(format!("{} is not there", before.display()));
+        Ok(Self { path: here, origin: Origin::Theirs, trouble })
+    }
+
+    fn left(&self) -> Vec<LeftBehind> {
+        let name = "the session's directory".to_owned();
+        let left = self.trouble.iter().map(|reason| LeftBehind {
+            language: None,
+            name: name.clone(),
+            reason: reason.clone(),
+        });
+        left.collect()
+    }
+
+    fn keep(mut self) {
+        self.origin = Origin::Theirs;
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        match self.origin {
+            Origin::Theirs => {}
+            Origin::Made => {
+                let _ = std::fs::remove_dir_all(&self.path);
+            }
+            Origin::Empty => {
+                for entry in std::fs::read_dir(&self.path).into_iter().flatten().flatten() {
+                    let path = entry.path();
+                    let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    let _ = if is_directory {
+                        std::fs::remove_dir_all(path)
+                    } else {
+                        std::fs::remove_file(path)
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A session from a saved file.
+//!
+//! The file may come from anywhere. It is checked as a whole, and all that it
+//! says is read and checked, before anything is made of it (`document`); only
+//! then there is a new directory, and files (`making`). Whatever fails takes
+//! away again what was made.
+//!
+//! To go on with a session is to run what is in its file. So a file is taken
+//! that was sealed with the secret of this sessions directory, and any other
+//! only if the caller says that it is to be trusted.
+
+mod document;
+mod making;
+mod moving;
+
+use crate::{ClientError, Launcher};
+use document::Document;
+use sessile_protocol::LeftBehind;
+use sessile_snapshot::{bundle, files};
+use sessile_store::{Directory, Manifest, Metadata, Sessions};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// How a session is to be made of a file.
+#[derive(Clone, Debug)]
+pub struct Restoring {
+    pub path: PathBuf,
+    /// Where it is to be, with its files: empty, or not there yet. Without it,
+    /// the session is where it was, and its files stay in the file.
+    pub cwd: Option<PathBuf>,
+    pub trust: Trust,
+    /// Bytes that the file may hold, decompressed, unless it is one's own.
+    pub max_size: u64,
+    pub name: Option<String>,
+    pub owner: Option<String>,
+    /// The environment that the new session's kernels begin with. What was not
+    /// changed in the session is as it is here.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Whose files are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that were saved from this sessions directory.
+    Own,
+    /// This one, wherever it is from.
+    Given,
+}
+
+/// A session that goes on.
+#[derive(Debug)]
+pub struct RestoredSession {
+    pub directory: Directory,
+    pub metadata: Metadata,
+    pub manifest: Manifest,
+    /// What was not carried here, beyond what the file says it has not.
+    pub left: Vec<LeftBehind>,
+    /// Whether the files were put into the working directory.
+    pub has_files: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    #[error("cannot open {}: {source}", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("{} is not a file", path.display())]
+    NotAFile { path: PathBuf },
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
+    #[error(
+        "the file was saved by a newer sessile (its sessions have format {format}): update this one"
+    )]
+    Newer { format: u32 },
+    #[error("the file is damaged: {0}")]
+    Damaged(String),
+    #[error(
+        "the file was not saved from this sessions directory, and restoring it runs code that is in it; add --trust if you trust whoever made it"
+    )]
+    Untrusted,
+    #[error("the files cannot be put into {}: {why}", path.display())]
+    Directory { path: PathBuf, why: String },
+    #[error("the session's files cannot be written: {0}")]
+    Write(#[from] io::Error),
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl From<sessile_store::StoreError> for RestoreError {
+    fn from(error: sessile_store::StoreError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+impl Launcher {
+    /// Makes a session of a saved one; when that fails, nothing of it is left.
+    ///
+    /// # Errors
+    /// When the file is damaged or not trusted, or the session cannot be made
+    /// or started.
+    pub fn restore(
+        &self,
+        sessions: &Sessions,
+        restoring: Restoring,
+    ) -> Result<RestoredSession, RestoreError> {
+        let document = Document::open(sessions, &restoring)?;
+        making::make(self, sessions, restoring, document)
+    }
+}

@@ -1,0 +1,50 @@
+//! What saving a session came to.
+
+use crate::{Language, RunNo};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedView {
+    /// Of the file.
+    pub bytes: u64,
+    /// The last run that the file knows of.
+    pub as_of_run: RunNo,
+    pub kernels: Vec<SavedKernelView>,
+    /// What could not be carried.
+    pub left: Vec<LeftBehind>,
+    /// The workspace's files, if they were wanted.
+    #[serde(default)]
+    pub files: Option<SavedFiles>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedKernelView {
+    pub language: Language,
+    pub as_of_run: RunNo,
+    /// How many names were carried, where they are carried one by one.
+    #[serde(default)]
+    pub carried: Option<u64>,
+}
+
+/// Something that could not be carried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBehind {
+    /// Whose it is; none where it is nobody's in particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    pub name: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedFiles {
+    pub files: u64,
+    pub directories: u64,
+    pub symlinks: u64,
+    pub bytes: u64,
+    /// How many were left out.
+    pub left_out: u64,
+    /// Some of those, by their path in the workspace.
+    #[serde(default)]
+    pub examples: Vec<LeftBehind>,
+}

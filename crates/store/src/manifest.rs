@@ -1,0 +1,76 @@
+//! What a saved session says of itself: the part `manifest.json` of a bundle.
+
+use serde::{Deserialize, Serialize};
+use sessile_protocol::{Language, LeftBehind, RunNo, SavedFiles, SessionId};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The version of the parts of a saved session. It grows when one changes its
+/// meaning; additions with defaults do not need it.
+pub const FORMAT: u32 = 1;
+
+/// The names of the parts.
+pub mod part {
+    use sessile_protocol::Language;
+
+    pub const MANIFEST: &str = "manifest.json";
+    pub const HISTORY: &str = "history.log";
+    pub const FILES: &str = "files";
+
+    /// A kernel's state, as in state.json.
+    #[must_use]
+    pub fn state(language: Language) -> String {
+        format!("kernel/{language}/state.json")
+    }
+
+    /// What a kernel's driver wrote.
+    #[must_use]
+    pub fn dump(language: Language) -> String {
+        format!("kernel/{language}/dump")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: u32,
+    /// The version of sessile that wrote it.
+    pub sessile: String,
+    pub saved_at: String,
+    pub session_id: SessionId,
+    pub language: Language,
+    /// The program of that language.
+    pub command: String,
+    pub created_at: String,
+    #[serde(default)]
+    pub name: Option<String>,
+    pub work_dir: PathBuf,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub idle_timeout_ms: u64,
+    pub command_timeout_ms: u64,
+    pub max_history: u64,
+    pub output_cap: u64,
+    pub execution_count: u64,
+    /// The highest number that a run has had.
+    pub last_run: RunNo,
+    pub kernels: Vec<BundledKernel>,
+    /// What could not be carried.
+    #[serde(default)]
+    pub left: Vec<LeftBehind>,
+    #[serde(default)]
+    pub files: Option<SavedFiles>,
+}
+
+/// A kernel of a saved session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundledKernel {
+    pub language: Language,
+    /// The interpreter's version, if it is known.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Its state is as it was after this run.
+    pub as_of_run: RunNo,
+    /// How many names its dump has, if it has one.
+    #[serde(default)]
+    pub carried: Option<u64>,
+}
