@@ -42,7 +42,7 @@ pub enum SavedTo {
 }
 
 impl SavedTo {
-    fn durable(self) -> Durable {
+    pub(crate) fn durable(self) -> Durable {
         let store = match self {
             Self::Disk => None,
             Self::Store(url) => Some(DurableStore { url, state: SaveState::default() }),

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::{Durability, Epoch, Input, Tick};
 use sessile_store::{
-    Directory, Durable, DurableStore, Metadata, SaveState, SavedKernel, SavedState, timestamp,
+    Directory, Durable, DurableStore, History, Metadata, SaveState, SavedKernel, SavedState,
+    timestamp,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -120,7 +121,7 @@ impl Keeper {
 
     pub(super) fn begin_durable_save(&mut self) {
         let now = self.now();
-        let outgoing = self.directory.outgoing_save().ok();
+        let directory = self.directory.clone();
         let Some(saves) = &mut self.durable else {
             return;
         };
@@ -129,8 +130,9 @@ impl Keeper {
             store.upload.is_none() && store.pace.due().is_some_and(|due| due <= now)
         });
         let path = store.and_then(|store| {
+            let path = directory.outgoing_save().ok()?;
             store.pace.begin(now);
-            outgoing
+            Some(path)
         });
         self.queue_save(Asker::Durability, SaveOrder { path, files: false, wait: true });
     }
@@ -364,18 +366,30 @@ fn settle(
 pub(super) fn losses(
     metadata: &Metadata,
     kernels: &BTreeMap<Language, SavedKernel>,
+    history: &History,
 ) -> Vec<(Language, String)> {
     let Some(durable) = &metadata.durable else {
         return Vec::new();
     };
     let mut notes = Vec::new();
+    let runs = history.newest(metadata.max_history);
     for (language, saved) in kernels {
         let Some(as_of) = saved.comes_back_as_of() else {
             continue;
         };
-        if as_of < saved.as_of_run {
+        let later: Vec<String> = runs
+            .iter()
+            .filter(|entry| entry.language == *language && entry.run > as_of)
+            .map(|entry| entry.run.to_string())
+            .collect();
+        if let (Some(first), Some(last)) = (later.first(), later.last()) {
+            let which = if first == last {
+                format!("run {first}")
+            } else {
+                format!("runs {first} to {last}")
+            };
             let note = format!(
-                "{language} goes on from the last save, as of run {as_of}: what later runs changed in it is lost"
+                "{language} goes on from the last save, as of run {as_of}: what {which} changed in it is lost"
             );
             notes.push((*language, note));
         }

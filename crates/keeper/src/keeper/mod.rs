@@ -253,7 +253,7 @@ impl Keeper {
             {
                 news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
             }
-            for (language, note) in durable::losses(&metadata, &kernels) {
+            for (language, note) in durable::losses(&metadata, &kernels, &history) {
                 news.entry(language).or_insert_with(Vec::new).push(note);
             }
             let known: Vec<(Language, Option<RunNo>)> = kernels
