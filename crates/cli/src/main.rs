@@ -4,6 +4,7 @@
 
 mod args;
 mod attach;
+mod branching;
 mod call;
 mod commands;
 mod config;

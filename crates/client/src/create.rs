@@ -1,7 +1,7 @@
 //! New sessions, and ending them.
 
 use crate::{Client, ClientError, Launcher};
-use sessile_protocol::{Language, Request, SessionId};
+use sessile_protocol::{Auto, Language, Request, SessionId};
 use sessile_store::{
     Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
     timestamp,
@@ -30,6 +30,8 @@ pub struct NewSession {
     pub owner: Option<String>,
     /// Whether it is saved in idle time.
     pub durable: Option<SavedTo>,
+    /// Checkpoints that it takes before runs.
+    pub auto: Option<Auto>,
 }
 
 /// Where a durable session's saves go.
@@ -66,6 +68,7 @@ impl Default for NewSession {
             name: None,
             owner: None,
             durable: None,
+            auto: None,
         }
     }
 }
@@ -119,6 +122,8 @@ impl NewSession {
             name: self.name,
             owner: self.owner,
             durable: self.durable.map(SavedTo::durable),
+            auto: self.auto,
+            forked_from: None,
             restored_from: None,
         })
     }

@@ -125,6 +125,7 @@ fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
         max_history: metadata.max_history,
         output_cap: metadata.output_cap,
         max_queue: metadata.max_queue,
+        auto: metadata.auto,
         revive,
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O.
 
+mod branch;
 mod cursor;
 mod encoding;
 mod jobs;
@@ -15,6 +16,7 @@ pub mod state;
 pub mod text;
 pub mod tool;
 
+pub use branch::{checkpoint, forked, lefts, rewound};
 pub use cursor::{Cursor, InvalidCursor};
 pub use encoding::{Encoded, encode, text, whole_end};
 pub use jobs::{cpu_percent, jobs};

@@ -15,6 +15,7 @@
 //! keepers, and an idle one costs a fraction of a megabyte.
 
 mod connections;
+mod family;
 mod guardian;
 mod keeper;
 mod kernels;
@@ -52,9 +53,9 @@ pub fn main() -> std::process::ExitCode {
         return std::process::ExitCode::from(2);
     };
     drop(frame);
-    match keeper::Keeper::start(boot) {
-        Ok(mut keeper) => {
-            keeper.serve();
+    match family::Family::start(boot) {
+        Ok(mut family) => {
+            family.serve();
             std::process::ExitCode::SUCCESS
         }
         Err(failure) => {

@@ -19,6 +19,23 @@ pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
     found
 }
 
+/// Whether a process descends from another.
+pub(crate) fn is_below(pid: Pid, above: Pid) -> bool {
+    let mut at = Some(pid);
+    // Longer than any line of ancestors in practice; a reused number may make
+    // a circle.
+    for _ in 0..1000 {
+        match at.and_then(|pid| Stat::of(pid)?.parent) {
+            Some(parent) if parent == above => return true,
+            parent => at = parent,
+        }
+        if at.is_none() {
+            return false;
+        }
+    }
+    false
+}
+
 /// The direct children, by any of the process's threads.
 pub(crate) fn children(of: Pid) -> Vec<Pid> {
     let of = of.as_raw_nonzero();
@@ -160,6 +177,7 @@ const PF_EXITING: u64 = 4;
 pub(crate) struct Stat {
     /// `R`, `S`, `T`, …
     pub(crate) state: char,
+    pub(crate) parent: Option<Pid>,
     pub(crate) group: Option<Pid>,
     /// Its controlling terminal, as the system encodes it; zero for none.
     pub(crate) terminal: i32,
@@ -179,10 +197,22 @@ impl Stat {
     #[cfg(test)]
     pub(crate) fn example(leader: Pid, started: u64) -> Self {
         let leader = Some(leader);
-        let (group, terminal) = (None, 0);
+        let (parent, group, terminal) = (None, None, 0);
         let (cpu, nice, is_exiting, threads, resident) = (0, 0, false, 1, 0);
         let state = 'S';
-        Self { state, group, terminal, leader, cpu, nice, is_exiting, threads, started, resident }
+        Self {
+            state,
+            parent,
+            group,
+            terminal,
+            leader,
+            cpu,
+            nice,
+            is_exiting,
+            threads,
+            started,
+            resident,
+        }
     }
 
     pub(crate) fn of(pid: Pid) -> Option<Self> {
@@ -198,6 +228,7 @@ impl Stat {
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         Some(Self {
             state: fields.first()?.chars().next()?,
+            parent: process(fields.get(1)?),
             group: process(fields.get(2)?),
             leader: process(fields.get(3)?),
             terminal: fields.get(4)?.parse().ok()?,
@@ -281,6 +312,19 @@ pub(crate) fn exterminate() {
             Err(_) => return,
         }
     }
+}
+
+/// The value of a variable in the environment that a process was started with;
+/// of one that has none, in that of the leader of its session.
+pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
+    let of = |pid: Pid| {
+        let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
+        let mut values = environ.split(|b| *b == 0).filter_map(|entry| {
+            entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
+        });
+        String::from_utf8(values.next()?).ok()
+    };
+    of(pid).or_else(|| of(Stat::of(pid)?.leader.filter(|leader| *leader != pid)?))
 }
 
 /// Kills what a lost keeper could not: processes that still carry the

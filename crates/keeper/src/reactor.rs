@@ -3,7 +3,7 @@
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -37,6 +37,12 @@ impl Interest {
             Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
             Self::Edge => EventFlags::IN | EventFlags::ET,
         }
+    }
+}
+
+impl AsFd for Reactor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 }
 

@@ -245,6 +245,7 @@ impl Run {
             },
             timed_out: finished.outcome.timed_out,
             interrupted: finished.outcome.interrupted,
+            event: None,
             command_bytes: None,
             stdout_bytes: self.stdout.total(),
             stderr_bytes: self.stderr.total(),

@@ -13,6 +13,9 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+/// How the directories of forks begin; nothing else does.
+const FORK: &str = "f-";
+
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -50,8 +53,41 @@ impl Scratch {
         }
     }
 
+    /// A directory for a fork, in that of its family.
+    pub(crate) fn for_fork(&self, session: &str) -> io::Result<Self> {
+        let hex = session.trim_start_matches("sess_");
+        let path = self.root().join(format!("{FORK}{}", &hex[..hex.len().min(8)]));
+        make(&path)?;
+        Ok(Self { path })
+    }
+
+    /// The directory of the family: that of its first session.
+    fn root(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if self.is_of_fork() => parent,
+            Some(_) | None => &self.path,
+        }
+    }
+
+    fn is_of_fork(&self) -> bool {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(FORK))
+    }
+
+    /// Removes what is the session's own; the last of a family leaves nothing.
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        if self.is_of_fork() {
+            let _ = std::fs::remove_dir_all(&self.path);
+        } else {
+            for entry in std::fs::read_dir(&self.path).into_iter().flatten().flatten() {
+                if entry.file_name().to_str().is_some_and(|name| name.starts_with(FORK)) {
+                    continue;
+                }
+                let path = entry.path();
+                let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+            }
+        }
+        let _ = std::fs::remove_dir(self.root());
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a keeper answers.
 
-use crate::{JobsView, Language, RunNo, SavedView, ScreenView};
+use crate::{
+    CheckpointView, ForkedView, JobsView, Language, RewoundView, RunNo, SavedView, ScreenView,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,16 @@ pub enum Answer {
     Screen(Box<ScreenView>),
     Resized,
     Jobs(JobsView),
+    Forked(Box<ForkedView>),
+    Checkpointed(Box<CheckpointView>),
+    Checkpoints {
+        checkpoints: Vec<CheckpointView>,
+    },
+    Rewound(Box<RewoundView>),
+    /// The names of those that were let go of.
+    Dropped {
+        names: Vec<String>,
+    },
     Saved(Box<SavedView>),
 }
 

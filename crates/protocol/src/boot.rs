@@ -25,9 +25,22 @@ pub struct Boot {
     /// Runs that may wait in it, if fewer than the keeper allows by itself.
     #[serde(default)]
     pub max_queue: Option<u64>,
+    /// Take checkpoints before runs.
+    #[serde(default)]
+    pub auto: Option<Auto>,
     /// The session existed before: continue its numbers and its last state.
     #[serde(default)]
     pub revive: bool,
+}
+
+/// Checkpoints that a session takes by itself, before each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auto {
+    /// How many of them are kept.
+    pub keep: u32,
+    /// With the files of the workspace.
+    #[serde(default)]
+    pub files: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

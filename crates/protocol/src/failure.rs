@@ -39,8 +39,16 @@ pub enum Code {
     NoTerminal,
     /// No process of that number is a job of the session.
     JobNotFound,
-    /// A run is going, and what was asked for needs quiet.
+    /// A run is going, and what was asked for cannot be done under it.
     Busy,
+    /// No checkpoint of that name, or from before that run.
+    CheckpointNotFound,
+    /// The session has a checkpoint of that name.
+    CheckpointExists,
+    /// A process of the checkpoint is gone.
+    CheckpointLost,
+    /// No copy of the session could be made.
+    ForkFailed,
     /// The session is ending.
     Ending,
     /// The interpreter could not be started.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod boot;
+mod branch;
 mod failure;
 mod frame;
 mod id;
@@ -20,7 +21,11 @@ pub use answer::{
     Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus, OpenRun,
     OutputView, Reset, RunError, RunPhase, RunValue, RunsView, StateView, Status, StreamView,
 };
-pub use boot::{Boot, BootReport, KernelProgram};
+pub use boot::{Auto, Boot, BootReport, KernelProgram};
+pub use branch::{
+    Carried, CarriedKernel, CheckpointView, DropCheckpoints, FilesView, ForkFiles, ForkOrder,
+    ForkView, ForkedView, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView,
+};
 pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
@@ -37,4 +42,6 @@ pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 /// a keeper of version 1 passes over or refuses.
 ///
 /// 3: terminals, jobs, and a timeout for silence.
-pub const PROTOCOL: u16 = 3;
+///
+/// 4: forks and checkpoints.
+pub const PROTOCOL: u16 = 4;

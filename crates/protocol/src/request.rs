@@ -1,6 +1,9 @@
 //! What a client may ask of a keeper.
 
-use crate::{Code, Failure, Language, RunNo, RunPhase, TerminalSize};
+use crate::{
+    Code, DropCheckpoints, Failure, ForkOrder, Language, NewCheckpoint, Rewind, RunNo, RunPhase,
+    TerminalSize,
+};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -27,7 +30,9 @@ pub enum Request {
     /// State of the live kernels.
     State,
     /// The newest `limit` entries of the history, oldest first.
-    History { limit: u64 },
+    History {
+        limit: u64,
+    },
     /// Interrupt a run, or whatever is running.
     Interrupt {
         run: Option<RunNo>,
@@ -45,7 +50,10 @@ pub enum Request {
         eof: bool,
     },
     /// A signal to what a run has in the foreground.
-    Signal { run: RunNo, signal: i32 },
+    Signal {
+        run: RunNo,
+        signal: i32,
+    },
     /// Fresh kernels, empty history, same id.
     Reset,
     /// End the session and everything that it started.
@@ -58,9 +66,15 @@ pub enum Request {
     /// The terminal of a run, now or when it has changed.
     Screen(ReadScreen),
     /// Keys for the terminal of a run: text, with names in angle brackets.
-    Keys { run: RunNo, keys: String },
+    Keys {
+        run: RunNo,
+        keys: String,
+    },
     /// A new size for the terminal of a run.
-    Resize { run: RunNo, size: TerminalSize },
+    Resize {
+        run: RunNo,
+        size: TerminalSize,
+    },
     /// The runs numbered above `after`, over or not, oldest first and not
     /// necessarily all: as soon as there is one.
     Following {
@@ -72,7 +86,19 @@ pub enum Request {
     /// The processes that runs have left in the background.
     Jobs,
     /// A signal to a job, or to a process of one, and to what descends from it.
-    SignalJob { pid: u32, signal: i32 },
+    SignalJob {
+        pid: u32,
+        signal: i32,
+    },
+    /// New sessions with the state of this one.
+    Fork(ForkOrder),
+    /// A point to go back to.
+    Checkpoint(NewCheckpoint),
+    /// The checkpoints that there are, oldest first.
+    Checkpoints,
+    /// Back to a checkpoint.
+    Rewind(Rewind),
+    DropCheckpoints(DropCheckpoints),
     /// Write the session into one file, see docs/snapshot-format.md.
     Save {
         /// Absolute. What is there is replaced when the new file is whole.

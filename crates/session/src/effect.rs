@@ -19,6 +19,21 @@ pub enum Effect {
         epoch: Epoch,
         source: Source,
     },
+    /// Do what has to be done before a run, and say so with
+    /// [`Input::Prepared`]. May come again for the same run.
+    ///
+    /// [`Input::Prepared`]: crate::Input::Prepared
+    Prepare {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
+    /// Kill a kernel process that is not wanted any more; nobody waits for its
+    /// end.
+    Discard {
+        language: Language,
+        epoch: Epoch,
+    },
     /// Hand a run to its kernel, which is idle.
     Begin {
         language: Language,
@@ -76,6 +91,8 @@ pub enum Source {
     Final,
     /// The last captured state.
     Captured { as_of: RunNo },
+    /// A copy of an earlier process, as it was after that run.
+    Image { as_of: RunNo },
 }
 
 /// How hard a run is pressed to end, from a request to a certainty.

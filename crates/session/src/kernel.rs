@@ -41,6 +41,8 @@ enum Process {
         due: Tick,
     },
     Idle,
+    /// Its next run waits for what has to be done before it.
+    Preparing(Queued),
     Busy {
         run: RunNo,
         work: Work,
@@ -91,10 +93,25 @@ pub(crate) struct Kernel {
     capture_due: Option<Tick>,
     /// What the next answer has to tell about the kernel.
     news: KernelFate,
+    /// No run begins for the time being.
+    pub(crate) is_held: bool,
+    /// Something has to be done before each run.
+    is_gated: bool,
+}
+
+/// What a kernel of a fork, or of a session that goes back, starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Its saved state, as of that run.
+    Saved(RunNo),
+    /// A copy of the process as it was after that run.
+    Image(RunNo),
+    /// It was not there.
+    Nothing,
 }
 
 impl Kernel {
-    pub(crate) fn new(language: Language) -> Self {
+    pub(crate) fn new(language: Language, is_gated: bool) -> Self {
         Self {
             language,
             epoch: Epoch(0),
@@ -104,16 +121,36 @@ impl Kernel {
             finished: RunNo(0),
             capture_due: None,
             news: KernelFate::Kept,
+            is_held: false,
+            is_gated,
         }
     }
 
     /// A kernel of a session whose keeper was lost, with what its files say.
-    pub(crate) fn revived(language: Language, captured: Option<RunNo>) -> Self {
+    pub(crate) fn revived(language: Language, is_gated: bool, captured: Option<RunNo>) -> Self {
         let news = match captured {
             Some(as_of_run) => KernelFate::Restored { as_of_run },
             None => KernelFate::Fresh,
         };
-        Self { captured, finished: captured.unwrap_or_default(), news, ..Self::new(language) }
+        let finished = captured.unwrap_or_default();
+        Self { captured, finished, news, ..Self::new(language, is_gated) }
+    }
+
+    /// A kernel of a fork.
+    pub(crate) fn forked(language: Language, is_gated: bool, origin: Origin, now: Tick) -> Self {
+        match origin {
+            Origin::Nothing => Self::new(language, is_gated),
+            Origin::Saved(as_of) => Self::revived(language, is_gated, Some(as_of)),
+            Origin::Image(as_of) => Self {
+                epoch: Epoch(1),
+                process: Process::Starting {
+                    source: Source::Image { as_of },
+                    due: now + START_PATIENCE,
+                },
+                finished: as_of,
+                ..Self::new(language, is_gated)
+            },
+        }
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -123,6 +160,17 @@ impl Kernel {
     pub(crate) fn running(&self) -> Option<RunNo> {
         match self.process {
             Process::Busy { run, .. } => Some(run),
+            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Preparing(_) => {
+                None
+            }
+        }
+    }
+
+    /// The run that keeps the kernel from being looked into or replaced.
+    pub(crate) fn busy_with(&self) -> Option<RunNo> {
+        match &self.process {
+            Process::Busy { run, .. } => Some(*run),
+            Process::Preparing(next) => Some(next.run),
             Process::Absent | Process::Starting { .. } | Process::Idle => None,
         }
     }
@@ -132,11 +180,24 @@ impl Kernel {
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
-        self.queue.is_empty() && self.running().is_none()
+        self.queue.is_empty() && self.busy_with().is_none()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.process, Process::Idle)
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.busy_with().is_none() && !matches!(self.process, Process::Starting { .. })
+    }
+
+    pub(crate) fn is_captured(&self) -> bool {
+        self.captured == Some(self.finished)
+    }
+
+    /// Whether there is a process, or one is just being started.
+    pub(crate) fn is_there(&self) -> bool {
+        !matches!(self.process, Process::Absent)
     }
 
     /// The run that a capture would be "as of" now.
@@ -146,7 +207,7 @@ impl Kernel {
 
     pub(crate) fn due(&self) -> Option<Tick> {
         match &self.process {
-            Process::Absent => None,
+            Process::Absent | Process::Preparing(_) => None,
             Process::Starting { due, .. } => Some(*due),
             Process::Idle => self.capture_due,
             Process::Busy { work: Work::Running { due, silence }, .. } => {
@@ -176,7 +237,7 @@ impl Kernel {
 
     /// Begins the next run if the kernel is free for one.
     fn advance(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        if self.queue.is_empty() {
+        if self.queue.is_empty() || self.is_held {
             return;
         }
         self.warm_up(now, out);
@@ -186,6 +247,62 @@ impl Kernel {
         let Some(next) = self.queue.pop_front() else {
             return;
         };
+        if self.is_gated {
+            let (language, epoch, run) = (self.language, self.epoch, next.run);
+            self.process = Process::Preparing(next);
+            out.push(Effect::Prepare { language, epoch, run });
+        } else {
+            self.begin(next, now, out);
+        }
+    }
+
+    /// What had to be done before a run has been done.
+    pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
+        match std::mem::replace(&mut self.process, Process::Idle) {
+            Process::Preparing(next) if next.run == run => self.begin(next, now, out),
+            other @ (Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Preparing(_)
+            | Process::Busy { .. }) => self.process = other,
+        }
+    }
+
+    /// Lets runs begin again.
+    pub(crate) fn release(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        self.is_held = false;
+        self.advance(now, out);
+    }
+
+    /// Replaces an idle kernel by one with another state.
+    pub(crate) fn replace(&mut self, origin: Origin, now: Tick, out: &mut Vec<Effect>) {
+        if self.busy_with().is_some() {
+            return;
+        }
+        out.push(Effect::Discard { language: self.language, epoch: self.epoch });
+        self.process = Process::Absent;
+        self.capture_due = None;
+        match origin {
+            Origin::Nothing => {
+                self.captured = None;
+                self.finished = RunNo(0);
+                self.news = KernelFate::Kept;
+            }
+            Origin::Saved(as_of) => {
+                self.captured = Some(as_of);
+                self.news = KernelFate::Restored { as_of_run: as_of };
+                self.launch(Source::Captured { as_of }, now, out);
+            }
+            Origin::Image(as_of) => {
+                self.captured = None;
+                self.news = KernelFate::Restored { as_of_run: as_of };
+                self.launch(Source::Image { as_of }, now, out);
+            }
+        }
+        self.advance(now, out);
+    }
+
+    fn begin(&mut self, next: Queued, now: Tick, out: &mut Vec<Effect>) {
         if next.risky && self.captured != Some(self.finished) {
             out.push(self.capture());
         }
@@ -213,7 +330,7 @@ impl Kernel {
         // What the new process knows is what it starts from.
         self.finished = match source {
             Source::Nothing => RunNo(0),
-            Source::Captured { as_of } => as_of,
+            Source::Captured { as_of } | Source::Image { as_of } => as_of,
             Source::Final => self.finished,
         };
         self.epoch = Epoch(self.epoch.0 + 1);
@@ -238,7 +355,7 @@ impl Kernel {
         // left behind is not yet.
         self.capture_due = match source {
             Source::Nothing | Source::Captured { .. } => None,
-            Source::Final => Some(now + CAPTURE_AFTER),
+            Source::Final | Source::Image { .. } => Some(now + CAPTURE_AFTER),
         };
         self.advance(now, out);
     }
@@ -302,6 +419,12 @@ impl Kernel {
                 self.news = worse(self.news, fate);
                 self.launch(source, now, out);
             }
+            Process::Preparing(next) => {
+                self.queue.push_front(next);
+                let (source, fate) = self.succession(left_state, self.finished);
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
             Process::Busy { run, work } => {
                 let (source, fate) = self.succession(left_state, run);
                 let outcome = Self::outcome(&work, exit_code, worse(self.news, fate));
@@ -333,10 +456,10 @@ impl Kernel {
     fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         let fallback = match (source, self.captured) {
             (Source::Nothing, _) => None,
-            (Source::Final, Some(as_of)) => {
+            (Source::Final | Source::Image { .. }, Some(as_of)) => {
                 Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
             }
-            (Source::Final, None) | (Source::Captured { .. }, _) => {
+            (Source::Final | Source::Image { .. }, None) | (Source::Captured { .. }, _) => {
                 self.captured = None;
                 Some((Source::Nothing, KernelFate::Fresh))
             }
@@ -368,6 +491,14 @@ impl Kernel {
             out.push(Effect::Cancel { run: wanted, why: Why::Interrupted });
             return;
         }
+        if let Process::Preparing(next) = &self.process
+            && run.is_none_or(|wanted| wanted == next.run)
+        {
+            out.push(Effect::Cancel { run: next.run, why: Why::Interrupted });
+            self.process = Process::Idle;
+            self.advance(now, out);
+            return;
+        }
         let Process::Busy { run: current, work } = &mut self.process else {
             return;
         };
@@ -382,7 +513,7 @@ impl Kernel {
             return;
         }
         match &mut self.process {
-            Process::Absent => {}
+            Process::Absent | Process::Preparing(_) => {}
             Process::Starting { source, .. } => {
                 let source = *source;
                 self.abandon(source, out);
@@ -425,7 +556,7 @@ impl Kernel {
     /// an event of its own.
     pub(crate) fn stuck(&mut self, out: &mut Vec<Effect>) {
         match self.process {
-            Process::Absent | Process::Idle => {}
+            Process::Absent | Process::Idle | Process::Preparing(_) => {}
             Process::Starting { source, .. } => self.abandon(source, out),
             Process::Busy { .. } => out.push(Effect::Press {
                 language: self.language,
@@ -461,11 +592,11 @@ impl Kernel {
     /// Everything ends: the run and the queue are answered, the process is the
     /// teardown's to end.
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
-        let running = self.running();
+        let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);
         out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));
-        let epoch = self.epoch;
-        *self = Self { epoch, ..Self::new(self.language) };
+        let Self { epoch, is_held, is_gated, .. } = *self;
+        *self = Self { epoch, is_held, ..Self::new(self.language, is_gated) };
     }
 }
 

@@ -16,6 +16,8 @@
 //!   tried by a property test;
 //! - each admitted run ends in exactly one `Complete` or `Cancel`;
 //! - runs of one kernel begin in the order of their numbers, one at a time;
+//! - no run begins while the session is held ([`Session::hold`]), nor, where
+//!   runs are gated, before what has to precede it was done ([`Effect::Prepare`]);
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;
@@ -23,8 +25,11 @@ mod durability;
 mod effect;
 mod kernel;
 mod session;
+mod timeline;
 
 pub use closing::{Close, Teardown};
 pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
+pub use kernel::Origin;
 pub use session::{Input, Limits, Refusal, Session, Submission};
+pub use timeline::{Point, PointId, Timeline, Unfound};

@@ -2,7 +2,7 @@
 
 use crate::closing::{Close, Teardown};
 use crate::effect::{Effect, Epoch, Tick, Why};
-use crate::kernel::{Cause, Kernel, Queued};
+use crate::kernel::{Cause, Kernel, Origin, Queued};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
 
@@ -12,6 +12,8 @@ pub struct Limits {
     pub idle_timeout: Tick,
     /// Runs that may wait for one kernel.
     pub queue: usize,
+    /// Each run is announced by [`Effect::Prepare`] before it begins.
+    pub gated: bool,
 }
 
 /// A run as the state machine sees it.
@@ -73,6 +75,12 @@ pub enum Input {
         epoch: Epoch,
         as_of: RunNo,
     },
+    /// What [`Effect::Prepare`] asked for has been done.
+    Prepared {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
     Interrupt {
         run: Option<RunNo>,
     },
@@ -88,8 +96,14 @@ pub enum Input {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    QueueFull { limit: usize },
+    QueueFull {
+        limit: usize,
+    },
     Ending,
+    /// A run is going, or about to.
+    Busy {
+        run: RunNo,
+    },
 }
 
 #[derive(Debug)]
@@ -107,12 +121,13 @@ pub struct Session {
     kernels: BTreeMap<Language, Kernel>,
     last_run: RunNo,
     last_activity: Tick,
+    is_held: bool,
 }
 
 impl Session {
     #[must_use]
     pub fn new(default: Language, limits: Limits, now: Tick) -> Self {
-        let kernels = BTreeMap::from([(default, Kernel::new(default))]);
+        let kernels = BTreeMap::from([(default, Kernel::new(default, limits.gated))]);
         Self {
             limits,
             default,
@@ -120,6 +135,7 @@ impl Session {
             kernels,
             last_run: RunNo(0),
             last_activity: now,
+            is_held: false,
         }
     }
 
@@ -142,9 +158,121 @@ impl Session {
             .iter()
             .copied()
             .chain(missing)
-            .map(|(language, captured)| (language, Kernel::revived(language, captured)))
+            .map(|(language, captured)| {
+                (language, Kernel::revived(language, limits.gated, captured))
+            })
             .collect();
         session
+    }
+
+    /// A fork: its numbers go on from the original's.
+    #[must_use]
+    pub fn forked(
+        default: Language,
+        limits: Limits,
+        now: Tick,
+        last_run: RunNo,
+        known: &[(Language, Origin)],
+    ) -> Self {
+        let mut session = Self::new(default, limits, now);
+        session.last_run = last_run;
+        for (language, origin) in known {
+            let kernel = Kernel::forked(*language, limits.gated, *origin, now);
+            session.kernels.insert(*language, kernel);
+        }
+        session
+    }
+
+    /// The epoch that a forked kernel's process has.
+    #[must_use]
+    pub fn epoch(&self, language: Language) -> Option<Epoch> {
+        self.kernels.get(&language).map(Kernel::epoch)
+    }
+
+    /// Lets no run begin until [`Session::release`]. What is going goes on.
+    pub fn hold(&mut self) {
+        self.is_held = true;
+        for kernel in self.kernels.values_mut() {
+            kernel.is_held = true;
+        }
+    }
+
+    pub fn release(&mut self, now: Tick) -> Vec<Effect> {
+        let mut out = Vec::new();
+        self.is_held = false;
+        for kernel in self.kernels.values_mut() {
+            kernel.release(now, &mut out);
+        }
+        out
+    }
+
+    /// The first run that is going, or about to.
+    #[must_use]
+    pub fn busy_with(&self) -> Option<RunNo> {
+        self.kernels.values().find_map(Kernel::busy_with)
+    }
+
+    /// Whether no run is going or about to, and no kernel is coming up.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_open() && self.kernels.values().all(Kernel::is_settled)
+    }
+
+    /// Whether a kernel has a run, or is not up.
+    #[must_use]
+    pub fn is_busy(&self, language: Language) -> bool {
+        self.kernels.get(&language).is_some_and(|kernel| kernel.running().is_some())
+    }
+
+    /// Whether the state of a kernel as it is now has been written down.
+    #[must_use]
+    pub fn is_captured(&self, language: Language) -> bool {
+        self.kernels.get(&language).is_some_and(Kernel::is_captured)
+    }
+
+    /// A number for something that is no run.
+    pub fn take_number(&mut self) -> RunNo {
+        self.last_run = self.last_run.next();
+        self.last_run
+    }
+
+    /// The run whose state a kernel has, of each that is there.
+    pub fn states(&self) -> impl Iterator<Item = (Language, RunNo)> + '_ {
+        let there = self.kernels.iter().filter(|(_, kernel)| kernel.is_there());
+        there.map(|(language, kernel)| (*language, kernel.finished()))
+    }
+
+    /// Gives kernels another state. Those that are not named stay as they are.
+    ///
+    /// # Errors
+    /// When the session is ending, or one of them has a run.
+    pub fn replace(
+        &mut self,
+        plan: &[(Language, Origin)],
+        now: Tick,
+    ) -> Result<Vec<Effect>, Refusal> {
+        if !self.is_open() {
+            return Err(Refusal::Ending);
+        }
+        let busy = plan.iter().find_map(|(language, _)| self.kernels.get(language)?.busy_with());
+        if let Some(run) = busy {
+            return Err(Refusal::Busy { run });
+        }
+        self.last_activity = now;
+        let mut out = Vec::new();
+        for (language, origin) in plan {
+            self.kernel_of(*language).replace(*origin, now, &mut out);
+        }
+        Ok(out)
+    }
+
+    fn kernel_of(&mut self, language: Language) -> &mut Kernel {
+        let (is_gated, is_held) = (self.limits.gated, self.is_held);
+        self.kernels.entry(language).or_insert_with(|| {
+            let mut kernel = Kernel::new(language, is_gated);
+            kernel.is_held = is_held;
+            kernel
+        })
     }
 
     /// Starts the default kernel ahead of its first run.
@@ -186,14 +314,10 @@ impl Session {
         let run = self.admits(submission.language)?;
         self.last_run = run;
         self.last_activity = now;
-        let kernel = self
-            .kernels
-            .entry(submission.language)
-            .or_insert_with(|| Kernel::new(submission.language));
         let mut out = Vec::new();
-        let Submission { language: _, timeout, silence, risky } = submission;
+        let Submission { language, timeout, silence, risky } = submission;
         let queued = Queued { run, timeout, silence, risky };
-        kernel.enqueue(queued, now, &mut out);
+        self.kernel_of(language).enqueue(queued, now, &mut out);
         Ok((run, out))
     }
 
@@ -236,6 +360,11 @@ impl Session {
                     kernel.captured(as_of);
                 }
             }
+            (Phase::Open, Input::Prepared { language, epoch, run }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.prepared(run, now, &mut out);
+                }
+            }
             (Phase::Open, Input::Interrupt { run }) => {
                 for kernel in self.kernels.values_mut() {
                     kernel.interrupt(run, Cause::Asked, now, &mut out);
@@ -271,6 +400,7 @@ impl Session {
                 | Input::Stuck { .. }
                 | Input::Heard { .. }
                 | Input::Captured { .. }
+                | Input::Prepared { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect
                 | Input::Close(_),

@@ -23,6 +23,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => any::<prop::sample::Index>().prop_map(Act::Stale),
         2 => prop::option::of(0..40_u64).prop_map(Act::Interrupt),
         2 => Just(Act::Inspect),
+        1 => Just(Act::Hold),
+        2 => Just(Act::Release),
+        2 => (0..3_usize, 0..3_usize).prop_map(|(language, origin)| Act::Replace { language, origin }),
         4 => any::<prop::sample::Index>().prop_map(Act::Sign),
         6 => (0..900_u64).prop_map(Act::Wait),
         1 => Just(Act::Wait(25_000)),
@@ -36,8 +39,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (prop_oneof![Just(0), 1..60_000_u64], 1..8_usize)
-        .prop_map(|(idle_timeout, queue)| Limits { idle_timeout, queue })
+    (prop_oneof![Just(0), 1..60_000_u64], 1..8_usize, any::<bool>())
+        .prop_map(|(idle_timeout, queue, gated)| Limits { idle_timeout, queue, gated })
 }
 
 /// How many random cases there are: the usual number, or what was asked for.
@@ -58,5 +61,10 @@ proptest! {
     fn a_revived_session_keeps_them_too(limits in limits(), last in 0..50_u64,
                                         captured in prop::option::of(0..50_u64), acts in acts()) {
         World::revived(limits, last, captured.map(|c| c.min(last))).live(acts)?;
+    }
+
+    #[test]
+    fn so_does_a_fork(limits in limits(), last in 0..50_u64, acts in acts()) {
+        World::forked(limits, last).live(acts)?;
     }
 }

@@ -1,10 +1,11 @@
 //! history.log: one JSON object a line, oldest first, bounded.
 
 use crate::atomic;
+use crate::metadata::timestamp;
 use crate::recorded::Remarks;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sessile_protocol::{Language, RunNo, SessionId};
+use sessile_protocol::{KernelFate, Language, RunNo, SessionId};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -41,6 +42,9 @@ pub struct Entry {
     pub timed_out: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// What it is, if it is no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// Bytes of the command, where it was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_bytes: Option<u64>,
@@ -62,6 +66,31 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Entry {
+    /// Something that happened to the session, and is no run.
+    #[must_use]
+    pub fn event(run: RunNo, language: Language, event: &str, command: String) -> Self {
+        Self {
+            run,
+            timestamp: timestamp(),
+            command,
+            language,
+            exit_code: 0,
+            duration_ms: 0,
+            duration_us: None,
+            kernel: KernelFate::Kept.as_str().to_owned(),
+            as_of_run: None,
+            timed_out: false,
+            interrupted: false,
+            event: Some(event.to_owned()),
+            from_session: None,
+            command_bytes: None,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            remarks: Remarks::default(),
+            has_value_file: false,
+        }
+    }
+
     /// Cuts a command that is too long for the history.
     pub fn set_command(&mut self, text: &[u8]) {
         self.command_bytes = (text.len() > COMMAND_LIMIT).then_some(text.len() as u64);

@@ -45,8 +45,8 @@ pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
 pub use manifest::{BundledKernel, FORMAT, Manifest, part};
 pub use metadata::{
-    Durable, DurableStore, Metadata, SaveState, SavedKernel, SavedState, SessionStatus, timestamp,
-    timestamp_before,
+    Durable, DurableStore, ForkedFrom, Metadata, SaveState, SavedKernel, SavedState, SessionStatus,
+    timestamp, timestamp_before,
 };
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sessile_protocol::{KernelProgram, Language, LeftBehind, RunNo, SessionId};
+use sessile_protocol::{Auto, KernelProgram, Language, LeftBehind, RunNo, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,6 +41,12 @@ pub struct Metadata {
     /// What its maker calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Checkpoints that it takes before runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+    /// The session that it is a fork of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// The token that it was made with, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -66,6 +72,18 @@ pub struct Durable {
     pub store: Option<DurableStore>,
 }
 
+impl Durable {
+    /// The same for a session that has no saves yet.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        let store = self
+            .store
+            .as_ref()
+            .map(|store| DurableStore { url: store.url.clone(), state: SaveState::default() });
+        Self { store, ..Self::default() }
+    }
+}
+
 /// How far saving has got.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaveState {
@@ -85,6 +103,13 @@ pub struct DurableStore {
     pub url: String,
     #[serde(flatten)]
     pub state: SaveState,
+}
+
+/// Where a fork comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkedFrom {
+    pub session_id: SessionId,
+    pub as_of_run: RunNo,
 }
 
 impl Metadata {

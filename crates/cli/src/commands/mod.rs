@@ -3,11 +3,15 @@
 
 pub(crate) mod api;
 pub(crate) mod attach;
+pub(crate) mod checkpoint;
+pub(crate) mod checkpoints;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod drop;
 pub(crate) mod end;
 pub(crate) mod exec;
+pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod interrupt;
@@ -22,6 +26,7 @@ pub(crate) mod pty;
 pub(crate) mod reset;
 pub(crate) mod resize;
 pub(crate) mod restore;
+pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod save;
@@ -33,6 +38,7 @@ pub(crate) mod state;
 pub(crate) mod token;
 pub(crate) mod tool;
 pub(crate) mod top;
+pub(crate) mod undo;
 pub(crate) mod wait;
 
 use crate::args::{Args, Command};
@@ -56,6 +62,12 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Resize(command) => command.execute(&settings),
         Command::Pty(command) => command.execute(&settings),
         Command::Attach(command) => command.execute(&settings),
+        Command::Fork(command) => command.execute(&settings),
+        Command::Checkpoint(command) => command.execute(&settings),
+        Command::Checkpoints(command) => command.execute(&settings),
+        Command::Rewind(command) => command.execute(&settings),
+        Command::Undo(command) => command.execute(&settings),
+        Command::Drop(command) => command.execute(&settings),
         Command::End(command) => command.execute(&settings),
         Command::Top(command) => command.execute(&settings),
         Command::List(command) => command.execute(&settings),

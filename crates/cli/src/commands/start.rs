@@ -3,6 +3,7 @@ use crate::output;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_client::{NewSession, SavedTo};
+use sessile_protocol::Auto;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,6 +58,12 @@ pub(crate) struct Options {
         default_missing_value = "", value_parser = args::saved_to
     )]
     pub(crate) durable: Option<SavedTo>,
+    /// Take a checkpoint before each run, and keep the last N: see `undo`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) auto: Option<u32>,
+    /// With --auto: of the files of the workspace, too
+    #[arg(long, requires = "auto")]
+    pub(crate) files: bool,
 }
 
 impl Start {
@@ -83,6 +90,7 @@ impl Options {
             name: self.name,
             owner: None,
             durable: self.durable,
+            auto: self.auto.map(|keep| Auto { keep, files: self.files }),
         }
     }
 }

@@ -106,6 +106,8 @@ fn metadata(
     work_dir: &Path,
 ) -> Metadata {
     Metadata {
+        auto: None,
+        forked_from: None,
         session_id,
         command: program(manifest),
         created_at: timestamp(),

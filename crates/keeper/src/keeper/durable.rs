@@ -344,7 +344,7 @@ pub(super) fn keep(mut contents: Contents, outgoing: Option<PathBuf>) -> Result<
         Ok(_) => Ok(path),
         Err(failure) => Err(failure.message),
     });
-    Ok(Kept { as_of: contents.as_of, saved_at, dumps, left: contents.left, outgoing })
+    Ok(Kept { as_of: contents.last_run, saved_at, dumps, left: contents.left, outgoing })
 }
 
 /// Gives a dump its name for good, after its content is on the disk.

@@ -25,6 +25,8 @@ impl Keeper {
     pub(super) fn effect(&mut self, effect: Effect) {
         match effect {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
+            Effect::Prepare { language, epoch, run } => self.prepare(language, epoch, run),
+            Effect::Discard { language, epoch: _ } => self.discard(language),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
@@ -35,6 +37,7 @@ impl Keeper {
                 }
             }
             Effect::Abandon { language, epoch: _ } => {
+                self.unborn(language, "it did not come up in time");
                 if let Some(live) = self.kernels.get(&language) {
                     processes::signal(&[live.pid], Signal::KILL);
                 }
@@ -47,7 +50,40 @@ impl Keeper {
         }
     }
 
+    /// A kernel that was replaced. What it started goes on.
+    fn discard(&mut self, language: Language) {
+        let Some(live) = self.kernels.get(&language) else {
+            return;
+        };
+        processes::signal(&[live.pid], Signal::KILL);
+        let directory = live.directory.clone();
+        self.lose_terminal(language);
+        if let Some(live) = self.kernels.remove(&language) {
+            self.reactor.remove(&live.reports);
+        }
+        if directory.file_name().is_some_and(|name| name != letter(language)) {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+        self.answer_inspectors(Some(language));
+    }
+
+    /// A copy that has come up takes the place of the kernel.
+    fn install(&mut self, language: Language, epoch: Epoch) {
+        match self.thawed.remove(&language) {
+            Some(live) => {
+                self.kernels.insert(language, Live { epoch, ..live });
+                self.step(Input::Ready { language, epoch });
+            }
+            None => {
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+        }
+    }
+
     fn launch(&mut self, language: Language, epoch: Epoch, source: Source) {
+        if let Source::Image { .. } = source {
+            return self.install(language, epoch);
+        }
         match self.try_launch(language, epoch, source) {
             Ok(live) => {
                 self.launch_failures.remove(&language);
@@ -79,6 +115,7 @@ impl Keeper {
                 self.forget_dump(language);
                 None
             }
+            Source::Image { .. } => None,
             Source::Final | Source::Captured { .. } => {
                 self.directory.state().and_then(|mut state| state.kernels.remove(&language))
             }
@@ -88,7 +125,7 @@ impl Keeper {
         let status = self.last_status.get(&language).copied().unwrap_or(0);
         let plan = Plan {
             kernel: &program,
-            directory,
+            directory: directory.clone(),
             env: &self.env,
             cwd: if self.boot.work_dir.is_dir() {
                 &self.boot.work_dir
@@ -100,25 +137,10 @@ impl Keeper {
         let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
         let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;
         self.origins.add_kernel(spawned.pid, language);
-        Ok(Live {
-            epoch,
-            pid: spawned.pid,
-            kernel: spawned.kernel,
-            reports: spawned.reports,
-            reporting,
-            stdout,
-            stderr,
-            terminal: None,
-            leaving: std::collections::VecDeque::new(),
-            begun: 0,
-            floor: None,
-            capture_floor: None,
-            current: None,
-            is_pressed: false,
-            has_come_up: false,
-            was_prompted: false,
-            inheritance,
-        })
+        let reports = (spawned.reports, reporting);
+        let streams = (stdout, stderr);
+        let live = Live::new(epoch, spawned.pid, spawned.kernel, reports, streams, directory);
+        Ok(Live { inheritance, ..live })
     }
 
     /// What a kernel takes over from a file, and where it is to be.
@@ -156,6 +178,7 @@ impl Keeper {
         live.current = Some(number);
         live.is_pressed = false;
         live.was_prompted = false;
+        self.timeline.ran(number);
         run.notes.extend(self.news.remove(&language).unwrap_or_default());
         run.begin();
         let (terminal, opened) = match opened {
@@ -288,7 +311,6 @@ impl Keeper {
     }
 
     fn tear_down(&mut self, step: Teardown) {
-        let me = rustix::process::getpid();
         self.cancel_savings();
         self.cancel_upload();
         match step {
@@ -306,17 +328,15 @@ impl Keeper {
                 }
             }
             Teardown::Terminate => {
-                let all = processes::descendants(me);
+                let all = self.own_descendants();
                 // No SIGHUP besides: it would end a program in the middle of
                 // what it does upon SIGTERM.
                 processes::signal(&all, Signal::TERM);
                 processes::signal(&all, Signal::CONT);
             }
-            Teardown::Kill => processes::signal(&processes::descendants(me), Signal::KILL),
+            Teardown::Kill => processes::signal(&self.own_descendants(), Signal::KILL),
         }
-        if processes::children(me).is_empty() {
-            self.step(Input::AllGone);
-        }
+        self.look_for_end();
     }
 
     /// After a reset: the numbers go on, nothing else does.
@@ -324,6 +344,7 @@ impl Keeper {
         self.kernels.clear();
         self.lingering.clear();
         self.origins.forget();
+        self.clear_checkpoints();
         for (_, run) in std::mem::take(&mut self.runs) {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }
@@ -347,6 +368,7 @@ impl Keeper {
     }
 
     fn finish(&mut self) {
+        self.clear_checkpoints();
         self.close_lingering();
         self.settle();
         self.metadata.status = SessionStatus::Terminated;

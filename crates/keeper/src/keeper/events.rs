@@ -2,12 +2,12 @@
 
 use super::Keeper;
 use crate::kernels::{self, Ended, Loaded, Report};
-use crate::processes::{self, Reaped};
+use crate::processes;
 use crate::reactor::Token;
+use crate::runs::Run;
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
-use crate::{guardian, runs::Run};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::{Epoch, Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus, StreamName};
@@ -27,8 +27,8 @@ impl Keeper {
             for call in calls {
                 self.call(token, call.id, call.request);
             }
-        } else if token == self.signalled {
-            self.signalled();
+        } else if self.signalled == Some(token) {
+            self.was_signalled = true;
         } else if let Some(language) = self.kernel_by(|live| live.reporting == token) {
             self.hear(language);
         } else if let Some(language) = self.kernel_by(|live| {
@@ -37,7 +37,11 @@ impl Keeper {
             self.take_output(language, token);
         } else if let Some(language) = self.kernel_by(|live| live.has_terminal(token)) {
             self.take_shown(language);
-        } else if !self.hear_worker(token) && !self.hear_upload(token) && !self.feed(token) {
+        } else if !self.hear_copies(token)
+            && !self.hear_worker(token)
+            && !self.hear_upload(token)
+            && !self.feed(token)
+        {
             self.take_late_output(token);
         }
     }
@@ -46,34 +50,26 @@ impl Keeper {
         self.kernels.iter().find(|(_, live)| is_it(live)).map(|(language, _)| *language)
     }
 
-    fn signalled(&mut self) {
-        for signal in guardian::take_signals(&self.signals) {
-            if signal == Signal::TERM {
-                self.shut_down();
-            }
+    /// A child of this process has ended, and was reaped.
+    pub(crate) fn child_ended(&mut self, pid: Pid, code: i32) {
+        if let Some(language) = self.kernel_by(|live| live.pid == pid) {
+            self.kernel_died(language, code);
+        } else {
+            self.image_ended(pid);
         }
-        loop {
-            match processes::reap() {
-                Reaped::Ended(pid, code) => {
-                    if let Some(language) = self.kernel_by(|live| live.pid == pid) {
-                        self.kernel_died(language, code);
-                    }
-                    self.writer_ended(pid);
-                }
-                Reaped::Stopped(pid) => self.wake(pid),
-                Reaped::Other => {}
-                Reaped::NoneEnded => break,
-                Reaped::NoneLeft => {
-                    self.step(Input::AllGone);
-                    break;
-                }
-            }
+        self.writer_ended(pid);
+    }
+
+    /// While closing: whether anything is left that could end.
+    pub(crate) fn look_for_end(&mut self) {
+        if !self.session.is_open() && self.own_children().is_empty() {
+            self.step(Input::AllGone);
         }
     }
 
     /// The machine goes down, or somebody wants this keeper gone: the session
     /// is not ended by that, the next client goes on from its last state.
-    fn shut_down(&mut self) {
+    pub(crate) fn shut_down(&mut self) {
         self.settle();
         self.metadata.status = SessionStatus::Lost;
         self.metadata.ended_at = Some(sessile_store::timestamp());
@@ -111,6 +107,10 @@ impl Keeper {
                 }
                 Report::NotCaptured => self.captures_done(language),
                 Report::LetGo => self.hang_up(language),
+                Report::Born(_) => {}
+                Report::Unborn { directory, error } => {
+                    self.failed_copies.push((directory, error));
+                }
                 Report::Wants { question, input } => self.learn(language, question, input),
                 Report::Dumping { path, writer } => {
                     self.save_learns_writer(language, path, writer);
@@ -155,6 +155,7 @@ impl Keeper {
     fn captures_done(&mut self, language: Language) {
         if self.kernels.get(&language).is_none_or(|live| !live.kernel.is_capturing()) {
             self.answer_inspectors(Some(language));
+            self.has_described(language);
         }
     }
 
@@ -194,7 +195,7 @@ impl Keeper {
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
-        let directory = self.scratch.path().join(letter(language));
+        let directory = live.directory.clone();
         for stream in [&mut live.stdout, &mut live.stderr] {
             let state = take_all(stream, &mut self.buffer, run);
             if state == Drained::Closed {
@@ -343,7 +344,8 @@ impl Keeper {
         if !left_state && self.session.is_open() {
             self.tell(language, current, death(language, exit_code));
         }
-        let directory = self.scratch.path().join(letter(language));
+        let directory = self.kernels.get(&language).map(|live| live.directory.clone());
+        let directory = directory.unwrap_or_default();
         if let Some(said) = kernels::complaints(&directory) {
             self.launch_failures
                 .insert(language, format!("{language} does not come up; it says: {said}"));

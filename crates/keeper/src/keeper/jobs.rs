@@ -97,17 +97,17 @@ impl Keeper {
         let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
         // Whoever loses its parent gets this keeper as the next one.
-        let me = rustix::process::getpid();
         let of_kernel = |live: &Live| {
             let left = processes::children(live.pid).into_iter();
             left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
         };
-        let mut roots: HashSet<Pid> = processes::children(me).into_iter().collect();
+        let mut roots: HashSet<Pid> = self.own_children().into_iter().collect();
         roots.extend(self.kernels.values().flat_map(of_kernel));
         roots
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
-            .filter(|pid| !self.is_capture(*pid) && !self.works_on_save(*pid))
+            .filter(|pid| !self.is_capture(*pid) && !self.is_copy(*pid))
+            .filter(|pid| !self.works_on_save(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }

@@ -2,12 +2,17 @@
 //! it. The only owner of all that a keeper has.
 
 mod bundle;
+mod checkpoints;
 mod durable;
 mod effects;
 mod events;
+mod family;
 mod following;
+mod forks;
+mod images;
 mod interaction;
 mod jobs;
+mod operations;
 mod orders;
 mod prompts;
 mod records;
@@ -20,15 +25,15 @@ mod waiting;
 use crate::connections::Connections;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Reactor, Token};
 use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{Boot, Code, Failure, Language, RunNo};
-use sessile_session::{Effect, Epoch, Input, Limits, Session, Tick};
+use sessile_protocol::{Boot, Code, Failure, Language, RunNo, SessionId};
+use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -40,12 +45,6 @@ use std::time::Instant;
 /// Runs that may wait for one kernel.
 const QUEUE: usize = 256;
 
-/// Runs that may wait in this session.
-fn queue(boot: &Boot) -> usize {
-    let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
-    asked.map_or(QUEUE, |n| n.clamp(1, QUEUE))
-}
-
 /// Set in every kernel's environment: programs can tell that they are in a
 /// session, and what a killed keeper left behind can be found.
 const MARKER: &str = "SESSILE_SESSION_ID";
@@ -53,6 +52,7 @@ const MARKER: &str = "SESSILE_SESSION_ID";
 /// A kernel process and its descriptors.
 #[derive(Debug)]
 struct Live {
+    directory: PathBuf,
     epoch: Epoch,
     pid: Pid,
     kernel: Box<dyn Kernel>,
@@ -87,6 +87,36 @@ struct Inheritance {
 }
 
 impl Live {
+    fn new(
+        epoch: Epoch,
+        pid: Pid,
+        kernel: Box<dyn Kernel>,
+        (reports, reporting): (OwnedFd, Token),
+        (stdout, stderr): (Stream, Stream),
+        directory: PathBuf,
+    ) -> Self {
+        Self {
+            directory,
+            epoch,
+            pid,
+            kernel,
+            reports,
+            reporting,
+            stdout,
+            stderr,
+            terminal: None,
+            leaving: VecDeque::new(),
+            begun: 0,
+            floor: None,
+            capture_floor: None,
+            current: None,
+            is_pressed: false,
+            has_come_up: false,
+            was_prompted: false,
+            inheritance: None,
+        }
+    }
+
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
         let pipes = [self.stdout.id(), self.stderr.id()];
@@ -133,6 +163,9 @@ impl Live {
     }
 }
 
+pub(crate) use family::{Birth, Kin};
+
+/// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {
     boot: Boot,
     /// The environment that kernels start with.
@@ -146,8 +179,10 @@ pub(crate) struct Keeper {
     keys: Option<Keys>,
     scratch: Scratch,
     reactor: Reactor,
-    signals: OwnedFd,
-    signalled: Token,
+    /// Where the process's signals are read, if this member minds them.
+    signalled: Option<Token>,
+    was_signalled: bool,
+    kin: Kin,
     connections: Connections,
     session: Session,
     kernels: BTreeMap<Language, Live>,
@@ -181,6 +216,28 @@ pub(crate) struct Keeper {
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
     followers: Vec<following::Follower>,
+    /// What was asked of the session as a whole, and what is being done.
+    wishes: VecDeque<(operations::Asker, operations::Wish)>,
+    operation: Option<operations::Operation>,
+    timeline: Timeline,
+    checkpoints: BTreeMap<PointId, checkpoints::Checkpoint>,
+    images: BTreeMap<images::ImageId, images::Image>,
+    /// By language, with the process that it is an image of.
+    newest_images: BTreeMap<Language, (Epoch, images::ImageId)>,
+    last_image: u64,
+    nascent: BTreeMap<Language, images::Nascent>,
+    /// Processes that are to take the place of others.
+    thawed: BTreeMap<Language, Live>,
+    thaw_failures: BTreeMap<Language, String>,
+    /// Forks for the family to take in, and those to end again.
+    newborn: Vec<Keeper>,
+    /// Directories of copies that could not be made, of whichever member.
+    failed_copies: Vec<(String, String)>,
+    unwanted: Vec<SessionId>,
+    /// Of a fork: whose, and whether its parent waits for it.
+    parent: Option<SessionId>,
+    is_expected: bool,
+    birth: Option<Birth>,
     /// The first is under way.
     savings: VecDeque<saving::Saving>,
     /// When it is saved by itself, if it is durable.
@@ -189,6 +246,8 @@ pub(crate) struct Keeper {
     last_dump: u64,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
+    /// Room for what has news.
+    tokens: Vec<Token>,
     buffer: Vec<u8>,
     clock: Instant,
     has_reported: bool,
@@ -217,7 +276,42 @@ impl Keeper {
         let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
         guardian::detach(scratch.path()).map_err(storage)?;
         let _ = std::env::set_current_dir("/");
-        Self::assemble(boot, directory, lock, metadata, scratch).map_err(storage)
+        let limits = Self::limits(&boot);
+        let language = boot.kernel.language;
+        if !boot.revive {
+            let session = Session::new(language, limits, 0);
+            return Self::assemble(boot, directory, lock, metadata, scratch, session)
+                .map_err(storage);
+        }
+        directory.sweep_kernels();
+        let kernels = directory.state().unwrap_or_default().kernels;
+        let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
+        let mut news: BTreeMap<Language, Vec<String>> = unrestorable
+            .map(|(l, saved)| (*l, Vec::from_iter(events::losses(*l, saved))))
+            .collect();
+        for (language, note) in durable::losses(&metadata, &kernels, &directory.history()) {
+            news.entry(language).or_default().push(note);
+        }
+        let known: Vec<(Language, Option<RunNo>)> = kernels
+            .into_iter()
+            .map(|(language, saved)| (language, saved.comes_back_as_of()))
+            .collect();
+        let keys = directory.keys();
+        let recorded = directory.history().runs().into_iter().max();
+        let last = recorded.max(Some(keys.last_run())).max(Some(RunNo(metadata.execution_count)));
+        let last = last.unwrap_or_default();
+        let accepted = directory.accepted(last).ok();
+        let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
+        let session = Session::revived(language, limits, 0, last, &known);
+        let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
+        let keeper = keeper.map_err(storage)?;
+        Ok(Self { news, keys: Some(keys), accepted, ..keeper })
+    }
+
+    fn limits(boot: &Boot) -> Limits {
+        let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
+        let queue = asked.map_or(QUEUE, |n| n.clamp(1, QUEUE));
+        Limits { idle_timeout: boot.idle_timeout_ms, queue, gated: boot.auto.is_some() }
     }
 
     fn assemble(
@@ -226,44 +320,16 @@ impl Keeper {
         lock: Lock,
         metadata: Metadata,
         scratch: Scratch,
+        session: Session,
     ) -> io::Result<Self> {
         let mut reactor = Reactor::new()?;
-        let signals = guardian::signal_descriptor()?;
-        let signalled = reactor.add(&signals, Interest::Read)?;
         let connections = Connections::new(directory.listen()?, &mut reactor)?;
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let limits = Limits { idle_timeout: boot.idle_timeout_ms, queue: queue(&boot) };
-        let language = boot.kernel.language;
+        let accepted = directory.accepted(session.last_run()).ok();
         let durable = metadata.durable.as_ref().map(durable::Saves::of);
-        let mut news = BTreeMap::new();
-        let keys = boot.revive.then(|| directory.keys());
-        let recorded = history.runs().into_iter().max();
-        let keyed = keys.as_ref().map(Keys::last_run);
-        let last = recorded.max(keyed).max(Some(RunNo(metadata.execution_count)));
-        let accepted = directory.accepted(last.unwrap_or_default()).ok();
-        let last = accepted.as_ref().map(Accepted::last).max(last).unwrap_or_default();
-        let session = if boot.revive {
-            directory.sweep_kernels();
-            let kernels = directory.state().unwrap_or_default().kernels;
-            for (language, saved) in
-                kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none())
-            {
-                news.insert(*language, Vec::from_iter(events::losses(*language, saved)));
-            }
-            for (language, note) in durable::losses(&metadata, &kernels, &history) {
-                news.entry(language).or_insert_with(Vec::new).push(note);
-            }
-            let known: Vec<(Language, Option<RunNo>)> = kernels
-                .into_iter()
-                .map(|(language, saved)| (language, saved.comes_back_as_of()))
-                .collect();
-            Session::revived(language, limits, 0, last, &known)
-        } else {
-            Session::new(language, limits, 0)
-        };
         Ok(Self {
             boot,
             env,
@@ -271,16 +337,17 @@ impl Keeper {
             metadata,
             history,
             accepted,
-            keys,
+            keys: None,
             scratch,
             reactor,
-            signals,
-            signalled,
+            signalled: None,
+            was_signalled: false,
+            kin: Kin::None,
             connections,
             session,
             kernels: BTreeMap::new(),
             last_status: BTreeMap::new(),
-            news,
+            news: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
             origins: Origins::default(),
@@ -298,10 +365,27 @@ impl Keeper {
             inspectors: Vec::new(),
             viewers: Vec::new(),
             followers: Vec::new(),
+            wishes: VecDeque::new(),
+            operation: None,
+            timeline: Timeline::default(),
+            checkpoints: BTreeMap::new(),
+            images: BTreeMap::new(),
+            newest_images: BTreeMap::new(),
+            last_image: 0,
+            nascent: BTreeMap::new(),
+            thawed: BTreeMap::new(),
+            thaw_failures: BTreeMap::new(),
+            newborn: Vec::new(),
+            failed_copies: Vec::new(),
+            unwanted: Vec::new(),
+            parent: None,
+            is_expected: false,
+            birth: None,
             savings: VecDeque::new(),
             durable,
             last_dump: 0,
             again: Vec::new(),
+            tokens: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
             has_reported: false,
@@ -310,62 +394,70 @@ impl Keeper {
         })
     }
 
-    /// Serves until the session has ended.
-    pub(crate) fn serve(&mut self) {
+    /// Starts the session's first kernel.
+    pub(crate) fn open(&mut self) {
         let effects = self.session.open(self.now());
         self.perform(effects);
-        let mut tokens = Vec::new();
-        while !self.has_finished {
-            tokens.clear();
-            tokens.append(&mut self.again);
-            let timeout = if tokens.is_empty() { self.patience() } else { Some(0) };
-            if self.reactor.wait(timeout, &mut tokens).is_err() {
-                break;
-            }
-            for token in tokens.drain(..) {
-                self.handle(token);
-            }
-            self.forget_gone_clients();
-            let now = self.now();
-            if self.session.due().is_some_and(|due| due <= now) {
-                self.step(Input::Tick);
-            }
-            if self.settle_due.is_some_and(|due| due <= now) {
-                self.settle();
-            }
-            if self.watch_due.is_some_and(|due| due <= now) {
-                self.watch_streams();
-            }
-            if self.stdin_due.is_some_and(|due| due <= now) {
-                self.tend_stdins();
-            }
-            if self.terminals_due.is_some_and(|due| due <= now) {
-                self.tend_terminals();
-            }
-            if self.patience_due.is_some_and(|due| due <= now) {
-                self.answer_impatient();
-            }
-            if self.silence.is_some_and(|watch| watch.due <= now) {
-                self.look_for_silence();
-            }
-            if self.prompts.is_some_and(|look| look.due <= now) {
-                self.look_for_prompts();
-            }
-            if self.viewing_due().is_some_and(|due| due <= now) {
-                self.answer_viewers(None);
-            }
-            if self.inspection_due().is_some_and(|due| due <= now) {
-                self.answer_inspectors(None);
-            }
-            if self.saving_due().is_some_and(|due| due <= now) {
-                self.save_is_overdue();
-            }
-            if self.durable_due().is_some_and(|due| due <= now) {
-                self.begin_durable_save();
-            }
-            self.tend_savings();
+    }
+
+    /// Waits for news, at most this long, and acts on it.
+    pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        tokens.append(&mut self.again);
+        self.reactor.wait(patience, &mut tokens)?;
+        for token in tokens.drain(..) {
+            self.handle(token);
         }
-        self.scratch.remove();
+        self.tokens = tokens;
+        self.forget_gone_clients();
+        self.tend();
+        Ok(())
+    }
+
+    /// Does what is due.
+    fn tend(&mut self) {
+        let now = self.now();
+        if self.session.due().is_some_and(|due| due <= now) {
+            self.step(Input::Tick);
+        }
+        if self.settle_due.is_some_and(|due| due <= now) {
+            self.settle();
+        }
+        if self.watch_due.is_some_and(|due| due <= now) {
+            self.watch_streams();
+        }
+        if self.stdin_due.is_some_and(|due| due <= now) {
+            self.tend_stdins();
+        }
+        if self.terminals_due.is_some_and(|due| due <= now) {
+            self.tend_terminals();
+        }
+        if self.patience_due.is_some_and(|due| due <= now) {
+            self.answer_impatient();
+        }
+        if self.silence.is_some_and(|watch| watch.due <= now) {
+            self.look_for_silence();
+        }
+        if self.prompts.is_some_and(|look| look.due <= now) {
+            self.look_for_prompts();
+        }
+        if self.viewing_due().is_some_and(|due| due <= now) {
+            self.answer_viewers(None);
+        }
+        if self.inspection_due().is_some_and(|due| due <= now) {
+            self.answer_inspectors(None);
+        }
+        if self.saving_due().is_some_and(|due| due <= now) {
+            self.save_is_overdue();
+        }
+        if self.durable_due().is_some_and(|due| due <= now) {
+            self.begin_durable_save();
+        }
+        self.tend_savings();
+        let is_late = self.operation_due().is_some_and(|due| due <= now);
+        if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
+            self.pump_operations();
+        }
     }
 
     /// Tells the launching client that the session can be used, or why not.
@@ -388,12 +480,19 @@ impl Keeper {
         }
     }
 
+    pub(crate) fn has_finished(&self) -> bool {
+        self.has_finished
+    }
+
     fn now(&self) -> Tick {
         ticks(self.clock)
     }
 
     /// How long to wait for events at the most.
-    fn patience(&self) -> Option<Tick> {
+    pub(crate) fn patience(&self) -> Option<Tick> {
+        if !self.again.is_empty() {
+            return Some(0);
+        }
         let own = [
             self.settle_due,
             self.watch_due,
@@ -404,6 +503,7 @@ impl Keeper {
             self.prompts.map(|look| look.due),
             self.inspection_due(),
             self.viewing_due(),
+            self.operation_due(),
             self.saving_due(),
             self.durable_due(),
         ];

@@ -139,8 +139,15 @@ impl Keeper {
         }
         let can_restore = saved.comes_back_as_of() == Some(saved.as_of_run);
         state.captured_at = timestamp();
-        state.kernels.insert(language, saved);
-        self.directory.write_state(&state).is_ok() && can_restore
+        let as_of = saved.as_of_run;
+        if let Some(before) = state.kernels.insert(language, saved) {
+            self.take_out_of_file(language, &before);
+        }
+        let is_written = self.directory.write_state(&state).is_ok();
+        if is_written {
+            self.has_captured(language, as_of);
+        }
+        is_written && can_restore
     }
 
     /// A kernel starts without the state that is in a file: that one is of no

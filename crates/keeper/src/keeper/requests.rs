@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use super::following::ANSWER_PATIENCE;
+use super::operations::Wish;
 use super::saving::SaveOrder;
 use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
@@ -66,6 +67,17 @@ impl Keeper {
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
             Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
+            Request::Fork(order) => {
+                order.check().and_then(|()| self.wish(connection, call, Wish::Fork(order)))
+            }
+            Request::Checkpoint(new) => {
+                new.check().and_then(|()| self.wish(connection, call, Wish::Checkpoint(new)))
+            }
+            Request::Checkpoints => {
+                Ok(Some(Answer::Checkpoints { checkpoints: self.checkpoint_views() }))
+            }
+            Request::Rewind(rewind) => self.wish(connection, call, Wish::Rewind(rewind)),
+            Request::DropCheckpoints(which) => self.drop_checkpoints(&which).map(Some),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
             Request::Save { path, files, wait } => {
                 self.begin_save(connection, call, SaveOrder { path: Some(path), files, wait })
@@ -189,6 +201,7 @@ impl Keeper {
         call: u64,
         closing: Closing,
     ) -> Result<Option<Answer>, Failure> {
+        self.cancel_operations();
         self.closing.push((connection, call, closing));
         let why = match closing {
             Closing::Reset => Close::Reset,
@@ -293,6 +306,7 @@ pub(super) fn refuse(refusal: &Refusal) -> Failure {
             Code::QueueFull,
             format!("{limit} runs are waiting in this session already; wait for some of them"),
         ),
+        Refusal::Busy { run } => Failure::new(Code::Busy, format!("run {run} is going")),
         Refusal::Ending => {
             Failure::new(Code::Ending, "the session is ending or being reset; try again")
         }

@@ -234,7 +234,7 @@ impl Keeper {
 
     /// A kernel without job control has been stopped together with its program,
     /// which would never end then.
-    pub(super) fn wake(&mut self, pid: Pid) {
+    pub(crate) fn wake(&mut self, pid: Pid) {
         let is_it = |live: &super::Live| {
             live.pid == pid && live.terminal.as_ref().is_some_and(|t| Some(t.run) == live.current)
         };

@@ -181,6 +181,17 @@ impl Plan<'_> {
     }
 }
 
+/// Prepares the directory of a kernel whose process is a copy of another.
+pub(crate) fn nest(language: Language, directory: &Path) -> io::Result<(Box<dyn Kernel>, OwnedFd)> {
+    let (orders, reports) = (directory.join("t"), directory.join("s"));
+    make_fifo(&orders)?;
+    make_fifo(&reports)?;
+    let orders = open_both_ways(&orders)?;
+    let reports = open_both_ways(&reports)?;
+    let (kernel, _) = Scripted::prepare(language, directory, orders)?;
+    Ok((Box::new(kernel), reports))
+}
+
 const COMPLAINTS: &str = "complaints";
 
 /// What a kernel that did not come up has said, on one line.

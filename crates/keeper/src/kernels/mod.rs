@@ -9,7 +9,7 @@ mod records;
 mod scripted;
 mod shell;
 
-pub(crate) use launch::{Plan, complaints};
+pub(crate) use launch::{Plan, complaints, nest};
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,13 @@ pub(crate) enum Report {
         question: Question,
         input: bool,
     },
+    /// A copy of a kernel is there.
+    Born(Box<Born>),
+    /// There is no copy for that directory.
+    Unborn {
+        directory: String,
+        error: String,
+    },
     /// A process that this keeper will see end writes the dump. Then the file
     /// beside it, see [`outcome_file`], says what [`Report::Dumped`] would.
     Dumping {
@@ -92,6 +99,25 @@ pub(crate) enum Report {
     },
     Dumped(Box<Dumped>),
     Loaded(Box<Loaded>),
+}
+
+impl Report {
+    /// What it says of a copy that is there, or is not.
+    pub(crate) fn birth(self) -> Option<Result<Box<Born>, String>> {
+        match self {
+            Self::Born(born) => Some(Ok(born)),
+            Self::Unborn { error, .. } => Some(Err(error)),
+            Self::Ready
+            | Self::Ended(_)
+            | Self::Captured { .. }
+            | Self::NotCaptured
+            | Self::LetGo
+            | Self::Wants { .. }
+            | Self::Dumping { .. }
+            | Self::Dumped(_)
+            | Self::Loaded(_) => None,
+        }
+    }
 }
 
 /// What became of a dump.
@@ -127,6 +153,37 @@ pub(crate) fn outcome_file(dump: &Path) -> PathBuf {
     let mut name = dump.as_os_str().to_owned();
     name.push(".report");
     PathBuf::from(name)
+}
+
+/// What a copy says of itself.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Born {
+    pub(crate) pid: u32,
+    /// Threads of the original, which it does not have.
+    #[serde(default)]
+    pub(crate) threads: Vec<String>,
+    /// What else it does not have.
+    #[serde(default)]
+    pub(crate) left: Vec<String>,
+}
+
+/// A copy of a kernel's process that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy<'a> {
+    /// Where it takes orders.
+    pub(crate) directory: &'a Path,
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What a copy is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    /// To wait, and be copied again when somebody goes back to it.
+    Image,
+    /// To be the kernel in the place of the one that it is a copy of.
+    Kernel,
+    /// To be the kernel of another session, in that directory if it is given.
+    Fork { session: &'a str, cwd: Option<&'a Path> },
 }
 
 /// Numbers what a kernel is asked about a run's input.
@@ -228,6 +285,12 @@ pub(crate) trait Kernel: Debug {
     /// Asks whether the run can only go on with input.
     fn ask(&mut self, _: RunNo, _: Question) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Asks for a copy of the process. The copy reports when it is there; the
+    /// original, when there is none.
+    fn copy(&mut self, _: &Copy<'_>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Asks once more, in other words, for a report that did not come.

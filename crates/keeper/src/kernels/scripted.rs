@@ -2,7 +2,9 @@
 //! reports as lines of JSON.
 
 use super::launch::{Invocation, install};
-use super::{Dumped, Ended, Kernel, Lines, Loaded, Order, Question, Release, Report, Stdin};
+use super::{
+    Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Question, Release, Report, Stdin,
+};
 use crate::scratch::write_file;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,6 +24,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("defined.py", include_str!("python/defined.py")),
     ("display.py", include_str!("python/display.py")),
     ("errors.py", include_str!("python/errors.py")),
+    ("forking.py", include_str!("python/forking.py")),
     ("habits.py", include_str!("python/habits.py")),
     ("imports.py", include_str!("python/imports.py")),
     ("kernel.py", include_str!("python/kernel.py")),
@@ -80,6 +83,11 @@ enum Message {
     Input {
         question: Question,
         waits: bool,
+    },
+    Born(Born),
+    Unborn {
+        directory: String,
+        error: String,
     },
     /// A fork writes the dump: how it went is in a file when it has ended.
     Dumping {
@@ -179,6 +187,8 @@ impl Scripted {
                 };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
+            Message::Born(born) => Some(Report::Born(Box::new(born))),
+            Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
             Message::Dumping { path, pid } => {
                 Some(Report::Dumping { path, writer: rustix::process::Pid::from_raw(pid)? })
@@ -251,6 +261,25 @@ impl Kernel for Scripted {
 
     fn released(&mut self) -> io::Result<()> {
         self.order(&json!({"op": "released"}))
+    }
+
+    fn copy(&mut self, copy: &Copy<'_>) -> io::Result<()> {
+        if self.has_event_loop {
+            // Node has threads of its own, which no copy would have.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (kind, session, cwd) = match copy.kind {
+            Kind::Image => ("image", None, None),
+            Kind::Kernel => ("kernel", None, None),
+            Kind::Fork { session, cwd } => ("fork", Some(session), cwd),
+        };
+        self.order(&json!({
+            "op": "fork",
+            "directory": copy.directory,
+            "kind": kind,
+            "session": session,
+            "cwd": cwd,
+        }))
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {

@@ -19,12 +19,15 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::RunNotFound
-        | ErrorCode::JobNotFound => StatusCode::NOT_FOUND,
+        | ErrorCode::JobNotFound
+        | ErrorCode::CheckpointNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Busy | ErrorCode::CheckpointExists => StatusCode::CONFLICT,
+        ErrorCode::CheckpointLost => StatusCode::GONE,
+        ErrorCode::ForkFailed => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::KeyReused
         | ErrorCode::InputClosed
         | ErrorCode::NoTerminal
-        | ErrorCode::Busy
         | ErrorCode::RunCancelled => StatusCode::CONFLICT,
         ErrorCode::SessionEnded | ErrorCode::RunLost => StatusCode::GONE,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -87,6 +87,7 @@ impl StartSession {
             name: self.name,
             owner: caller.token.clone(),
             durable: service.defaults.durability(self.durable),
+            auto: None,
         })
     }
 }

@@ -19,6 +19,23 @@ impl World {
     fn effect(&mut self, effect: Effect) -> Checked {
         match effect {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
+            Effect::Prepare { language, epoch, run } => {
+                prop_assert!(self.limits.gated && !self.held, "{run} is prepared for nothing");
+                prop_assert_eq!(self.open.get(&run), Some(&language), "prepared but not open");
+                let process = self.process(language);
+                prop_assert_eq!((process.epoch, process.phase), (epoch, Phase::Idle));
+                prop_assert_eq!(process.preparing, None);
+                process.preparing = Some(run);
+                Ok(())
+            }
+            Effect::Discard { language, epoch } => {
+                let process = self.process(language);
+                prop_assert_eq!(process.epoch, epoch);
+                prop_assert!(!matches!(process.phase, Phase::Busy(_)), "discarded with its run");
+                process.phase = Phase::Gone;
+                process.captures.clear();
+                Ok(())
+            }
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => {
@@ -44,7 +61,12 @@ impl World {
                 Ok(())
             }
             Effect::Complete { run, outcome } => self.complete(run, &outcome),
-            Effect::Cancel { run, .. } => self.answer(run).map(|_| ()),
+            Effect::Cancel { run, .. } => {
+                let language = self.answer(run)?;
+                let process = self.process(language);
+                process.preparing = process.preparing.filter(|preparing| *preparing != run);
+                Ok(())
+            }
             Effect::Teardown(_) => {
                 let idle = self.now - self.last_activity;
                 let is_due = self.limits.idle_timeout > 0 && idle >= self.limits.idle_timeout;
@@ -83,7 +105,7 @@ impl World {
         let holds = match source {
             Source::Nothing => RunNo(0),
             Source::Final => process.holds,
-            Source::Captured { as_of } => as_of,
+            Source::Captured { as_of } | Source::Image { as_of } => as_of,
         };
         *process = Process {
             epoch,
@@ -102,8 +124,10 @@ impl World {
         story.last_begun = run;
         let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
         prop_assert_eq!(earlier, None, "overtaken");
-        let now = self.now;
+        let (now, is_gated) = (self.now, self.limits.gated);
+        prop_assert!(is_gated || !self.held, "begun while held");
         let process = self.process(language);
+        prop_assert_eq!(process.prepared.take(), is_gated.then_some(run), "not prepared");
         prop_assert_eq!(process.epoch, epoch);
         prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
         process.phase = Phase::Busy(run);

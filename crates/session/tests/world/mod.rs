@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Language, RunNo};
-use sessile_session::{Close, Epoch, Input, Limits, Refusal, Session, Submission, Tick};
+use sessile_session::{Close, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod effects;
@@ -41,6 +41,14 @@ pub(crate) enum Act {
     Inspect,
     Close(Close),
     Wait(Tick),
+    /// No run may begin, until the next release.
+    Hold,
+    Release,
+    /// A kernel is given an earlier state, a copy of it, or none.
+    Replace {
+        language: usize,
+        origin: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +76,7 @@ pub(crate) struct World {
     last_activity: Tick,
     closing: bool,
     finished: bool,
+    held: bool,
     /// What happened, for whoever reads of a failure.
     log: Vec<String>,
 }
@@ -97,6 +106,23 @@ impl World {
         world
     }
 
+    /// A fork with a Python process that is about to say that it is there, and
+    /// a shell with a saved state.
+    pub(crate) fn forked(limits: Limits, last: u64) -> Self {
+        let run = RunNo(last);
+        let known = [(Language::Bash, Origin::Saved(run)), (Language::Python, Origin::Image(run))];
+        let session = Session::forked(Language::Bash, limits, 0, run, &known);
+        let mut world = Self::around(session, limits, run);
+        let story = world.story(Language::Bash);
+        story.captured.insert(run);
+        story.told_of = Epoch(0);
+        *world.process(Language::Python) =
+            Process { epoch: Epoch(1), phase: Phase::Starting, holds: run, ..Process::default() };
+        let effects = world.session.open(0);
+        world.perform(effects).expect("a fork that opens");
+        world
+    }
+
     fn around(session: Session, limits: Limits, last_run: RunNo) -> Self {
         Self {
             session,
@@ -112,6 +138,7 @@ impl World {
             last_activity: 0,
             closing: false,
             finished: false,
+            held: false,
             log: Vec::new(),
         }
     }
@@ -160,13 +187,74 @@ impl World {
             Act::Inspect => self.step(Input::Inspect)?,
             Act::Close(why) => self.step(Input::Close(why))?,
             Act::Wait(time) => self.wait(time)?,
+            Act::Hold => {
+                self.session.hold();
+                self.held = true;
+            }
+            Act::Release => self.release()?,
+            Act::Replace { language, origin } => self.replace(LANGUAGES[language], origin)?,
         }
         self.check()
+    }
+
+    fn release(&mut self) -> Checked {
+        self.held = false;
+        let effects = self.session.release(self.now);
+        self.log.push(format!("{}: released -> {effects:?}", self.now));
+        self.perform(effects)
+    }
+
+    fn replace(&mut self, language: Language, origin: usize) -> Checked {
+        let held = self.process(language).holds;
+        let captured = self.story(language).captured.first().copied();
+        let origin = match (origin, captured) {
+            (0, _) => Origin::Nothing,
+            (1, Some(as_of)) => Origin::Saved(as_of),
+            (_, _) => Origin::Image(held),
+        };
+        let answer = self.session.replace(&[(language, origin)], self.now);
+        self.log.push(format!("{}: {language} from {origin:?} -> {answer:?}", self.now));
+        let process = self.process(language);
+        let busy = process.preparing.or(match process.phase {
+            Phase::Busy(run) => Some(run),
+            Phase::Gone | Phase::Starting | Phase::Idle => None,
+        });
+        match answer {
+            Ok(effects) => {
+                prop_assert_eq!(busy, None, "replaced under a run");
+                self.last_activity = self.now;
+                self.stories.entry(language).or_insert_with(|| Story::of(Epoch(1)));
+                let next = Epoch(self.process(language).epoch.0 + 1);
+                let story = self.story(language);
+                match origin {
+                    Origin::Nothing => {
+                        *story = Story { last_begun: story.last_begun, ..Story::of(next) }
+                    }
+                    Origin::Saved(as_of) | Origin::Image(as_of) => {
+                        story.captured.insert(as_of);
+                        story.told_of = Epoch(0);
+                    }
+                }
+                self.perform(effects)
+            }
+            Err(Refusal::Busy { run }) => {
+                prop_assert_eq!(busy, Some(run));
+                Ok(())
+            }
+            Err(Refusal::Ending) => {
+                prop_assert!(self.closing || self.finished, "refused while open");
+                Ok(())
+            }
+            Err(refusal @ Refusal::QueueFull { .. }) => {
+                Err(TestCaseError::fail(format!("{refusal:?} for a replacement")))
+            }
+        }
     }
 
     /// Lets everything that was begun come to its end, then ends the session:
     /// by then each run has been answered.
     fn settle(&mut self) -> Checked {
+        self.release()?;
         for _ in 0..2000 {
             match self.possible().first().copied() {
                 Some(input) => self.step(input)?,
@@ -191,9 +279,10 @@ impl World {
         let waiting = |world: &Self| {
             let busy = world.processes.get(&language).map(|p| p.phase);
             let runs = world.open.values().filter(|l| **l == language).count();
-            runs - usize::from(
-                matches!(busy, Some(Phase::Busy(run)) if world.open.contains_key(&run)),
-            )
+            let prepared = world.processes.get(&language).and_then(|p| p.preparing);
+            let is_busy = matches!(busy, Some(Phase::Busy(run)) if world.open.contains_key(&run));
+            let is_prepared = prepared.is_some_and(|run| world.open.contains_key(&run));
+            runs - usize::from(is_busy || is_prepared)
         };
         let promised = self.session.admits(language);
         let answer = self.session.submit(submission, self.now);
@@ -212,12 +301,17 @@ impl World {
             }
             Err(Refusal::QueueFull { limit }) => {
                 prop_assert_eq!(limit, self.limits.queue);
-                prop_assert_eq!(waiting(self), limit, "refused with room in the queue");
+                // One that was being prepared goes back when its kernel dies.
+                let waiting = waiting(self);
+                prop_assert!((limit..=limit + 1).contains(&waiting), "refused with room");
                 Ok(())
             }
             Err(Refusal::Ending) => {
                 prop_assert!(self.closing || self.finished, "refused while open");
                 Ok(())
+            }
+            Err(refusal @ Refusal::Busy { .. }) => {
+                Err(TestCaseError::fail(format!("{refusal:?} for a run")))
             }
         }
     }
@@ -246,6 +340,8 @@ impl World {
                 as_of: *as_of,
             });
             inputs.extend(captures);
+            let prepared = process.preparing;
+            inputs.extend(prepared.map(|run| Input::Prepared { language, epoch, run }));
         }
         if self.closing {
             inputs.extend([Input::AllGone, Input::KernelsGone]);
@@ -284,6 +380,7 @@ impl World {
                 Input::Captured { language, epoch, as_of: run },
                 Input::Heard { language, epoch, run, at: 0 },
                 Input::Stuck { language, epoch },
+                Input::Prepared { language, epoch, run },
             ];
             let word = words[index.index(words.len())];
             if process.phase == Phase::Gone {
@@ -357,6 +454,11 @@ impl World {
                 process.phase = Phase::Gone;
                 process.captures.clear();
                 process.pressed = None;
+                process.preparing = None;
+            }
+            Input::Prepared { language, .. } => {
+                let process = self.process(language);
+                process.prepared = process.preparing.take();
             }
             Input::Captured { language, as_of, .. } => {
                 self.process(language).captures.retain(|c| *c != as_of);
@@ -368,6 +470,7 @@ impl World {
                     process.phase = Phase::Gone;
                     process.captures.clear();
                     process.pressed = None;
+                    process.preparing = None;
                 }
             }
             Input::Stuck { .. }

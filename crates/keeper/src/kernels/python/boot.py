@@ -8,8 +8,9 @@
   background  threads and tasks that live on        state       what is remembered
   aio         top-level await                       carry       the namespace in a file
   pickled     values as bytes                       defined     typed functions, by their text
-The parts of the right column, `background`, `aio` and `pickled` load when first
-needed: start-up time is budgeted.
+  forking     copies of this process
+The parts of the right column, `background`, `aio`, `pickled` and `forking` load when
+first needed: start-up time is budgeted.
 
 Invariants:
 - User code sees a `__main__` of its own; neither this file nor its directory is
@@ -42,6 +43,11 @@ def make_loader(folder):
     new_module = type(sys)
     parts = {}
 
+    def move(to):
+        """A fork outlives the directory of its original."""
+        nonlocal folder
+        folder = to
+
     def load(name):
         part = parts.get(name)
         if part is None:
@@ -69,6 +75,7 @@ def make_loader(folder):
         found = frame.f_globals.get("__builtins__")
         return found is shielded or found is exposed
 
+    load.move = move
     load.is_shielded = is_shielded
     load.is_ours = is_ours
     load.builtins = shielded

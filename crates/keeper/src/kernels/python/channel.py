@@ -116,6 +116,9 @@ class Channel:
         self._rep = Held(directory + "/rep", os.O_WRONLY)
         self._unread = b""
 
+    def descriptors(self):
+        return [self._ctl.last_fd, self._rep.last_fd]
+
     def receive(self, idle):
         """The next message; `idle(fd)` is called before each wait.
 

@@ -43,6 +43,8 @@ class Kernel:
         self.cancel = None  # set by `aio` while a loop runs in the foreground
         self.flow = None  # set by `background`: where this run's followers write
         self.imports = None
+        self.frozen = False  # an image: nothing goes on in it
+        self.is_fork = False
         self.running = False  # between a message and its answer: 1 and 2 are a run's
         self.user_handler = None
         self.tracer = self.profiler = None
@@ -87,20 +89,20 @@ def _make_handler(kernel):
 
 
 def loop(kernel):
-    receive, modules = kernel.channel.receive, kernel.modules
+    modules = kernel.modules
 
     def idle(ctl):
         """Lets asyncio tasks go on while nothing is asked of us."""
-        if "asyncio.events" in modules:
+        if "asyncio.events" in modules and not kernel.frozen:
             load("aio").idle(kernel, ctl)
             if getpid() != kernel.pid:
                 _exit(0)
 
     held = []
     while True:
-        message = held.pop(0) if held else receive(idle)
+        message = held.pop(0) if held else kernel.channel.receive(idle)
         if message is None:
-            return
+            return _end(kernel)
         operation = message.get("op") if type(message) is dict else None
         if operation == "run":
             run.answer(kernel, message)
@@ -108,12 +110,30 @@ def loop(kernel):
             _answer_state(kernel)
         elif operation == "release":
             held += _let_go(kernel)
+        elif operation == "fork":
+            if not load("forking").answer(kernel, message):
+                held = []
         elif operation == "dump":
             load("carry").answer_dump(kernel, message)
         elif operation == "load":
             load("carry").answer_load(kernel, message)
         elif operation == "exit":
-            return
+            return _end(kernel)
+
+
+def _end(kernel):
+    """An ordinary end is the interpreter's. A fork has objects that are the
+    original's as well, and must not do twice what they do when they go."""
+    if kernel.frozen:
+        _exit(0)
+    if kernel.is_fork:
+        atexit = kernel.modules.get("atexit")
+        try:
+            if atexit is not None:
+                atexit._run_exitfuncs()
+            kernel.streams.settle([])
+        finally:
+            _exit(0)
 
 
 def _answer_state(kernel):

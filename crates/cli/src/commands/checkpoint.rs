@@ -1,0 +1,39 @@
+use crate::settings::Settings;
+use crate::{branching, output};
+use clap::Args;
+use sessile_protocol::{Answer, NewCheckpoint, Request};
+use std::process::ExitCode;
+
+/// Take a point that the session can be rewound to
+///
+/// Variables, functions, imports, directories: the state of every kernel, and
+/// with --files the workspace. Checkpoints of live kernels go with the session.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile checkpoint sess_… --name before-refactoring --files\n  \
+    sessile rewind sess_… before-refactoring")]
+pub(crate) struct Checkpoint {
+    /// The session
+    id: String,
+    /// What it is called [default: checkpoint-RUN]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The files of the workspace as well
+    #[arg(long)]
+    files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Checkpoint {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let new = NewCheckpoint { name: self.name, files: self.files, wait: self.wait };
+        let answer = branching::ask(settings, &self.id, Request::Checkpoint(new))?;
+        let Answer::Checkpointed(view) = answer else {
+            anyhow::bail!(sessile_client::ClientError::Unexpected);
+        };
+        output::json(&sessile_gateway::checkpoint(&view))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,55 @@
+use crate::settings::Settings;
+use crate::{branching, output};
+use clap::{Args, ValueEnum};
+use sessile_protocol::{Answer, ForkFiles, ForkOrder, Request};
+use std::process::ExitCode;
+
+/// Make new sessions with the state of this one
+///
+/// From then on they are independent of it and of each other. Python is copied
+/// live, with all that it has loaded; shells by their state. Background
+/// processes, sockets and threads stay with the original: what was not carried
+/// is listed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile fork sess_…\n  \
+    sessile fork sess_… --count 3 | jq -r '.session_ids[]'\n  \
+    sessile fork sess_… --files copy")]
+pub(crate) struct Fork {
+    /// The session
+    id: String,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    count: u32,
+    /// The same workspace, or a copy of it as it is now
+    #[arg(long, value_name = "WHICH", default_value = "share")]
+    files: Files,
+    /// Wait for runs that are going, instead of refusing
+    #[arg(long)]
+    wait: bool,
+    /// A name for the forks, shown by `list`
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Files {
+    Share,
+    Copy,
+}
+
+impl Fork {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let files = match self.files {
+            Files::Share => ForkFiles::Share,
+            Files::Copy => ForkFiles::Copy,
+        };
+        let order = ForkOrder { count: self.count, files, wait: self.wait, name: self.name };
+        let answer = branching::ask(settings, &self.id, Request::Fork(order))?;
+        let Answer::Forked(view) = answer else {
+            anyhow::bail!(sessile_client::ClientError::Unexpected);
+        };
+        output::json(&sessile_gateway::forked(&view))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,196 @@
+//! The sessions of one keeper process: one, and its forks.
+//!
+//! A copy of a live interpreter is a child of this process, and only its parent
+//! hears of its end; so a session and its forks have one keeper. Beyond that
+//! they have nothing in common: each has its own socket, files, clients and
+//! limits, and waits for its own events.
+//!
+//! ```text
+//!  one session:   its own epoll              (no cost for what most never need)
+//!  several:       an epoll of their epolls   (whoever has news gets its turn)
+//! ```
+//!
+//! Invariants: the process lives as long as one of them does; the end of one
+//! touches nothing of the others; each child that ends is told to whom it
+//! belonged.
+
+use crate::guardian;
+use crate::keeper::{Birth, Keeper, Kin};
+use crate::processes::{self, Reaped};
+use crate::reactor::{Interest, Reactor, Token};
+use rustix::process::Signal;
+use sessile_protocol::{Boot, Code, Failure};
+use std::io;
+use std::os::fd::OwnedFd;
+
+pub(crate) struct Family {
+    /// SIGCHLD and SIGTERM of the process; the first member watches it.
+    signals: OwnedFd,
+    /// The eldest first.
+    members: Vec<Member>,
+    /// Waits for all of them, once there are several.
+    all: Option<Reactor>,
+}
+
+struct Member {
+    session: Keeper,
+    /// In the reactor of all.
+    token: Option<Token>,
+}
+
+impl Family {
+    /// Becomes the keeper: in a process of its own, detached from the caller's.
+    pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
+        let mut first = Keeper::start(boot)?;
+        let storage = |error: io::Error| {
+            Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
+        };
+        let signals = guardian::signal_descriptor().map_err(storage)?;
+        first.watch_signals(&signals).map_err(storage)?;
+        Ok(Self { signals, members: vec![Member { session: first, token: None }], all: None })
+    }
+
+    /// Serves until the last session has ended.
+    pub(crate) fn serve(&mut self) {
+        if let Some(first) = self.members.first_mut() {
+            first.session.open();
+        }
+        while !self.members.is_empty() {
+            if self.take_turns().is_err() {
+                break;
+            }
+            self.take_signals();
+            self.take_in();
+            self.pass_on();
+            self.announce();
+            self.pass_on();
+            self.let_go();
+        }
+    }
+
+    /// Waits for news, and lets whoever has some act on it.
+    fn take_turns(&mut self) -> io::Result<()> {
+        let Some(all) = self.all.as_mut().filter(|_| self.members.len() > 1) else {
+            let Some(only) = self.members.first_mut() else {
+                return Ok(());
+            };
+            let patience = only.session.patience();
+            return only.session.turn(patience);
+        };
+        let patience = self.members.iter().filter_map(|member| member.session.patience()).min();
+        let mut tokens = Vec::new();
+        all.wait(patience, &mut tokens)?;
+        for member in &mut self.members {
+            let has_news = member.token.is_some_and(|token| tokens.contains(&token));
+            if has_news || member.session.patience() == Some(0) {
+                member.session.turn(Some(0))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_signals(&mut self) {
+        if !self.members.iter_mut().any(|member| member.session.was_signalled()) {
+            return;
+        }
+        for signal in guardian::take_signals(&self.signals) {
+            if signal == Signal::TERM {
+                self.members.iter_mut().for_each(|member| member.session.shut_down());
+            }
+        }
+        loop {
+            let members = self.members.iter_mut();
+            match processes::reap() {
+                Reaped::Ended(pid, code) => {
+                    members.for_each(|member| member.session.child_ended(pid, code));
+                }
+                Reaped::Stopped(pid) => members.for_each(|member| member.session.wake(pid)),
+                Reaped::Other => {}
+                Reaped::NoneEnded | Reaped::NoneLeft => break,
+            }
+        }
+        self.members.iter_mut().for_each(|member| member.session.look_for_end());
+    }
+
+    /// Forks become members.
+    fn take_in(&mut self) {
+        let newborn: Vec<Keeper> =
+            self.members.iter_mut().flat_map(|member| member.session.take_newborn()).collect();
+        if newborn.is_empty() {
+            return;
+        }
+        for mut session in newborn {
+            session.open();
+            self.members.push(Member { session, token: None });
+        }
+        self.tell_kin();
+    }
+
+    /// Tells of copies that were not made; ends forks that nobody wants.
+    fn pass_on(&mut self) {
+        for at in 0..self.members.len() {
+            let failed = self.members[at].session.take_failed_copies();
+            let unwanted = self.members[at].session.take_unwanted();
+            for member in &mut self.members {
+                for (directory, error) in &failed {
+                    member.session.not_copied(directory, error);
+                }
+                if unwanted.contains(member.session.id()) {
+                    member.session.end_unwanted();
+                }
+            }
+        }
+    }
+
+    /// Tells parents that their forks have come up, or have not.
+    fn announce(&mut self) {
+        let births: Vec<Birth> =
+            self.members.iter_mut().filter_map(|member| member.session.take_birth()).collect();
+        for birth in births {
+            let is_parent = |member: &&mut Member| *member.session.id() == birth.parent;
+            if let Some(parent) = self.members.iter_mut().find(is_parent) {
+                parent.session.fork_came_up(birth);
+            }
+        }
+    }
+
+    /// Those that have ended leave.
+    fn let_go(&mut self) {
+        let before = self.members.len();
+        let all = self.all.as_ref();
+        self.members.retain(|member| {
+            let stays = !member.session.has_finished();
+            if !stays && let Some(all) = all {
+                all.remove(member.session.reactor());
+            }
+            stays
+        });
+        if self.members.len() != before {
+            self.tell_kin();
+        }
+    }
+
+    /// Tells each member whether there are others; somebody minds the signals.
+    fn tell_kin(&mut self) {
+        let is_alone = self.members.len() == 1;
+        if !is_alone && self.all.is_none() {
+            self.all = Reactor::new().ok();
+        }
+        for (at, member) in self.members.iter_mut().enumerate() {
+            let kin = match (is_alone, at) {
+                (true, _) => Kin::None,
+                (false, 0) => Kin::Younger,
+                (false, _) => Kin::Elder,
+            };
+            member.session.set_kin(kin);
+            if at == 0 {
+                let _ = member.session.watch_signals(&self.signals);
+            }
+            if let Some(all) = &mut self.all
+                && member.token.is_none()
+            {
+                member.token = all.add(member.session.reactor(), Interest::Read).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Copies of kernel processes: those that wait to be gone back to, and those
+//! that are just coming up.
+//!
+//! A copy is made by the interpreter itself, takes its orders in a directory of
+//! its own, and says there that it is up. Until then its process has no number
+//! that we know.
+
+use super::events::letter;
+use super::{Keeper, Live};
+use crate::kernels::{Born, Copy, Kernel, Kind, Report, nest};
+use crate::processes;
+use crate::reactor::{Interest, Token};
+use crate::streams::Stream;
+use rustix::process::{Pid, Signal};
+use sessile_protocol::{Language, LeftBehind, RunNo};
+use sessile_session::{Epoch, Input};
+use sessile_store::{SavedKernel, StreamName};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// Names the state of a kernel at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ImageId(u64);
+
+/// The state of a kernel at some time.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) language: Language,
+    pub(super) as_of: RunNo,
+    pub(super) form: Form,
+    /// What it does not have.
+    pub(super) left: Vec<LeftBehind>,
+}
+
+#[derive(Debug)]
+pub(super) enum Form {
+    /// Asked for, and not there yet.
+    Coming(Option<Nest>),
+    /// A copy of the process, which waits.
+    Process(Pid, Nest),
+    Saved(Box<SavedKernel>),
+    /// It is what state.json has at the moment.
+    Current,
+    /// There is none, and why.
+    Lost(String),
+}
+
+/// Where a copy takes orders and reports.
+#[derive(Debug)]
+pub(super) struct Nest {
+    kernel: Box<dyn Kernel>,
+    reports: OwnedFd,
+    token: Token,
+    directory: PathBuf,
+}
+
+/// A kernel process that is about to say that it is there.
+#[derive(Debug)]
+pub(super) struct Nascent {
+    purpose: Purpose,
+    nest: Nest,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// What a process is for that is coming up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The kernel that a fork begins with.
+    First(Epoch),
+    /// To take the place of another, when all that is needed is there.
+    Successor,
+}
+
+impl Keeper {
+    /// Prepares for a copy that becomes a kernel of this session.
+    pub(super) fn expect(&mut self, language: Language, purpose: Purpose) -> io::Result<PathBuf> {
+        let name = match purpose {
+            Purpose::First(_) => letter(language).to_owned(),
+            // The one that is there goes on until this one has come up.
+            Purpose::Successor => {
+                self.last_image += 1;
+                format!("{}{}", letter(language), self.last_image)
+            }
+        };
+        let directory = self.scratch.subdirectory(&name)?;
+        let stdout = Stream::create(&directory, StreamName::Stdout)?;
+        let stderr = Stream::create(&directory, StreamName::Stderr)?;
+        let (kernel, reports) = nest(language, &directory)?;
+        let token = self.reactor.add(&reports, Interest::Read)?;
+        let nest = Nest { kernel, reports, token, directory: directory.clone() };
+        self.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
+        Ok(directory)
+    }
+
+    /// Asks a live kernel for a copy of itself.
+    pub(super) fn copy(&mut self, language: Language, copy: &Copy<'_>) -> io::Result<()> {
+        let live = self.kernels.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        live.kernel.copy(copy)
+    }
+
+    /// Has an image made of a live kernel, which is idle.
+    pub(super) fn freeze(&mut self, language: Language, as_of: RunNo) -> ImageId {
+        self.last_image += 1;
+        let id = ImageId(self.last_image);
+        let form = match self.try_freeze(language) {
+            Ok(nest) => Form::Coming(Some(nest)),
+            Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
+        };
+        self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
+        id
+    }
+
+    fn try_freeze(&mut self, language: Language) -> io::Result<Nest> {
+        let name = format!("i{}", self.last_image);
+        let directory = self.scratch.subdirectory(&name)?;
+        let (kernel, reports) = nest(language, &directory)?;
+        let token = self.reactor.add(&reports, Interest::Read)?;
+        let copy = Copy { directory: &directory, kind: Kind::Image };
+        self.copy(language, &copy)?;
+        Ok(Nest { kernel, reports, token, directory })
+    }
+
+    /// The written-down state of a kernel, which is there or about to be.
+    pub(super) fn keep_captured(&mut self, language: Language, as_of: RunNo) -> ImageId {
+        self.last_image += 1;
+        let id = ImageId(self.last_image);
+        let form =
+            if self.session.is_captured(language) { Form::Current } else { Form::Coming(None) };
+        self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
+        id
+    }
+
+    /// A kernel's state is about to be replaced in the file.
+    pub(super) fn take_out_of_file(&mut self, language: Language, saved: &SavedKernel) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Current = image.form {
+                image.form = Form::Saved(Box::new(saved.clone()));
+            }
+        }
+    }
+
+    /// A kernel's state has been written to the file.
+    pub(super) fn has_captured(&mut self, language: Language, as_of: RunNo) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Coming(None) = image.form
+                && image.as_of == as_of
+            {
+                image.form = Form::Current;
+            }
+        }
+    }
+
+    /// Has a process made of an image, which stays as it is.
+    pub(super) fn thaw(&mut self, id: ImageId) -> Result<(), String> {
+        let language = self.images.get(&id).map(|image| image.language).ok_or("it is gone")?;
+        let directory = self.expect(language, Purpose::Successor).map_err(|e| e.to_string())?;
+        let copy = Copy { directory: &directory, kind: Kind::Kernel };
+        let outcome = match self.images.get_mut(&id).map(|image| &mut image.form) {
+            Some(Form::Process(_, nest)) => {
+                nest.kernel.copy(&copy).map_err(|error| error.to_string())
+            }
+            Some(Form::Lost(why)) => Err(why.clone()),
+            Some(Form::Coming(_) | Form::Saved(_) | Form::Current) | None => {
+                Err("it is no process".to_owned())
+            }
+        };
+        if outcome.is_err() {
+            self.nascent.remove(&language);
+        }
+        outcome
+    }
+
+    /// Ends the processes that were to take the place of others.
+    pub(super) fn abandon_thawed(&mut self) {
+        let is_successor = |nascent: &Nascent| nascent.purpose == Purpose::Successor;
+        let coming: Vec<Language> =
+            self.nascent.iter().filter(|(_, n)| is_successor(n)).map(|(l, _)| *l).collect();
+        for language in coming {
+            if let Some(nascent) = self.nascent.remove(&language) {
+                self.close_nest(nascent.nest);
+            }
+        }
+        for (_, live) in std::mem::take(&mut self.thawed) {
+            processes::signal(&[live.pid], Signal::KILL);
+            let _ = std::fs::remove_dir_all(&live.directory);
+        }
+        self.thaw_failures.clear();
+    }
+
+    /// Lets go of images that nobody needs any more.
+    pub(super) fn drop_images(&mut self, is_needed: impl Fn(ImageId) -> bool) {
+        let gone: Vec<ImageId> = self.images.keys().copied().filter(|id| !is_needed(*id)).collect();
+        for id in gone {
+            match self.images.remove(&id).map(|image| image.form) {
+                Some(Form::Process(pid, nest)) => {
+                    processes::signal(&[pid], Signal::KILL);
+                    self.close_nest(nest);
+                }
+                // It may come up any moment; then it finds nobody, and ends.
+                Some(Form::Coming(Some(nest))) => self.close_nest(nest),
+                Some(Form::Coming(None) | Form::Saved(_) | Form::Current | Form::Lost(_))
+                | None => {}
+            }
+        }
+    }
+
+    fn close_nest(&self, nest: Nest) {
+        self.reactor.remove(&nest.reports);
+        let _ = std::fs::remove_dir_all(&nest.directory);
+    }
+
+    /// Reads what copies say. True when the token is one of theirs.
+    pub(super) fn hear_copies(&mut self, token: Token) -> bool {
+        let of_image = self.images.iter().find_map(|(id, image)| {
+            let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &image.form else {
+                return None;
+            };
+            (nest.token == token).then_some(*id)
+        });
+        if let Some(id) = of_image {
+            self.hear_image(id);
+            return true;
+        }
+        let nascent = self.nascent.iter().find(|(_, nascent)| nascent.nest.token == token);
+        let Some(language) = nascent.map(|(language, _)| *language) else {
+            return false;
+        };
+        self.hear_nascent(language);
+        true
+    }
+
+    fn hear_image(&mut self, id: ImageId) {
+        let Some(image) = self.images.get_mut(&id) else {
+            return;
+        };
+        let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
+            return;
+        };
+        for birth in read_births(nest, &mut self.buffer) {
+            match birth {
+                Ok(born) => {
+                    image.left = left_behind(image.language, &born);
+                    if let Form::Coming(nest) = &mut image.form
+                        && let (Some(nest), Some(pid)) = (nest.take(), own_child(&born))
+                    {
+                        image.form = Form::Process(pid, nest);
+                    }
+                }
+                Err(error) => image.form = Form::Lost(error),
+            }
+        }
+        self.pump_operations();
+    }
+
+    fn hear_nascent(&mut self, language: Language) {
+        let Some(nascent) = self.nascent.get_mut(&language) else {
+            return;
+        };
+        match read_births(&mut nascent.nest, &mut self.buffer).pop() {
+            Some(Ok(born)) => self.born(language, &born),
+            Some(Err(error)) => self.unborn(language, &error),
+            None => {}
+        }
+    }
+
+    /// A copy is there.
+    fn born(&mut self, language: Language, born: &Born) {
+        let Some(pid) = own_child(born) else {
+            return self.unborn(language, "it is no process of this keeper");
+        };
+        let Some(Nascent { purpose, nest, stdout, stderr }) = self.nascent.remove(&language) else {
+            return;
+        };
+        self.origins.add_kernel(pid, language);
+        let reports = (nest.reports, nest.token);
+        let epoch = match purpose {
+            Purpose::First(epoch) => epoch,
+            Purpose::Successor => Epoch::default(),
+        };
+        let live = Live::new(epoch, pid, nest.kernel, reports, (stdout, stderr), nest.directory);
+        let live = Live { has_come_up: true, ..live };
+        match purpose {
+            Purpose::First(epoch) => {
+                self.kernels.insert(language, live);
+                self.step(Input::Ready { language, epoch });
+                self.birth_of(language, Ok(left_behind(language, born)));
+            }
+            Purpose::Successor => {
+                self.thawed.insert(language, live);
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// A copy that was to become a kernel does not come up.
+    pub(super) fn unborn(&mut self, language: Language, error: &str) {
+        let Some(nascent) = self.nascent.remove(&language) else {
+            return;
+        };
+        let purpose = nascent.purpose;
+        self.close_nest(nascent.nest);
+        match purpose {
+            Purpose::First(epoch) => {
+                let message = format!("the {language} process could not be copied: {error}");
+                self.launch_failures.insert(language, message.clone());
+                self.tell(language, None, message);
+                self.birth_of(language, Err(error.to_owned()));
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+            Purpose::Successor => {
+                self.thaw_failures.insert(language, error.to_owned());
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// The original says that there is no copy for that directory.
+    pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
+        let is_there = |nest: &Nest| nest.directory.as_os_str() == directory;
+        for image in self.images.values_mut() {
+            if let Form::Coming(Some(nest)) = &image.form
+                && is_there(nest)
+            {
+                image.form = Form::Lost(error.to_owned());
+                self.pump_operations();
+                return;
+            }
+        }
+        let nascent = self.nascent.iter().find(|(_, nascent)| is_there(&nascent.nest));
+        if let Some(language) = nascent.map(|(language, _)| *language) {
+            self.unborn(language, error);
+        }
+    }
+
+    /// A process has ended: it may have been an image.
+    pub(super) fn image_ended(&mut self, pid: Pid) {
+        for image in self.images.values_mut() {
+            if let Form::Process(of, _) = &image.form
+                && *of == pid
+            {
+                image.form = Form::Lost("its copy has ended".to_owned());
+            }
+        }
+        let thawed = self.thawed.iter().find(|(_, live)| live.pid == pid);
+        if let Some(language) = thawed.map(|(language, _)| *language) {
+            self.thawed.remove(&language);
+            self.thaw_failures.insert(language, "its process has ended".to_owned());
+            self.pump_operations();
+        }
+    }
+
+    /// Whether a process is a copy that waits: no job of anybody's.
+    pub(super) fn is_copy(&self, pid: Pid) -> bool {
+        let is_image = |image: &Image| matches!(&image.form, Form::Process(of, _) if *of == pid);
+        self.images.values().any(is_image) || self.thawed.values().any(|live| live.pid == pid)
+    }
+}
+
+/// What a copy says of its being there.
+fn read_births(nest: &mut Nest, buffer: &mut [u8]) -> Vec<Result<Box<Born>, String>> {
+    match rustix::io::read(&nest.reports, &mut *buffer) {
+        Ok(n) => nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::birth).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The process that says that it is there, if it descends from this one.
+fn own_child(born: &Born) -> Option<Pid> {
+    let pid = Pid::from_raw(i32::try_from(born.pid).ok()?)?;
+    processes::is_below(pid, rustix::process::getpid()).then_some(pid)
+}
+
+/// What the original alone has.
+fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {
+    let left = |name: &String, reason: &str| LeftBehind {
+        language: Some(language),
+        name: name.clone(),
+        reason: reason.to_owned(),
+    };
+    let threads = born.threads.iter().map(|name| {
+        left(&format!("thread {name}"), "a thread cannot be copied; it goes on in the original")
+    });
+    let rest = born.left.iter().map(|name| left(name, "it stays with the original"));
+    threads.chain(rest).collect()
+}

@@ -1,0 +1,221 @@
+//! What is done with a session as a whole: forks, checkpoints, going back.
+//!
+//! One at a time, and never while a run is going: no run begins until it is
+//! done. Whoever does not want to wait for the runs is refused.
+//!
+//! ```text
+//!  asked ─► waits for runs, and kernels that start ─► gathers states ─► done
+//!              (no new run begins)                     (captures, copies)
+//! ```
+
+use super::Keeper;
+use super::checkpoints::{Checkpointing, Rewinding};
+use super::forks::Forking;
+use crate::reactor::Token;
+use sessile_protocol::{
+    Answer, Code, Failure, ForkOrder, Language, NewCheckpoint, Reply, Rewind, RunNo,
+};
+use sessile_session::{Input, Refusal, Tick};
+
+/// A kernel that does not say what its state is within this is busy with
+/// itself; the last captured state has to do.
+const GATHERING_PATIENCE: Tick = 2000;
+
+/// Copies of a large process take their time; beyond this there is none.
+const COPY_PATIENCE: Tick = 20_000;
+
+#[derive(Debug)]
+pub(super) enum Wish {
+    Fork(ForkOrder),
+    Checkpoint(NewCheckpoint),
+    Rewind(Rewind),
+}
+
+impl Wish {
+    fn waits(&self) -> bool {
+        match self {
+            Self::Fork(order) => order.wait,
+            Self::Checkpoint(new) => new.wait,
+            Self::Rewind(rewind) => rewind.wait,
+        }
+    }
+}
+
+/// Somebody who is to be answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    pub(super) connection: Token,
+    pub(super) call: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Operation {
+    asker: Asker,
+    stage: Stage,
+    /// Then it goes on with what there is.
+    pub(super) due: Option<Tick>,
+}
+
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Kernels write their state down.
+    Gathering {
+        wish: Wish,
+        missing: Vec<Language>,
+    },
+    Forking(Forking),
+    Checkpointing(Checkpointing),
+    Rewinding(Rewinding),
+}
+
+/// What became of a stage.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// Something is missing that will be told of.
+    Waiting(Stage, Tick),
+    Done(Result<Answer, Failure>),
+}
+
+impl Progress {
+    pub(super) fn failed(failure: Failure) -> Self {
+        Self::Done(Err(failure))
+    }
+}
+
+impl Keeper {
+    /// Takes a wish, to be answered when it is fulfilled.
+    pub(super) fn wish(
+        &mut self,
+        connection: Token,
+        call: u64,
+        wish: Wish,
+    ) -> Result<Option<Answer>, Failure> {
+        if !self.session.is_open() {
+            return Err(super::requests::refuse(&Refusal::Ending));
+        }
+        if let Some(run) = self.session.busy_with()
+            && !wish.waits()
+        {
+            return Err(busy(run));
+        }
+        self.wishes.push_back((Asker { connection, call }, wish));
+        self.session.hold();
+        self.pump_operations();
+        Ok(None)
+    }
+
+    /// Goes on with whatever can go on.
+    pub(super) fn pump_operations(&mut self) {
+        loop {
+            let Some(Operation { asker, stage, due }) = self.operation.take() else {
+                if !self.begin_operation() {
+                    return;
+                }
+                continue;
+            };
+            let now = self.now();
+            let is_over = due.is_some_and(|due| due <= now);
+            let progress = match stage {
+                Stage::Gathering { wish, missing } if missing.is_empty() || is_over => {
+                    self.gathered(wish)
+                }
+                stage @ Stage::Gathering { .. } => Progress::Waiting(stage, now),
+                Stage::Forking(forking) => self.go_on_forking(forking, is_over),
+                Stage::Checkpointing(checkpointing) => {
+                    self.go_on_checkpointing(checkpointing, is_over)
+                }
+                Stage::Rewinding(rewinding) => self.go_on_rewinding(rewinding, is_over),
+            };
+            match progress {
+                Progress::Waiting(stage, patience) => {
+                    let due = due.filter(|_| !is_over).or(Some(now + patience));
+                    self.operation = Some(Operation { asker, stage, due });
+                    return;
+                }
+                Progress::Done(outcome) => {
+                    let reply = Reply::new(asker.call, outcome);
+                    self.connections.send(asker.connection, &reply, &self.reactor);
+                    if self.wishes.is_empty() {
+                        let effects = self.session.release(self.now());
+                        self.perform(effects);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins with the next wish, if there is one and nothing is in its way.
+    fn begin_operation(&mut self) -> bool {
+        if self.wishes.is_empty() || !self.session.is_settled() {
+            return false;
+        }
+        let Some((asker, wish)) = self.wishes.pop_front() else {
+            return false;
+        };
+        let mut missing: Vec<Language> = Vec::new();
+        match &wish {
+            // The states of shells are text; processes are copied later.
+            Wish::Fork(_) | Wish::Checkpoint(_) => {
+                missing.extend(self.kernels.keys().copied().filter(|l| l.is_shell()));
+                if !missing.is_empty() {
+                    self.step(Input::Inspect);
+                }
+            }
+            Wish::Rewind(_) => {}
+        }
+        let due = Some(self.now() + GATHERING_PATIENCE);
+        self.operation = Some(Operation { asker, stage: Stage::Gathering { wish, missing }, due });
+        true
+    }
+
+    fn gathered(&mut self, wish: Wish) -> Progress {
+        match wish {
+            Wish::Fork(order) => self.begin_forking(&order),
+            Wish::Checkpoint(new) => self.begin_checkpoint(new),
+            Wish::Rewind(rewind) => self.begin_rewind(&rewind),
+        }
+    }
+
+    /// A kernel has written its state down, or will not.
+    pub(super) fn has_described(&mut self, language: Language) {
+        if let Some(Operation { stage: Stage::Gathering { missing, .. }, .. }) = &mut self.operation
+        {
+            missing.retain(|other| *other != language);
+            self.pump_operations();
+        }
+    }
+
+    pub(super) fn stage(&mut self) -> Option<&mut Stage> {
+        self.operation.as_mut().map(|operation| &mut operation.stage)
+    }
+
+    pub(super) fn operation_due(&self) -> Option<Tick> {
+        self.operation.as_ref().and_then(|operation| operation.due)
+    }
+
+    /// The session ends, or begins anew.
+    pub(super) fn cancel_operations(&mut self) {
+        let gone = |asker: Asker| {
+            let message = "the session was ended or reset before it was done";
+            Reply::new(asker.call, Err(Failure::new(Code::Ending, message)))
+        };
+        let active = self.operation.take().map(|operation| operation.asker);
+        let waiting = std::mem::take(&mut self.wishes).into_iter().map(|(asker, _)| asker);
+        for asker in active.into_iter().chain(waiting) {
+            self.connections.send(asker.connection, &gone(asker), &self.reactor);
+        }
+        let effects = self.session.release(self.now());
+        self.perform(effects);
+    }
+
+    pub(super) fn copy_patience() -> Tick {
+        COPY_PATIENCE
+    }
+}
+
+fn busy(run: RunNo) -> Failure {
+    let message = format!(
+        "run {run} is going; wait for it (or ask with --wait), or interrupt it, and try again"
+    );
+    Failure::new(Code::Busy, message)
+}

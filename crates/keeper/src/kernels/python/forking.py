@@ -1,0 +1,324 @@
+"""Copies of the live interpreter: forks of the session, and images to go back to.
+
+A copy is a grandchild: the process in between ends at once, so that the keeper
+becomes its parent and user code that waits for its children never meets it. The
+copy takes orders in a directory of its own, and says there that it is up.
+
+Invariants:
+- The original goes on as if nothing had happened, whatever becomes of the copy.
+- No open file description is shared: what is read or written in one process
+  moves nothing in the other. Files are opened again where they stood; sockets,
+  pipes and the like stay with the original, and the copy finds them closed.
+- A fork draws other random numbers than the original; an image keeps those that
+  were to come, so that going back means going back.
+"""
+from _signal import SIG_DFL, SIGCHLD, getsignal, set_wakeup_fd, signal
+from posix import O_CLOEXEC, O_RDONLY, O_RDWR, WEXITSTATUS, WIFEXITED, _exit, chdir, close, dup2
+from posix import fork, fstat, getpid, listdir, lseek, open, pipe, pread, pwrite, read, readlink, setsid
+from posix import strerror, urandom, waitpid
+
+sys = load.sys
+channel = load("channel")
+state = load("state")
+
+MARKER = "SESSILE_SESSION_ID"
+# Kinds of files, as in `stat`.
+KIND, REGULAR, PIPE, SOCKET = 0o170000, 0o100000, 0o010000, 0o140000
+UNTOUCHED = (0o020000, 0o060000, 0o040000)  # devices and directories
+# What only matters to the call that opens.
+OPENING = 0o100 | 0o200 | 0o1000 | 0o400
+# Fields of /proc/self/stat behind the name: where the environment lies in memory.
+ENV_START, ENV_END = 47, 48
+MOST_NAMED = 20
+
+
+def answer(kernel, message):
+    """In the original: true. In the copy: false, and `kernel` is the copy's."""
+    try:
+        plan = _look_at_descriptors(kernel)
+        threads = state._threads(kernel.modules)
+        numbers = _random_numbers(kernel.modules)
+        is_original, problem = _split()
+    except BaseException as failure:
+        is_original, problem = getpid() == kernel.pid, _text_of(failure)
+    if is_original:
+        if problem is not None:
+            kernel.channel.send(channel.encode(
+                {"op": "unborn", "directory": message["directory"], "error": problem}))
+        return True
+    try:
+        _become(kernel, message, plan, threads, numbers)
+    except BaseException as failure:
+        _give_up(kernel, message, failure)
+    return False
+
+
+def _text_of(failure):
+    if isinstance(failure, OSError) and failure.errno is not None:
+        return strerror(failure.errno)
+    return "%s: %s" % (type(failure).__name__, failure)
+
+
+def _split():
+    """Who we are, and why there is no copy if there is none."""
+    handler = getsignal(SIGCHLD)
+    is_handled = callable(handler)
+    if is_handled:
+        signal(SIGCHLD, SIG_DFL)
+    try:
+        between = fork()
+        if between == 0:
+            try:
+                child = fork()
+            except OSError as failure:
+                _exit(failure.errno & 0x7f or 1)
+            if child:
+                _exit(0)
+            return False, None
+        status = waitpid(between, 0)[1]
+    finally:
+        if is_handled:
+            signal(SIGCHLD, handler)
+    code = WEXITSTATUS(status) if WIFEXITED(status) else 1
+    return True, strerror(code) if code else None
+
+
+def _become(kernel, message, plan, threads, numbers):
+    setsid()
+    kernel.pid = getpid()
+    directory, kind = message["directory"], message["kind"]
+    set_wakeup_fd(-1)
+    left = _separate(plan)
+    kernel.channel = channel.Channel(directory)
+    kernel.null = channel.Held("/dev/null", O_RDWR)
+    _renew_loops(kernel)
+    kernel.frozen = kind == "image"
+    if kind == "fork":
+        load.move(directory)
+        _mark(kernel, message["session"])
+        _reseed(kernel.modules)
+        _forget_endings(kernel.modules)
+        kernel.is_fork = True
+        if message["cwd"] is not None:
+            _quietly(lambda: chdir(message["cwd"]))
+    else:
+        _keep_numbers(kernel.modules, numbers)
+        if kind == "kernel":
+            load.move(directory)
+    kernel.channel.send(channel.encode({
+        "op": "born", "pid": kernel.pid, "threads": threads[:MOST_NAMED],
+        "left": left[:MOST_NAMED]}))
+
+
+def _give_up(kernel, message, failure):
+    try:
+        rep = open(message["directory"] + "/rep", 1 | O_CLOEXEC)
+        text = channel.encode({"op": "unborn", "directory": message["directory"],
+                               "error": _text_of(failure)})
+        channel.write(rep, text.encode("ascii") + b"\n")
+    finally:
+        _exit(1)
+
+
+# Descriptors.
+
+def _look_at_descriptors(kernel):
+    """What the copy has to do about each: the original may move on at once."""
+    ours = kernel.channel.descriptors() + [kernel.null.last_fd]
+    plan = []
+    for name in listdir("/proc/self/fd"):
+        fd = int(name)
+        try:
+            kind = fstat(fd).st_mode & KIND
+        except OSError:
+            continue
+        if fd in ours:
+            plan.append((fd, None, 0, 0))
+        elif kind == REGULAR:
+            plan.append((fd, kind) + _position(fd))
+        elif kind not in UNTOUCHED:
+            plan.append((fd, kind, _flags(fd), 0))
+    return plan
+
+
+def _details(fd):
+    info = open("/proc/self/fdinfo/%d" % fd, O_RDONLY | O_CLOEXEC)
+    try:
+        lines = read(info, 4096).decode().split("\n")
+    finally:
+        close(info)
+    return {line.partition(":")[0]: line.partition(":")[2].strip() for line in lines}
+
+
+def _position(fd):
+    details = _details(fd)
+    return int(details["flags"], 8), int(details["pos"])
+
+
+def _flags(fd):
+    return int(_details(fd)["flags"], 8)
+
+
+def _separate(plan):
+    """Carries the plan out, and names what stays with the original."""
+    left = []
+    for fd, kind, flags, position in plan:
+        if kind is None:
+            close(fd)
+        elif kind == REGULAR:
+            if not _open_again(fd, flags, position):
+                left.append("descriptor %d (%s): it could not be opened again" % (fd, _target(fd)))
+                _cut(fd, kind, flags)
+        else:
+            if kind == SOCKET:
+                left.append("descriptor %d: a socket" % fd)
+            elif kind == PIPE and fd < channel.HIGHEST - 100:
+                left.append("descriptor %d: a pipe" % fd)
+            _cut(fd, kind, flags)
+    return left
+
+
+def _target(fd):
+    try:
+        return readlink("/proc/self/fd/%d" % fd)
+    except OSError:
+        return "?"
+
+
+def _open_again(fd, flags, position):
+    try:
+        fresh = open("/proc/self/fd/%d" % fd, flags & ~OPENING | O_CLOEXEC)
+    except OSError:
+        return False
+    lseek(fresh, position, 0)
+    dup2(fresh, fd, not flags & O_CLOEXEC)
+    close(fresh)
+    return True
+
+
+def _cut(fd, kind, flags):
+    """Puts something in its place whose other side is gone."""
+    inheritable = not flags & O_CLOEXEC
+    if kind == 0 and _target(fd) == "anon_inode:[eventpoll]":
+        import select
+        fresh = select.epoll()
+        dup2(fresh.fileno(), fd, inheritable)
+        fresh.close()
+        return
+    ends = _socket_ends() if kind == SOCKET else pipe()
+    ours = 1 if kind != SOCKET and flags & 3 == 1 else 0
+    close(ends[1 - ours])
+    dup2(ends[ours], fd, inheritable)
+    close(ends[ours])
+
+
+def _socket_ends():
+    try:
+        from _socket import socketpair
+    except ImportError:
+        return pipe()
+    return [end.detach() for end in socketpair()]
+
+
+# What must not be the same twice.
+
+def _random_numbers(modules):
+    random = modules.get("random")
+    instance = getattr(random, "_inst", None)
+    return instance.getstate() if instance is not None else None
+
+
+def _keep_numbers(modules, numbers):
+    """The interpreter itself has given them a new seed when it was forked."""
+    instance = getattr(modules.get("random"), "_inst", None)
+    if instance is not None and numbers is not None:
+        instance.setstate(numbers)
+
+
+def _reseed(modules):
+    """`random` was reseeded by the interpreter; these do not look after themselves."""
+    numpy = modules.get("numpy.random")
+    if numpy is not None:
+        _quietly(lambda: numpy.seed())
+    ssl = modules.get("ssl")
+    if ssl is not None:
+        _quietly(lambda: ssl.RAND_add(urandom(32), 32.0))
+    uuid = modules.get("uuid")
+    if uuid is not None:
+        for name in list(vars(uuid)):
+            if name.startswith("_last_timestamp") or name.startswith("_last_counter"):
+                setattr(uuid, name, None if "timestamp" in name else 0)
+
+
+def _quietly(action):
+    try:
+        action()
+    except Exception:
+        pass
+
+
+def _forget_endings(modules):
+    """What the original does at its end (removing its temporary directories, say)
+    is not done a second time."""
+    atexit = modules.get("atexit")
+    if atexit is not None:
+        atexit._clear()
+    weakref = modules.get("weakref")
+    finalize = getattr(weakref, "finalize", None)
+    if finalize is not None:
+        for info in finalize._registry.values():
+            info.atexit = False
+        finalize._registered_with_atexit = False
+
+
+def _renew_loops(kernel):
+    """An event loop waits on an epoll instance and wakes itself by a socket: both
+    were the original's."""
+    if "asyncio.events" not in kernel.modules:
+        return
+    loop = load("aio").find_loop(kernel, False)
+    selector = getattr(loop, "_selector", None)
+    if loop is None or selector is None or loop.is_closed():
+        return
+    waits = [key for key in selector.get_map().values()]
+    own = getattr(getattr(loop, "_ssock", None), "fileno", lambda: -1)()
+    fresh = type(selector)()
+    loop._selector = fresh
+    selector.close()
+    loop._ssock.close()
+    loop._csock.close()
+    loop._ssock = loop._csock = None
+    loop._internal_fds -= 1
+    loop._make_self_pipe()
+    for key in waits:
+        if key.fd != own:
+            _quietly(lambda: fresh.register(key.fileobj, key.events, key.data))
+
+
+def _mark(kernel, session):
+    """Processes are told apart by this variable: in what children inherit, and in
+    what the system shows of this one."""
+    before = kernel.environ.get(MARKER)
+    kernel.environ[MARKER] = session
+    with_name = (MARKER + "=").encode()
+    fields = _read_all("/proc/self/stat").rpartition(b")")[2].split()
+    start, end = int(fields[ENV_START]), int(fields[ENV_END])
+    memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC)
+    try:
+        block = pread(memory, end - start, start)
+        at = (b"\0" + block).find(b"\0" + with_name)
+        value = session.encode()
+        old = block[at + len(with_name):].partition(b"\0")[0] if at >= 0 else b""
+        if at < 0 or len(old) != len(value):
+            raise RuntimeError("the environment of the process cannot be marked (%s)" % before)
+        pwrite(memory, value, start + at + len(with_name))
+    finally:
+        close(memory)
+
+
+def _read_all(path):
+    fd = open(path, O_RDONLY | O_CLOEXEC)
+    try:
+        return read(fd, 1 << 16)
+    finally:
+        close(fd)

@@ -1,0 +1,200 @@
+//! Forks of a session, and points in it that one can go back to.
+
+use crate::{Code, Failure, Language, LeftBehind, RunNo, SessionId};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// As many forks as one request may ask for.
+const MOST_FORKS: u32 = 1000;
+
+/// What a checkpoint's name may be as long as.
+const NAME_LIMIT: usize = 100;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkOrder {
+    pub count: u32,
+    #[serde(default)]
+    pub files: ForkFiles,
+    /// Wait for the runs that are going; otherwise they are a reason to refuse.
+    #[serde(default)]
+    pub wait: bool,
+    /// What the forks are called.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+impl ForkOrder {
+    /// # Errors
+    /// When the number makes no sense.
+    pub fn check(&self) -> Result<(), Failure> {
+        if (1..=MOST_FORKS).contains(&self.count) {
+            return Ok(());
+        }
+        let message = format!("a session can be forked 1 to {MOST_FORKS} times at once");
+        Err(Failure::new(Code::BadRequest, message))
+    }
+}
+
+/// What a fork has of its original's workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForkFiles {
+    /// The same directory.
+    #[default]
+    Share,
+    /// A copy of its own, in the fork's session directory.
+    Copy,
+}
+
+/// How a kernel's state is in a fork or a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carried {
+    /// The whole process was copied.
+    Live,
+    /// Its state was written down.
+    Saved,
+    /// It had a run, and is not part of it.
+    Busy,
+    /// It was there once: its copy has ended since.
+    Lost,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedKernel {
+    pub language: Language,
+    pub as_of_run: RunNo,
+    pub carried: Carried,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkView {
+    pub session: SessionId,
+    pub work_dir: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkedView {
+    /// The newest run of the original that the forks have seen.
+    pub as_of_run: RunNo,
+    pub forks: Vec<ForkView>,
+    pub kernels: Vec<CarriedKernel>,
+    pub left: Vec<LeftBehind>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewCheckpoint {
+    /// `checkpoint-7`, say, when absent.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The files of the workspace as well.
+    #[serde(default)]
+    pub files: bool,
+    /// Wait for the runs that are going; otherwise they are a reason to refuse.
+    #[serde(default)]
+    pub wait: bool,
+}
+
+impl NewCheckpoint {
+    /// # Errors
+    /// When the name could not be told from others, or typed.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Some(name) = &self.name else {
+            return Ok(());
+        };
+        let is_plain = name.chars().all(|c| !c.is_control()) && name.trim() == name;
+        if (1..=NAME_LIMIT).contains(&name.len()) && is_plain && !name.starts_with('-') {
+            return Ok(());
+        }
+        let message = format!(
+            "{name:?} cannot be the name of a checkpoint: 1 to {NAME_LIMIT} bytes, no control characters, no dash in front"
+        );
+        Err(Failure::new(Code::BadRequest, message))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointView {
+    pub name: String,
+    pub created_at: String,
+    /// The newest run that is in it.
+    pub as_of_run: RunNo,
+    /// Taken before a run, by the session itself.
+    #[serde(default)]
+    pub auto: bool,
+    pub kernels: Vec<CarriedKernel>,
+    #[serde(default)]
+    pub files: Option<FilesView>,
+    #[serde(default)]
+    pub left: Vec<LeftBehind>,
+}
+
+/// The files of a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesView {
+    pub files: u64,
+    pub bytes: u64,
+    /// What had to be read and stored for it.
+    pub stored_bytes: u64,
+    /// How many were left out, and some of them with the reason.
+    #[serde(default)]
+    pub left_out: u64,
+    #[serde(default)]
+    pub examples: Vec<LeftBehind>,
+}
+
+/// Where to go back to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewindTo {
+    /// The newest checkpoint.
+    Newest,
+    Name(String),
+    /// Before the last so many runs.
+    Runs(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    pub to: RewindTo,
+    /// Leave the workspace as it is, though the checkpoint has its files.
+    #[serde(default)]
+    pub keep_files: bool,
+    #[serde(default)]
+    pub wait: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewoundView {
+    pub checkpoint: String,
+    pub as_of_run: RunNo,
+    /// The number that the rewind has in the history.
+    pub run: RunNo,
+    /// The runs that were taken back.
+    pub undone: Vec<RunNo>,
+    pub kernels: Vec<CarriedKernel>,
+    #[serde(default)]
+    pub files: Option<RestoredFiles>,
+    #[serde(default)]
+    pub left: Vec<LeftBehind>,
+}
+
+/// What a rewind did to the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoredFiles {
+    pub written: u64,
+    pub removed: u64,
+    /// The checkpoint that has them as they were before.
+    #[serde(default)]
+    pub before: Option<String>,
+    #[serde(default)]
+    pub problems: Vec<LeftBehind>,
+}
+
+/// Checkpoints to let go of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropCheckpoints {
+    All,
+    Named(Vec<String>),
+}
