@@ -102,7 +102,7 @@ fn the_next_run_does_not_wait_for_a_save() {
     h.wait_for_file("begun");
     s.run("print(1)").prints("1\n").is_kept();
     assert_eq!(s.metadata()["durable"]["as_of_run"], Value::Null, "the save is still going on");
-    assert_eq!(s.sessile("jobs").json()["jobs"], json!([]), "nobody's job");
+    assert_eq!(s.sessile("jobs").json(), json!([]), "nobody's job");
     std::fs::write(&released, "").unwrap();
     wait_saved(&s, 1);
 }
@@ -156,9 +156,8 @@ fn a_store_that_does_not_work_is_told_and_tried_again() {
     let url = format!("--durable=file://{}", h.path("kept").display());
     let s = h.session_with(&[&url]);
     s.run("x=1");
-    let error = until("an error", || {
-        s.metadata()["durable"]["store"]["error"].as_str().map(str::to_owned)
-    });
+    let error =
+        until("an error", || s.metadata()["durable"]["store"]["error"].as_str().map(str::to_owned));
     assert!(error.contains("kept"), "{error}");
     // The session itself is saved all the same.
     wait_saved(&s, 1);
@@ -167,7 +166,11 @@ fn a_store_that_does_not_work_is_told_and_tried_again() {
     assert_eq!(durable["store"]["error"], Value::Null);
 }
 
-fn start_in(h: &Harness, url: &str, variables: impl IntoIterator<Item = (String, String)>) -> String {
+fn start_in(
+    h: &Harness,
+    url: &str,
+    variables: impl IntoIterator<Item = (String, String)>,
+) -> String {
     let mut command = h.command(&["start", "python3", &format!("--durable={url}")]);
     command.envs(variables);
     let output = command.output().unwrap();
@@ -187,7 +190,7 @@ fn a_session_goes_on_on_another_machine_from_its_store() {
     let h = harness!();
     let url = "s3://saves/moving";
     let id = start_in(&h, url, server.user());
-    let s = Session::new(&h, id.clone());
+    let s = h.session_called(&id);
     s.run("x = 'from S3'");
     let durable = wait_stored(&s, 1);
     assert_eq!(durable["store"]["url"], url);
@@ -206,7 +209,7 @@ fn a_session_goes_on_on_another_machine_from_its_store() {
     assert!(refused.contains("--max-size"), "{refused}");
     let (restored, errors) = restore(&["--trust"]);
     let other = restored["session_id"].as_str().unwrap_or_else(|| panic!("{errors}"));
-    Session::new(&elsewhere, other.to_owned()).run("print(x)").prints("from S3\n");
+    elsewhere.session_called(other).run("print(x)").prints("from S3\n");
     let left: Vec<_> = std::fs::read_dir(elsewhere.sessions_dir())
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some())
@@ -219,16 +222,15 @@ fn a_store_that_is_down_holds_nothing_up() {
     let Some(mut server) = object_server() else { return };
     let h = harness!();
     let id = start_in(&h, "s3://saves/down", server.user());
-    let s = Session::new(&h, id);
+    let s = h.session_called(&id);
     s.run("x = 1");
     wait_stored(&s, 1);
     server.kill();
     s.run("x = 2");
     let durable = wait_saved(&s, 2);
     assert_eq!(durable["error"], Value::Null);
-    let error = until("an error", || {
-        s.metadata()["durable"]["store"]["error"].as_str().map(str::to_owned)
-    });
+    let error =
+        until("an error", || s.metadata()["durable"]["store"]["error"].as_str().map(str::to_owned));
     assert!(error.contains("cannot be reached"), "{error}");
     assert_eq!(s.metadata()["durable"]["store"]["as_of_run"], 1);
     s.run("print(x)").prints("2\n").is_kept();
@@ -243,7 +245,7 @@ fn the_server_starts_durable_sessions() {
     let server = h.serve();
     let started = server.post("/v1/sessions", &json!({"shell": "python3", "durable": true}));
     let id = started.is(201).json()["session_id"].as_str().unwrap().to_owned();
-    let s = Session::new(&h, id.clone());
+    let s = h.session_called(&id);
     s.run("x = 1");
     wait_saved(&s, 1);
     let state = server.get(&format!("/v1/sessions/{id}/state")).is(200).json();
@@ -252,8 +254,8 @@ fn the_server_starts_durable_sessions() {
 
     let server = h.server(&["--durable", "yes"]);
     let by_default = server.session();
-    assert!(Session::new(&h, by_default).metadata()["durable"].is_object());
+    assert!(h.session_called(&by_default).metadata()["durable"].is_object());
     let refused = server.post("/v1/sessions", &json!({"durable": false}));
     let id = refused.is(201).json()["session_id"].as_str().unwrap().to_owned();
-    assert_eq!(Session::new(&h, id).metadata()["durable"], Value::Null);
+    assert_eq!(h.session_called(&id).metadata()["durable"], Value::Null);
 }

@@ -125,6 +125,12 @@ impl Harness {
         Session::new(self, id)
     }
 
+    /// A session that was started in some other way.
+    #[must_use]
+    pub fn session_called(&self, id: &str) -> Session<'_> {
+        Session::new(self, id.to_owned())
+    }
+
     #[track_caller]
     #[must_use]
     pub fn list(&self) -> Vec<Value> {
