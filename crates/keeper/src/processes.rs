@@ -3,10 +3,12 @@
 //!
 //! Nothing here is on the path of a run that ends by itself.
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// All descendants of a process, parents before children.
 pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
@@ -17,6 +19,33 @@ pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
         found.extend(children(pid));
     }
     found
+}
+
+/// The directory that a process is in.
+pub(crate) fn directory(pid: Pid) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{}/cwd", pid.as_raw_nonzero())).ok()
+}
+
+/// What the limit of descriptors was before it was raised.
+static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
+
+/// Each session has about a dozen descriptors, and a hundred of them more than
+/// the usual limit allows.
+pub(crate) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current < limit.maximum {
+        let _ = USUAL_DESCRIPTORS.set(limit.clone());
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+/// In a process that is about to become a kernel: the limit that it would have
+/// had. Only makes a system call.
+pub(crate) fn lower_descriptor_limit() {
+    if let Some(usual) = USUAL_DESCRIPTORS.get() {
+        let _ = setrlimit(Resource::Nofile, usual.clone());
+    }
 }
 
 /// Whether a process descends from another.

@@ -24,6 +24,8 @@ pub struct Point {
     pub id: PointId,
     pub name: String,
     pub is_auto: bool,
+    /// It is not on the line: gone to by its name only.
+    pub is_aside: bool,
     /// The newest number that had been given out.
     pub as_of: RunNo,
     line: Vec<RunNo>,
@@ -46,6 +48,14 @@ pub struct Timeline {
     points: Vec<Point>,
     line: Vec<RunNo>,
     last: u64,
+}
+
+impl Point {
+    /// The runs that had led to it.
+    #[must_use]
+    pub fn line(&self) -> &[RunNo] {
+        &self.line
+    }
 }
 
 impl Timeline {
@@ -93,10 +103,47 @@ impl Timeline {
         (id, gone)
     }
 
+    /// A point that no count of runs leads to; in the place of the one of this
+    /// name, if there is one.
+    pub fn mark_aside(&mut self, name: &str, as_of: RunNo) -> (PointId, Vec<PointId>) {
+        let gone = self.remove(|point| point.name == name);
+        let id = self.add(name.to_owned(), false, as_of);
+        if let Some(point) = self.points.last_mut() {
+            point.is_aside = true;
+        }
+        (id, gone.into_iter().map(|point| point.id).collect())
+    }
+
+    /// A point of an earlier time, with the runs that had led to it.
+    pub fn bring_back(
+        &mut self,
+        name: String,
+        is_auto: bool,
+        as_of: RunNo,
+        line: Vec<RunNo>,
+    ) -> PointId {
+        let id = self.add(name, is_auto, as_of);
+        if let Some(point) = self.points.last_mut() {
+            point.line = line;
+        }
+        id
+    }
+
+    /// The runs that have led to where the session is.
+    #[must_use]
+    pub fn line(&self) -> &[RunNo] {
+        &self.line
+    }
+
+    pub fn set_line(&mut self, line: Vec<RunNo>) {
+        self.line = line;
+    }
+
     fn add(&mut self, name: String, is_auto: bool, as_of: RunNo) -> PointId {
         self.last += 1;
         let id = PointId(self.last);
-        self.points.push(Point { id, name, is_auto, as_of, line: self.line.clone() });
+        let line = self.line.clone();
+        self.points.push(Point { id, name, is_auto, is_aside: false, as_of, line });
         id
     }
 
@@ -111,7 +158,10 @@ impl Timeline {
     /// When there is no such point.
     pub fn find(&self, to: &RewindTo) -> Result<PointId, Unfound> {
         match to {
-            RewindTo::Newest => self.points.last().map(|point| point.id).ok_or(Unfound::Empty),
+            RewindTo::Newest => {
+                let newest = self.points.iter().rev().find(|point| !point.is_aside);
+                newest.map(|point| point.id).ok_or(Unfound::Empty)
+            }
             RewindTo::Name(name) => {
                 let found = self.points.iter().find(|point| point.name == *name);
                 found.map(|point| point.id).ok_or_else(|| Unfound::Name(name.clone()))
@@ -126,7 +176,8 @@ impl Timeline {
         let at = at.ok_or(Unfound::TooFew { runs })?;
         let predecessor = at.checked_sub(1).and_then(|before| self.line.get(before));
         // An empty line is the beginning only if nothing was cut off.
-        let found = self.points.iter().rev().find(|point| point.line.last() == predecessor);
+        let is_it = |point: &&Point| !point.is_aside && point.line.last() == predecessor;
+        let found = self.points.iter().rev().find(is_it);
         let unfound = || Unfound::Before(self.line.get(at).copied().unwrap_or_default());
         found.map(|point| point.id).ok_or_else(unfound)
     }

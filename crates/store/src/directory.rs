@@ -517,13 +517,17 @@ impl Directory {
         Ok((directory, address))
     }
 
-    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
+    /// # Errors
+    /// When there is none, or it is not what we wrote.
+    pub fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.path.join(name);
         let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&bytes).map_err(|source| StoreError::Damaged { path, source })
     }
 
-    fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
         let path = self.path.join(name);
         let mut bytes = serde_json::to_vec_pretty(value)
             .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;

@@ -125,7 +125,7 @@ impl Harness {
         Session::new(self, id)
     }
 
-    /// A session that was started in some other way.
+    /// A session that is there already.
     #[must_use]
     pub fn session_called(&self, id: &str) -> Session<'_> {
         Session::new(self, id.to_owned())

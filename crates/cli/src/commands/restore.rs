@@ -60,7 +60,7 @@ impl Restore {
         };
         let restored = settings.launcher.restore(
             &settings.sessions,
-            Restoring {
+            &Restoring {
                 path: fetched.as_ref().map_or(self.file, |fetched| fetched.path.clone()),
                 cwd: self.cwd,
                 trust: if self.trust { Trust::Given } else { Trust::Own },

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn make(
     launcher: &Launcher,
     sessions: &Sessions,
-    restoring: Restoring,
+    restoring: &Restoring,
     mut document: Document,
 ) -> Result<RestoredSession, RestoreError> {
     let has_files = document.reader.part(part::FILES).is_some() && restoring.cwd.is_some();
@@ -46,7 +46,7 @@ pub(super) fn make(
             left.push(LeftBehind { language: Some(*language), name, reason });
         }
     }
-    let metadata = metadata(id, &document.manifest, &restoring, &workspace.path);
+    let metadata = metadata(id, &document.manifest, restoring, &workspace.path);
     write(&directory, &mut document, &metadata)?;
     launcher.revive_as(&directory, &metadata)?;
     workspace.keep();

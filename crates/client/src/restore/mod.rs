@@ -105,9 +105,9 @@ impl Launcher {
     pub fn restore(
         &self,
         sessions: &Sessions,
-        restoring: Restoring,
+        restoring: &Restoring,
     ) -> Result<RestoredSession, RestoreError> {
-        let document = Document::open(sessions, &restoring)?;
+        let document = Document::open(sessions, restoring)?;
         making::make(self, sessions, restoring, document)
     }
 }

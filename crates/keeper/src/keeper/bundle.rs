@@ -91,7 +91,7 @@ pub(super) fn write(contents: &Contents, path: &Path) -> Result<SavedView, Failu
 fn try_write(contents: &Contents, path: &Path) -> Result<SavedView, Error> {
     let directory = &contents.directory;
     let root = directory.path().parent().unwrap_or(directory.path()).to_owned();
-    let key = Key::new(Sessions::at(root.clone()).secret()?);
+    let sessions = Sessions::at(root.clone());
     let mut writer = Writer::create(path)?;
     let saved_files = match contents.files {
         true => Some(add_files(contents, root, &mut writer)?),
@@ -110,7 +110,7 @@ fn try_write(contents: &Contents, path: &Path) -> Result<SavedView, Error> {
     writer.add(part::HISTORY, Kind::History, &history(contents)?)?;
     let manifest = manifest(contents, kernels, saved_files);
     writer.add(part::MANIFEST, Kind::Session, &serde_json::to_vec_pretty(&manifest)?)?;
-    writer.seal(&key)?;
+    writer.seal(&Key::new(sessions.secret()?))?;
     writer.finish()?;
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     let view = |kernel: &BundledKernel| SavedKernelView {
@@ -157,22 +157,27 @@ fn add_files(
         let snapshot = depot.snapshot(&contents.metadata.work_dir, &rules)?;
         depot.export(snapshot.tree, writer, part::FILES)?;
         let (kept, left) = (snapshot.report.kept, &snapshot.report.left_out);
-        let examples = left.examples().iter().map(|omission| LeftBehind {
-            language: None,
-            name: omission.path.display().to_string(),
-            reason: omission.reason.to_string(),
-        });
         Ok(SavedFiles {
             files: kept.files,
             directories: kept.directories,
             symlinks: kept.symlinks,
             bytes: kept.bytes,
             left_out: left.total(),
-            examples: examples.collect(),
+            examples: omissions(left),
         })
     });
     let _ = std::fs::remove_dir_all(&depot_path);
     outcome
+}
+
+/// Some of the files that were left out.
+pub(super) fn omissions(left: &files::LeftOut) -> Vec<LeftBehind> {
+    let named = left.examples().iter().map(|omission| LeftBehind {
+        language: None,
+        name: omission.path.display().to_string(),
+        reason: omission.reason.to_string(),
+    });
+    named.collect()
 }
 
 /// The history up to the moment of the save.

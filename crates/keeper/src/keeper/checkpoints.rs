@@ -8,15 +8,18 @@
 //! of what was there: whatever fails on the way, the session is as it was.
 
 use super::Keeper;
-use super::images::{Form, ImageId};
+use super::images::{Form, Image, ImageId};
 use super::operations::{Progress, Stage};
 use super::requests::refuse;
+use super::workspace::{Journal, Outcome, Purpose, Taken, Task};
+use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    LeftBehind, NewCheckpoint, Rewind, RewindTo, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewoundView, RunNo,
 };
-use sessile_session::{Epoch, Input, Origin, PointId, Unfound};
-use sessile_store::{Entry, Remarks, timestamp};
+use sessile_session::{Epoch, Input, Origin, Point, PointId, Unfound};
+use sessile_snapshot::files::TreeId;
+use sessile_store::{Directory, Entry, Remarks, SavedKernel, timestamp};
 use std::collections::BTreeMap;
 
 /// What belongs to a point of the timeline.
@@ -26,7 +29,57 @@ pub(super) struct Checkpoint {
     images: BTreeMap<Language, ImageId>,
     /// Kernels that had a run, and are not part of it.
     busy: Vec<Language>,
+    files: Files,
 }
+
+/// The files of a checkpoint.
+#[derive(Debug)]
+enum Files {
+    None,
+    /// They are being taken.
+    Coming,
+    Taken(Box<Taken>),
+    /// They could not be taken.
+    Failed(Failure),
+}
+
+/// A checkpoint as it is kept on disk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Recorded {
+    name: String,
+    created_at: String,
+    as_of_run: RunNo,
+    auto: bool,
+    line: Vec<RunNo>,
+    /// What is written down of its kernels; of copies, nothing.
+    kernels: BTreeMap<Language, RecordedKernel>,
+    #[serde(default)]
+    busy: Vec<Language>,
+    #[serde(default)]
+    files: Option<Taken>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RecordedKernel {
+    as_of_run: RunNo,
+    #[serde(default)]
+    saved: Option<SavedKernel>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RecordedTimeline {
+    line: Vec<RunNo>,
+    checkpoints: Vec<Recorded>,
+}
+
+const RECORD: &str = "checkpoints.json";
+
+/// So many trees may go before the files that they alone needed do: looking for
+/// those costs a walk through all that is stored.
+const SWEEP_AFTER: usize = 20;
+
+/// The files as they were before the last rewind that changed them.
+const BEFORE_REWIND: &str = "files-before-rewind";
 
 /// A checkpoint whose images are yet to come.
 #[derive(Debug)]
@@ -37,11 +90,19 @@ pub(super) struct Checkpointing {
 #[derive(Debug)]
 pub(super) struct Rewinding {
     point: PointId,
+    /// Files to put back, and whether that is under way.
+    files: Option<Putting>,
     plan: Vec<(Language, Origin)>,
     /// Processes that are to come up first.
     expected: Vec<Language>,
     /// Told when the kernels have been replaced.
     done: Option<Box<RewoundView>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Putting {
+    Wanted(TreeId),
+    UnderWay,
 }
 
 impl Keeper {
@@ -57,7 +118,13 @@ impl Keeper {
             );
             return Progress::failed(Failure::new(Code::CheckpointExists, message));
         };
-        let checkpoint = self.images_of_now();
+        let mut checkpoint = self.images_of_now();
+        if new.files {
+            checkpoint.files = match self.send_out(Task::Take, Purpose::Checkpoint(point)) {
+                Ok(()) => Files::Coming,
+                Err(failure) => Files::Failed(failure),
+            };
+        }
         self.checkpoints.insert(point, checkpoint);
         self.go_on_checkpointing(Checkpointing { point }, false)
     }
@@ -68,40 +135,70 @@ impl Keeper {
         is_over: bool,
     ) -> Progress {
         let point = checkpointing.point;
-        let images = self.checkpoints.get(&point).map(|c| c.images.clone()).unwrap_or_default();
-        let mut lost = None;
-        let mut is_coming = false;
-        for id in images.values() {
-            match self.images.get(id).map(|image| (&image.form, image.language)) {
-                Some((Form::Coming(_), _)) => is_coming = true,
-                Some((Form::Lost(why), language)) => lost = Some((language, why.clone())),
-                Some((Form::Process(..) | Form::Saved(_) | Form::Current, _)) | None => {}
+        let Some(checkpoint) = self.checkpoints.get(&point) else {
+            return Progress::failed(gone());
+        };
+        let mut problem = match &checkpoint.files {
+            Files::Failed(failure) => Some(failure.clone()),
+            Files::Coming | Files::None | Files::Taken(_) => None,
+        };
+        let is_taking = matches!(checkpoint.files, Files::Coming);
+        let is_coming = checkpoint.images.values().any(|id| self.is_image_coming(*id));
+        for image in checkpoint.images.values().filter_map(|id| self.images.get(id)) {
+            if let Form::Lost(why) = &image.form {
+                let message = format!("the state of {}: {why}", image.language);
+                problem = Some(Failure::new(Code::ForkFailed, message));
             }
         }
-        if is_coming && !is_over && lost.is_none() {
-            return Progress::Waiting(Stage::Checkpointing(checkpointing), Self::copy_patience());
+        if problem.is_none() && (is_coming || is_taking) {
+            if !is_over {
+                let patience =
+                    if is_taking { Self::files_patience() } else { Self::copy_patience() };
+                return Progress::Waiting(Stage::Checkpointing(checkpointing), patience);
+            }
+            problem = Some(Failure::new(Code::ForkFailed, "it took too long"));
         }
-        if let Some((language, why)) = lost
-            .or(is_coming
-                .then(|| (self.boot.kernel.language, "it did not come up in time".to_owned())))
-        {
+        if let Some(Failure { code, message }) = problem {
             self.timeline.remove(|other| other.id == point);
             self.forget_checkpoints(&[point]);
-            let message = format!("no checkpoint was taken: the state of {language}: {why}");
-            return Progress::failed(Failure::new(Code::ForkFailed, message));
+            let message = format!("no checkpoint was taken: {message}");
+            return Progress::failed(Failure::new(code, message));
+        }
+        if let Err(error) = self.write_timeline() {
+            self.timeline.remove(|other| other.id == point);
+            self.forget_checkpoints(&[point]);
+            return Progress::failed(error);
         }
         match self.checkpoint_view(point) {
             Some(view) => Progress::Done(Ok(Answer::Checkpointed(Box::new(view)))),
-            None => Progress::failed(Failure::new(Code::CheckpointLost, "the checkpoint is gone")),
+            None => Progress::failed(gone()),
         }
+    }
+
+    /// The files of a checkpoint are there, or will not be.
+    pub(super) fn files_taken(&mut self, point: PointId, outcome: Result<Outcome, Failure>) {
+        let Some(checkpoint) = self.checkpoints.get_mut(&point) else {
+            self.dropped_trees += 1;
+            return;
+        };
+        checkpoint.files = match outcome {
+            Ok(Outcome::Taken(taken)) => Files::Taken(Box::new(taken)),
+            Ok(Outcome::Put(..) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
+            Err(failure) => Files::Failed(failure),
+        };
+        self.is_timeline_written = false;
     }
 
     /// Images of all kernels that are idle; those that there are already are
     /// used again.
     fn images_of_now(&mut self) -> Checkpoint {
         let states: Vec<(Language, RunNo)> = self.session.states().collect();
-        let mut checkpoint =
-            Checkpoint { created_at: timestamp(), images: BTreeMap::new(), busy: Vec::new() };
+        let mut checkpoint = Checkpoint {
+            created_at: timestamp(),
+            images: BTreeMap::new(),
+            busy: Vec::new(),
+            files: Files::None,
+        };
         for (language, as_of) in states {
             if self.session.is_busy(language) {
                 checkpoint.busy.push(language);
@@ -111,6 +208,21 @@ impl Keeper {
             checkpoint.images.insert(language, id);
         }
         checkpoint
+    }
+
+    /// An image of one kernel, if it is there.
+    pub(super) fn image_of_kernel(&mut self, language: Language) -> Option<ImageId> {
+        let as_of = self.session.idle_as_of(language)?;
+        Some(self.image_of_now(language, as_of))
+    }
+
+    /// The newest image of a kernel, if it shows it as it is.
+    pub(super) fn image_at_hand(&self, language: Language) -> Option<&Image> {
+        let (epoch, id) = self.newest_images.get(&language)?;
+        let image = self.images.get(id)?;
+        let is_current = self.session.idle_as_of(language) == Some(image.as_of)
+            && self.session.epoch(language) == Some(*epoch);
+        is_current.then_some(image)
     }
 
     fn image_of_now(&mut self, language: Language, as_of: RunNo) -> ImageId {
@@ -125,9 +237,8 @@ impl Keeper {
         }
         let id = match language {
             Language::Python => self.freeze(language, as_of),
-            Language::Bash | Language::Sh | Language::Zsh | Language::Node => {
-                self.keep_captured(language, as_of)
-            }
+            Language::Node => self.dump_image(language, as_of),
+            Language::Bash | Language::Sh | Language::Zsh => self.keep_captured(language, as_of),
         };
         self.newest_images.insert(language, (epoch, id));
         id
@@ -135,13 +246,32 @@ impl Keeper {
 
     /// Before a run, in a session that takes checkpoints by itself.
     pub(super) fn prepare(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        if let Some(auto) = self.boot.auto {
-            self.checkpoint_before(run, auto);
+        let Some(auto) = self.boot.auto else {
+            return self.prepared(language, epoch, run);
+        };
+        let point = self.checkpoint_before(run, auto);
+        if !auto.files {
+            return self.prepared(language, epoch, run);
         }
+        let purpose = Purpose::Prepare { point, language, epoch, run };
+        let files = match self.send_out(Task::Take, purpose) {
+            Ok(()) => Files::Coming,
+            Err(failure) => Files::Failed(failure),
+        };
+        let is_coming = matches!(files, Files::Coming);
+        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
+            checkpoint.files = files;
+        }
+        if !is_coming {
+            self.prepared(language, epoch, run);
+        }
+    }
+
+    pub(super) fn prepared(&mut self, language: Language, epoch: Epoch, run: RunNo) {
         self.step(Input::Prepared { language, epoch, run });
     }
 
-    fn checkpoint_before(&mut self, run: RunNo, auto: Auto) {
+    fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
         let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
         let as_of = RunNo(run.0.saturating_sub(1));
         let (point, gone) = self.timeline.mark_before(run, as_of, keep);
@@ -150,6 +280,8 @@ impl Keeper {
         if !gone.is_empty() {
             self.forget_checkpoints(&gone);
         }
+        self.is_timeline_written = false;
+        point
     }
 
     // Looking at them.
@@ -172,7 +304,9 @@ impl Keeper {
             let carried = match &image.form {
                 Form::Process(..) => Carried::Live,
                 Form::Coming(_) if *language == Language::Python => Carried::Live,
-                Form::Coming(_) | Form::Saved(_) | Form::Current => Carried::Saved,
+                Form::Coming(_) | Form::Dumping(_) | Form::Saved(_) | Form::Current => {
+                    Carried::Saved
+                }
                 Form::Lost(why) => {
                     left.push(lost(*language, why));
                     Carried::Lost
@@ -184,13 +318,25 @@ impl Keeper {
             let (as_of_run, carried) = (point.as_of, Carried::Busy);
             kernels.push(CarriedKernel { language: *language, as_of_run, carried });
         }
+        let files = match &checkpoint.files {
+            Files::Taken(taken) => Some(taken.view.clone()),
+            Files::Failed(failure) => {
+                left.push(LeftBehind {
+                    language: None,
+                    name: "files".to_owned(),
+                    reason: failure.message.clone(),
+                });
+                None
+            }
+            Files::None | Files::Coming => None,
+        };
         Some(CheckpointView {
             name: point.name.clone(),
             created_at: checkpoint.created_at.clone(),
             as_of_run: point.as_of,
             auto: point.is_auto,
             kernels,
-            files: None,
+            files,
             left,
         })
     }
@@ -200,12 +346,18 @@ impl Keeper {
     pub(super) fn begin_rewind(&mut self, rewind: &Rewind) -> Progress {
         let point = match self.timeline.find(&rewind.to) {
             Ok(point) => point,
-            Err(unfound) => return Progress::failed(self.explain(&rewind.to, &unfound)),
+            Err(unfound) => return Progress::failed(self.explain(&unfound)),
         };
         match self.plan_rewind(point) {
             Ok(plan) => {
-                let rewinding = Rewinding { point, plan, expected: Vec::new(), done: None };
-                self.bring_up(rewinding)
+                let tree = match self.checkpoints.get(&point).map(|point| &point.files) {
+                    Some(Files::Taken(taken)) if !rewind.keep_files => Some(taken.tree),
+                    Some(Files::Taken(_) | Files::None | Files::Coming | Files::Failed(_))
+                    | None => None,
+                };
+                let files = tree.map(Putting::Wanted);
+                self.put_back = None;
+                self.bring_up(Rewinding { point, files, plan, expected: Vec::new(), done: None })
             }
             Err(failure) => Progress::failed(failure),
         }
@@ -214,7 +366,7 @@ impl Keeper {
     /// What has to change so that the kernels are as they were.
     fn plan_rewind(&self, point: PointId) -> Result<Vec<(Language, Origin)>, Failure> {
         let Some(checkpoint) = self.checkpoints.get(&point) else {
-            return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));
+            return Err(gone());
         };
         let mut plan = Vec::new();
         for (language, id) in &checkpoint.images {
@@ -230,7 +382,7 @@ impl Keeper {
                 Form::Saved(_) | Form::Current => {
                     plan.push((*language, Origin::Saved(image.as_of)));
                 }
-                Form::Coming(_) => {
+                Form::Coming(_) | Form::Dumping(_) => {
                     let message = format!("the checkpoint of {language} is not whole yet");
                     return Err(Failure::new(Code::Busy, message));
                 }
@@ -290,7 +442,20 @@ impl Keeper {
             }
             return Progress::Waiting(Stage::Rewinding(rewinding), Self::copy_patience());
         }
-        match self.switch(rewinding.point, &rewinding.plan) {
+        match self.put_files_back(&mut rewinding) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience());
+            }
+            Err(failure) => {
+                self.remove_journal();
+                self.abandon_thawed();
+                return Progress::failed(failure);
+            }
+        }
+        let switched = self.switch(rewinding.point, &rewinding.plan);
+        self.remove_journal();
+        match switched {
             Ok(view) => {
                 rewinding.done = Some(Box::new(view));
                 self.go_on_rewinding(rewinding, false)
@@ -302,6 +467,32 @@ impl Keeper {
         }
     }
 
+    /// True when the files are as they should be.
+    fn put_files_back(&mut self, rewinding: &mut Rewinding) -> Result<bool, Failure> {
+        match rewinding.files {
+            None => Ok(true),
+            Some(Putting::Wanted(tree)) => {
+                let name = self.timeline.point(rewinding.point).map(|point| point.name.clone());
+                self.write_journal(&Journal {
+                    tree,
+                    root: self.boot.work_dir.clone(),
+                    checkpoint: name.unwrap_or_default(),
+                    kernels: self.states_after(rewinding.point, &rewinding.plan),
+                    language: self.boot.kernel.language,
+                    run: self.session.last_run().next(),
+                })?;
+                self.send_out(Task::Put(tree), Purpose::Rewind)?;
+                rewinding.files = Some(Putting::UnderWay);
+                Ok(false)
+            }
+            Some(Putting::UnderWay) => match &self.put_back {
+                None => Ok(false),
+                Some(Ok(_)) => Ok(true),
+                Some(Err(failure)) => Err(failure.clone()),
+            },
+        }
+    }
+
     /// The moment at which the session has gone back.
     fn switch(
         &mut self,
@@ -309,21 +500,23 @@ impl Keeper {
         plan: &[(Language, Origin)],
     ) -> Result<RewoundView, Failure> {
         let before: Vec<LeftBehind> = self.left_by(plan);
-        self.put_back_states(point, plan)?;
+        let kernels = self.states_after(point, plan);
+        self.put_back_states(plan, kernels)?;
         let effects = self.session.replace(plan, self.now()).map_err(|r| refuse(&r))?;
         self.perform(effects);
         let undone = self.timeline.rewind(point);
         let view = self.checkpoint_view(point);
-        let view =
-            view.ok_or_else(|| Failure::new(Code::CheckpointLost, "the checkpoint is gone"))?;
+        let view = view.ok_or_else(gone)?;
         let run = self.record_rewind(&view.name, &undone);
+        let files = self.keep_files_before(run);
+        let _ = self.write_timeline();
         Ok(RewoundView {
             checkpoint: view.name,
             as_of_run: view.as_of_run,
             run,
             undone,
             kernels: view.kernels,
-            files: None,
+            files,
             left: [view.left, before].concat(),
         })
     }
@@ -342,39 +535,87 @@ impl Keeper {
         left.collect()
     }
 
-    /// The written-down states that new kernels start from.
-    fn put_back_states(
-        &mut self,
+    /// Where one finds the files that a rewind has changed.
+    fn keep_files_before(&mut self, run: RunNo) -> Option<RestoredFiles> {
+        let (mut restored, before) = self.put_back.take()?.ok()?;
+        let (point, gone) = self.timeline.mark_aside(BEFORE_REWIND, run);
+        let states = self.session.states().map(|(language, _)| language);
+        let checkpoint = Checkpoint {
+            created_at: timestamp(),
+            images: BTreeMap::new(),
+            busy: states.collect(),
+            files: Files::Taken(Box::new(before)),
+        };
+        self.checkpoints.insert(point, checkpoint);
+        self.forget_checkpoints(&gone);
+        restored.before = Some(BEFORE_REWIND.to_owned());
+        Some(restored)
+    }
+
+    /// The written-down states that there are after going back.
+    fn states_after(
+        &self,
         point: PointId,
         plan: &[(Language, Origin)],
+    ) -> BTreeMap<Language, SavedKernel> {
+        let mut kernels = self.directory.state().unwrap_or_default().kernels;
+        let images = self.checkpoints.get(&point).map(|checkpoint| &checkpoint.images);
+        for (language, origin) in plan {
+            let image = images.and_then(|images| self.images.get(images.get(language)?));
+            match (origin, image.map(|image| &image.form)) {
+                (Origin::Saved(_), Some(Form::Saved(saved))) => {
+                    kernels.insert(*language, (**saved).clone());
+                }
+                // It is there already.
+                (Origin::Saved(_), Some(Form::Current)) => {}
+                (Origin::Saved(_) | Origin::Image(_) | Origin::Nothing, _) => {
+                    kernels.remove(language);
+                }
+            }
+        }
+        kernels
+    }
+
+    /// Writes down what new kernels start from.
+    fn put_back_states(
+        &mut self,
+        plan: &[(Language, Origin)],
+        mut kernels: BTreeMap<Language, SavedKernel>,
     ) -> Result<(), Failure> {
-        let Some(checkpoint) = self.checkpoints.get(&point) else {
-            return Ok(());
-        };
-        let images = checkpoint.images.clone();
         let mut state = self.directory.state().unwrap_or_default();
-        // Before another takes its place in the file.
         for (language, _) in plan {
-            if let Some(current) = state.kernels.get(language) {
+            // Before another takes its place in the file.
+            if let Some(current) = state.kernels.get(language)
+                && kernels.get(language) != Some(current)
+            {
                 self.take_out_of_file(*language, current);
             }
-        }
-        for (language, origin) in plan {
-            match (origin, images.get(language).and_then(|id| self.images.get(id))) {
-                (Origin::Saved(_), Some(image)) => {
-                    if let Form::Saved(saved) = &image.form {
-                        state.kernels.insert(*language, (**saved).clone());
-                    }
-                }
-                (Origin::Saved(_), None) | (Origin::Image(_) | Origin::Nothing, _) => {
-                    state.kernels.remove(language);
-                }
+            // The image keeps its own file.
+            let dump = kernels.get_mut(language).and_then(|saved| saved.dump.as_mut());
+            if let Some(name) = dump {
+                *name = self.link_dump(name, &self.directory)?;
             }
         }
+        state.kernels = kernels;
         state.captured_at = timestamp();
         self.directory
             .write_state(&state)
             .map_err(|error| Failure::new(Code::Storage, format!("nothing was changed: {error}")))
+    }
+
+    /// Another name for the file of a kernel's state, in a session's directory.
+    pub(super) fn link_dump(&self, name: &str, to: &Directory) -> Result<String, Failure> {
+        let storage = |error: String| Failure::new(Code::Storage, error);
+        let from = self.directory.dump(name).ok_or_else(|| storage("no such dump".to_owned()))?;
+        let folder = to.make_kernels().map_err(|error| storage(error.to_string()))?;
+        let plain = name.trim_start_matches("linked-");
+        let linked = format!("linked-{plain}");
+        let path = folder.join(&linked);
+        let _ = std::fs::remove_file(&path);
+        std::fs::hard_link(&from, &path)
+            .or_else(|_| std::fs::copy(&from, &path).map(|_| ()))
+            .map_err(|error| storage(format!("{}: {error}", path.display())))?;
+        Ok(linked)
     }
 
     /// Nothing is pretended away: a rewind has its place in the history.
@@ -396,7 +637,7 @@ impl Keeper {
         run
     }
 
-    fn explain(&self, to: &RewindTo, unfound: &Unfound) -> Failure {
+    fn explain(&self, unfound: &Unfound) -> Failure {
         let points = self.timeline.points();
         let names: Vec<&str> =
             points.iter().rev().take(10).map(|point| point.name.as_str()).collect();
@@ -414,7 +655,6 @@ impl Keeper {
                 format!("there is no checkpoint from right before run {run}; {there}")
             }
         };
-        debug_assert!(matches!(to, RewindTo::Newest | RewindTo::Name(_) | RewindTo::Runs(_)));
         Failure::new(Code::CheckpointNotFound, message)
     }
 
@@ -425,8 +665,7 @@ impl Keeper {
             let points = self.timeline.points();
             let unknown = names.iter().find(|name| points.iter().all(|p| p.name != **name));
             if let Some(name) = unknown {
-                let to = RewindTo::Name(name.clone());
-                return Err(self.explain(&to, &Unfound::Name(name.clone())));
+                return Err(self.explain(&Unfound::Name(name.clone())));
             }
         }
         let gone = self.timeline.remove(|point| match which {
@@ -435,12 +674,21 @@ impl Keeper {
         });
         let ids: Vec<PointId> = gone.iter().map(|point| point.id).collect();
         self.forget_checkpoints(&ids);
+        self.sweep_files();
+        self.write_timeline()?;
         Ok(Answer::Dropped { names: gone.into_iter().map(|point| point.name).collect() })
     }
 
     pub(super) fn forget_checkpoints(&mut self, gone: &[PointId]) {
         for id in gone {
-            self.checkpoints.remove(id);
+            if let Some(checkpoint) = self.checkpoints.remove(id)
+                && let Files::Taken(_) | Files::Coming = checkpoint.files
+            {
+                self.dropped_trees += 1;
+            }
+        }
+        if self.dropped_trees >= SWEEP_AFTER {
+            self.sweep_files();
         }
         let needed: Vec<ImageId> =
             self.checkpoints.values().flat_map(|c| c.images.values().copied()).collect();
@@ -449,14 +697,103 @@ impl Keeper {
         self.newest_images.retain(|_, (_, id)| there.contains_key(id));
     }
 
+    /// Has the files removed that no checkpoint needs any more.
+    fn sweep_files(&mut self) {
+        // One that is just being taken is not known yet.
+        let is_taking = self.checkpoints.values().any(|c| matches!(c.files, Files::Coming));
+        if self.dropped_trees == 0 || is_taking {
+            return;
+        }
+        let keep = self.checkpoints.values().filter_map(|checkpoint| match &checkpoint.files {
+            Files::Taken(taken) => Some(taken.tree),
+            Files::None | Files::Coming | Files::Failed(_) => None,
+        });
+        let keep = keep.collect();
+        if self.send_out(Task::Sweep(keep), Purpose::Sweep).is_ok() {
+            self.dropped_trees = 0;
+        }
+    }
+
+    // Keeping them on disk.
+
+    pub(super) fn write_timeline(&mut self) -> Result<(), Failure> {
+        self.is_timeline_written = true;
+        let state = self.directory.state().unwrap_or_default();
+        let record = |point: &Point| {
+            let checkpoint = self.checkpoints.get(&point.id)?;
+            let kernels = checkpoint.images.iter().filter_map(|(language, id)| {
+                let image = self.images.get(id)?;
+                let saved = match &image.form {
+                    Form::Saved(saved) => Some((**saved).clone()),
+                    Form::Current => state.kernels.get(language).cloned(),
+                    Form::Coming(_) | Form::Dumping(_) | Form::Process(..) | Form::Lost(_) => None,
+                };
+                Some((*language, RecordedKernel { as_of_run: image.as_of, saved }))
+            });
+            let files = match &checkpoint.files {
+                Files::Taken(taken) => Some((**taken).clone()),
+                Files::None | Files::Coming | Files::Failed(_) => None,
+            };
+            Some(Recorded {
+                name: point.name.clone(),
+                created_at: checkpoint.created_at.clone(),
+                as_of_run: point.as_of,
+                auto: point.is_auto,
+                line: point.line().to_vec(),
+                kernels: kernels.collect(),
+                busy: checkpoint.busy.clone(),
+                files,
+            })
+        };
+        let checkpoints: Vec<Recorded> = self.timeline.points().iter().filter_map(record).collect();
+        if checkpoints.is_empty() {
+            let _ = std::fs::remove_file(self.directory.path().join(RECORD));
+            return Ok(());
+        }
+        let timeline = RecordedTimeline { line: self.timeline.line().to_vec(), checkpoints };
+        self.directory
+            .write_json(RECORD, &timeline)
+            .map_err(|error| Failure::new(Code::Storage, error.to_string()))
+    }
+
+    /// After a keeper's death: what was written down is still there.
+    pub(super) fn bring_back_timeline(&mut self) {
+        let Ok(recorded) = self.directory.read_json::<RecordedTimeline>(RECORD) else {
+            return;
+        };
+        for point in recorded.checkpoints {
+            let mut images = BTreeMap::new();
+            for (language, kernel) in point.kernels {
+                // What was in a file of its own went with the keeper.
+                let saved = kernel.saved.filter(|saved| saved.restore.is_some());
+                let form = match saved {
+                    Some(saved) => Form::Saved(Box::new(saved)),
+                    None => Form::Lost("it ended with the session's keeper".to_owned()),
+                };
+                images.insert(language, self.add_image(language, kernel.as_of_run, form));
+            }
+            let id = self.timeline.bring_back(point.name, point.auto, point.as_of_run, point.line);
+            let files = point.files.map_or(Files::None, |taken| Files::Taken(Box::new(taken)));
+            let (created_at, busy) = (point.created_at, point.busy);
+            self.checkpoints.insert(id, Checkpoint { created_at, images, busy, files });
+        }
+        self.timeline.set_line(recorded.line);
+    }
+
     /// After a reset, or at the end.
     pub(super) fn clear_checkpoints(&mut self) {
+        let _ = std::fs::remove_file(self.directory.path().join(RECORD));
+        self.remove_files();
         self.timeline.clear();
         self.checkpoints.clear();
         self.newest_images.clear();
         self.drop_images(|_| false);
         self.abandon_thawed();
     }
+}
+
+fn gone() -> Failure {
+    Failure::new(Code::CheckpointLost, "the checkpoint is gone")
 }
 
 fn lost(language: Language, why: &str) -> LeftBehind {

@@ -40,6 +40,7 @@ impl Keeper {
         } else if !self.hear_copies(token)
             && !self.hear_worker(token)
             && !self.hear_upload(token)
+            && !self.hear_errand(token)
             && !self.feed(token)
         {
             self.take_late_output(token);
@@ -115,7 +116,11 @@ impl Keeper {
                 Report::Dumping { path, writer } => {
                     self.save_learns_writer(language, path, writer);
                 }
-                Report::Dumped(dumped) => self.save_learns_dump(language, *dumped),
+                Report::Dumped(dumped) => {
+                    if !self.image_dumped(language, &dumped) {
+                        self.save_learns_dump(language, *dumped);
+                    }
+                }
                 Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),
             }
         }
@@ -356,6 +361,8 @@ impl Keeper {
         self.kernels.remove(&language);
         self.answer_inspectors(Some(language));
         self.save_loses_kernel(language);
+        self.images_lose_kernel(language);
+        self.has_described(language);
         self.last_status.insert(language, exit_code);
         if self.session.is_open() {
             self.step(Input::Died { language, epoch, exit_code, left_state });

@@ -4,10 +4,12 @@
 //! copied with all that it has. Each fork is a session of its own from the
 //! moment that it is made: directory, socket, numbers, limits.
 
-use super::images::Purpose;
+use super::images::{Form, Purpose as Coming};
 use super::operations::{Progress, Stage};
+use super::workspace::{Purpose, Task};
 use super::{Birth, Keeper, MARKER};
 use crate::kernels::{Copy, Kind};
+use crate::processes;
 use sessile_protocol::{
     Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
     Language, LeftBehind, SessionId,
@@ -23,6 +25,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Forking {
     view: ForkedView,
+    /// Directories of those that are yet to be made.
+    planned: Vec<(SessionId, Directory)>,
+    order: ForkOrder,
     /// Those whose processes are not there yet.
     expected: Vec<SessionId>,
     failure: Option<Failure>,
@@ -34,34 +39,60 @@ struct Seed {
     known: Vec<(Language, Origin)>,
 }
 
+/// The name of a fork's own workspace in its directory.
+const WORKSPACE: &str = "workspace";
+
 impl Keeper {
-    pub(super) fn begin_forking(&mut self, order: &ForkOrder) -> Progress {
+    pub(super) fn begin_forking(&mut self, order: ForkOrder) -> Progress {
         let mut left = Vec::new();
         let seed = self.seed(&mut left);
         let kernels = self.carried(&seed);
         let as_of_run = self.session.last_run();
         left.extend(self.background_left());
         let view = ForkedView { as_of_run, forks: Vec::new(), kernels, left };
-        let mut forking = Forking { view, expected: Vec::new(), failure: None };
-        raise_descriptor_limit();
-        for _ in 0..order.count {
-            match self.fork_once(order, &seed) {
-                Ok((fork, is_expected)) => {
-                    if is_expected {
-                        forking.expected.push(fork.session.clone());
-                    }
-                    forking.view.forks.push(fork);
-                }
-                Err(failure) => {
-                    forking.failure = Some(failure);
-                    break;
-                }
-            }
+        let (planned, expected) = (Vec::new(), Vec::new());
+        let mut forking = Forking { view, planned, order, expected, failure: None };
+        if let Err(failure) = self.plan_forks(&mut forking) {
+            discard(&forking.planned);
+            return Progress::failed(failure);
         }
         self.go_on_forking(forking, false)
     }
 
+    /// Makes the directories, and has the files copied if that is wanted.
+    fn plan_forks(&mut self, forking: &mut Forking) -> Result<(), Failure> {
+        let failed = |why: String| Failure::new(Code::ForkFailed, why);
+        let root = self.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
+        for _ in 0..forking.order.count {
+            let session = new_id().map_err(|error| failed(error.to_string()))?;
+            let directory = Sessions::at(root.clone()).create(&session);
+            let directory = directory.map_err(|error| failed(error.to_string()))?;
+            forking.planned.push((session, directory));
+        }
+        self.copied = Some(Ok(Vec::new()));
+        if forking.order.files == ForkFiles::Copy {
+            let to = forking.planned.iter().map(|(_, at)| at.path().join(WORKSPACE)).collect();
+            self.copied = None;
+            self.send_out(Task::Copy(to), Purpose::Fork)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn go_on_forking(&mut self, mut forking: Forking, is_over: bool) -> Progress {
+        match self.copied.take() {
+            Some(Ok(left)) => {
+                forking.view.left.extend(left);
+                self.make_forks(&mut forking);
+            }
+            Some(Err(failure)) => {
+                discard(&forking.planned);
+                return Progress::failed(failure);
+            }
+            None if !forking.planned.is_empty() => {
+                return Progress::Waiting(Stage::Forking(forking), Self::files_patience());
+            }
+            None => {}
+        }
         if is_over && !forking.expected.is_empty() {
             forking.expected.clear();
             forking.failure = Some(Failure::new(Code::ForkFailed, "a fork did not come up"));
@@ -69,12 +100,35 @@ impl Keeper {
         if !forking.expected.is_empty() {
             return Progress::Waiting(Stage::Forking(forking), Self::copy_patience());
         }
+        // The images that were made for this.
+        self.forget_checkpoints(&[]);
         match forking.failure {
             None => Progress::Done(Ok(Answer::Forked(Box::new(forking.view)))),
             Some(failure) => {
                 // All or none: nobody would know of them.
                 self.unwanted.extend(forking.view.forks.into_iter().map(|fork| fork.session));
                 Progress::failed(failure)
+            }
+        }
+    }
+
+    fn make_forks(&mut self, forking: &mut Forking) {
+        let seed = self.seed(&mut Vec::new());
+        processes::raise_descriptor_limit();
+        let planned = std::mem::take(&mut forking.planned);
+        for (at, (session, directory)) in planned.iter().enumerate() {
+            match self.fork_once(&forking.order, session, directory, &seed) {
+                Ok((fork, is_expected)) => {
+                    if is_expected {
+                        forking.expected.push(fork.session.clone());
+                    }
+                    forking.view.forks.push(fork);
+                }
+                Err(failure) => {
+                    discard(&planned[at..]);
+                    forking.failure = Some(failure);
+                    return;
+                }
             }
         }
     }
@@ -110,10 +164,21 @@ impl Keeper {
         state.kernels.retain(|language, _| states.iter().any(|(l, _)| l == language));
         let mut known = Vec::new();
         for (language, as_of) in states {
-            let saved = state.kernels.get(&language);
             let origin = match language {
                 Language::Python => Origin::Image(as_of),
-                Language::Bash | Language::Sh | Language::Zsh | Language::Node => {
+                Language::Node => {
+                    let image = self.image_at_hand(language);
+                    left.extend(image.iter().flat_map(|image| image.left.iter().cloned()));
+                    match image.map(|image| &image.form) {
+                        Some(Form::Saved(saved)) => {
+                            state.kernels.insert(language, (**saved).clone());
+                            Origin::Saved(as_of)
+                        }
+                        Some(_) | None => Origin::Nothing,
+                    }
+                }
+                Language::Bash | Language::Sh | Language::Zsh => {
+                    let saved = state.kernels.get(&language);
                     match saved.filter(|saved| saved.restore.is_some()) {
                         Some(saved) => Origin::Saved(saved.as_of_run),
                         None => Origin::Nothing,
@@ -156,27 +221,23 @@ impl Keeper {
     }
 
     /// Makes one fork. True: its processes are yet to come.
-    fn fork_once(&mut self, order: &ForkOrder, seed: &Seed) -> Result<(ForkView, bool), Failure> {
-        let failed = |why: String| Failure::new(Code::ForkFailed, why);
-        let session = new_id().map_err(|error| failed(error.to_string()))?;
-        let root = self.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
-        let directory = Sessions::at(root).create(&session);
-        let directory = directory.map_err(|error| failed(error.to_string()))?;
-        let made = self.bear(&session, &directory, order, seed);
-        let (mut child, is_expected) = match made {
-            Ok(made) => made,
-            Err(error) => {
-                let _ = directory.remove();
-                return Err(failed(format!("no fork could be made: {error}")));
-            }
+    fn fork_once(
+        &mut self,
+        order: &ForkOrder,
+        session: &SessionId,
+        directory: &Directory,
+        seed: &Seed,
+    ) -> Result<(ForkView, bool), Failure> {
+        let failed = |error: io::Error| {
+            Failure::new(Code::ForkFailed, format!("no fork could be made: {error}"))
         };
-        let outcome = self.copy_kernels(&mut child, &session);
-        if let Err(error) = outcome {
+        let (mut child, is_expected) =
+            self.bear(session, directory, order, seed).map_err(failed)?;
+        if let Err(error) = self.copy_kernels(&mut child, session) {
             child.scratch.remove();
-            let _ = directory.remove();
-            return Err(failed(format!("no fork could be made: {error}")));
+            return Err(failed(error));
         }
-        let view = ForkView { session, work_dir: child.boot.work_dir.clone() };
+        let view = ForkView { session: session.clone(), work_dir: child.boot.work_dir.clone() };
         self.newborn.push(child);
         Ok((view, is_expected))
     }
@@ -188,7 +249,10 @@ impl Keeper {
         order: &ForkOrder,
         seed: &Seed,
     ) -> io::Result<(Self, bool)> {
-        let work_dir = self.work_dir_of_fork(directory, order.files)?;
+        let work_dir = match order.files {
+            ForkFiles::Share => self.boot.work_dir.clone(),
+            ForkFiles::Copy => directory.path().join(WORKSPACE),
+        };
         let metadata = Metadata {
             session_id: session.clone(),
             created_at: timestamp(),
@@ -208,13 +272,14 @@ impl Keeper {
         let mut boot = self.boot.clone();
         boot.session = session.clone();
         boot.directory = directory.path().to_owned();
-        boot.work_dir = work_dir;
+        boot.work_dir.clone_from(&work_dir);
         // Its first kernel need not come up for it to be there.
         boot.revive = true;
         let lock = directory.lock().map_err(io::Error::other)?;
         let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
         directory.write_metadata(&metadata).map_err(io::Error::other)?;
-        directory.write_state(&marked(&seed.state, session)).map_err(io::Error::other)?;
+        let state = self.state_of_fork(&seed.state, session, directory, &work_dir)?;
+        directory.write_state(&state).map_err(io::Error::other)?;
         let scratch = self.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
         let last = self.session.last_run();
@@ -230,10 +295,42 @@ impl Keeper {
         Ok((child, is_expected))
     }
 
-    fn work_dir_of_fork(&self, _: &Directory, files: ForkFiles) -> io::Result<PathBuf> {
-        match files {
-            ForkFiles::Share | ForkFiles::Copy => Ok(self.boot.work_dir.clone()),
+    /// What was written down, with the fork's own id, files and directory.
+    fn state_of_fork(
+        &self,
+        state: &SavedState,
+        session: &SessionId,
+        directory: &Directory,
+        work_dir: &Path,
+    ) -> io::Result<SavedState> {
+        let mut state = state.clone();
+        for saved in state.kernels.values_mut() {
+            if let Some(name) = &mut saved.dump {
+                *name = self.link_dump(name, directory).map_err(io::Error::other)?;
+            }
+            let there = saved.view.get("working_dir").and_then(|at| at.as_str());
+            let there = there.and_then(|at| self.moved(Path::new(at), work_dir));
+            if let Some(there) = &there {
+                saved.view.insert("working_dir".into(), there.display().to_string().into());
+            }
+            if let Some(restore) = &mut saved.restore {
+                restore.push_str(&format!("\nexport {MARKER}='{session}'"));
+                if let Some(there) = there {
+                    let quoted = there.display().to_string().replace('\'', r"'\''");
+                    restore.push_str(&format!("\n\\builtin cd -- '{quoted}'"));
+                }
+            }
         }
+        Ok(state)
+    }
+
+    /// Where a directory of the workspace is in a fork that has its own.
+    fn moved(&self, path: &Path, work_dir: &Path) -> Option<PathBuf> {
+        if work_dir == self.boot.work_dir {
+            return None;
+        }
+        let inside = path.strip_prefix(&self.boot.work_dir).ok()?;
+        Some(work_dir.join(inside))
     }
 
     /// Has the processes copied that the fork gets whole.
@@ -242,8 +339,11 @@ impl Keeper {
             self.kernels.keys().copied().filter(|l| *l == Language::Python).collect();
         for language in copied {
             let epoch = child.session.epoch(language).unwrap_or_default();
-            let directory = child.expect(language, Purpose::First(epoch))?;
-            let kind = Kind::Fork { session: session.as_str(), cwd: None };
+            let directory = child.expect(language, Coming::First(epoch))?;
+            let pid = self.kernels.get(&language).map(|live| live.pid);
+            let cwd = pid.and_then(processes::directory);
+            let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.boot.work_dir));
+            let kind = Kind::Fork { session: session.as_str(), cwd: cwd.as_deref() };
             self.copy(language, &Copy { directory: &directory, kind })?;
         }
         Ok(())
@@ -266,32 +366,15 @@ impl Keeper {
     }
 }
 
-/// The states of shells with the fork's own id in their environment.
-fn marked(state: &SavedState, session: &SessionId) -> SavedState {
-    let mut state = state.clone();
-    for saved in state.kernels.values_mut() {
-        // The files with states of kernels are its parent's.
-        (saved.dump, saved.dump_as_of_run) = (None, None);
-        if let Some(restore) = &mut saved.restore {
-            restore.push_str(&format!("\nexport {MARKER}='{session}'"));
-        }
+/// Directories of forks that will not be.
+fn discard(planned: &[(SessionId, Directory)]) {
+    for (_, directory) in planned {
+        let _ = directory.remove();
     }
-    state
 }
 
 fn new_id() -> io::Result<SessionId> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(SessionId::from_random(bytes))
-}
-
-/// Each session has about a dozen descriptors, and a hundred of them more than
-/// the usual limit. Kernels keep the one that they were started with.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current < limit.maximum {
-        let _ =
-            setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    }
 }

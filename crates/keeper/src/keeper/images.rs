@@ -7,7 +7,7 @@
 
 use super::events::letter;
 use super::{Keeper, Live};
-use crate::kernels::{Born, Copy, Kernel, Kind, Report, nest};
+use crate::kernels::{Born, Copy, Dumped, Kernel, Kind, Report, nest};
 use crate::processes;
 use crate::reactor::{Interest, Token};
 use crate::streams::Stream;
@@ -37,6 +37,8 @@ pub(super) struct Image {
 pub(super) enum Form {
     /// Asked for, and not there yet.
     Coming(Option<Nest>),
+    /// Being written into that file.
+    Dumping(PathBuf),
     /// A copy of the process, which waits.
     Process(Pid, Nest),
     Saved(Box<SavedKernel>),
@@ -100,19 +102,24 @@ impl Keeper {
         live.kernel.copy(copy)
     }
 
-    /// Has an image made of a live kernel, which is idle.
-    pub(super) fn freeze(&mut self, language: Language, as_of: RunNo) -> ImageId {
+    pub(super) fn add_image(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
         self.last_image += 1;
         let id = ImageId(self.last_image);
-        let form = match self.try_freeze(language) {
-            Ok(nest) => Form::Coming(Some(nest)),
-            Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
-        };
         self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
         id
     }
 
+    /// Has an image made of a live kernel, which is idle.
+    pub(super) fn freeze(&mut self, language: Language, as_of: RunNo) -> ImageId {
+        let form = match self.try_freeze(language) {
+            Ok(nest) => Form::Coming(Some(nest)),
+            Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
+        };
+        self.add_image(language, as_of, form)
+    }
+
     fn try_freeze(&mut self, language: Language) -> io::Result<Nest> {
+        self.last_image += 1;
         let name = format!("i{}", self.last_image);
         let directory = self.scratch.subdirectory(&name)?;
         let (kernel, reports) = nest(language, &directory)?;
@@ -130,6 +137,76 @@ impl Keeper {
             if self.session.is_captured(language) { Form::Current } else { Form::Coming(None) };
         self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
         id
+    }
+
+    /// The state of a kernel whose process cannot be copied, in a file.
+    pub(super) fn dump_image(&mut self, language: Language, as_of: RunNo) -> ImageId {
+        let form = match self.try_dump(language) {
+            Ok(path) => Form::Dumping(path),
+            Err(error) => Form::Lost(format!("it could not be written down: {error}")),
+        };
+        self.add_image(language, as_of, form)
+    }
+
+    fn try_dump(&mut self, language: Language) -> io::Result<PathBuf> {
+        self.last_image += 1;
+        let folder = self.directory.make_kernels().map_err(io::Error::other)?;
+        let path = folder.join(format!("image-{}-{language}", self.last_image));
+        let _ = std::fs::remove_file(&path);
+        let live = self.kernels.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        live.kernel.dump(&path)?;
+        Ok(path)
+    }
+
+    /// A kernel has written its state into a file. False: nobody here has asked.
+    pub(super) fn image_dumped(&mut self, language: Language, dumped: &Dumped) -> bool {
+        let is_it =
+            |image: &&mut Image| matches!(&image.form, Form::Dumping(path) if *path == dumped.path);
+        let view = self.directory.state().and_then(|mut state| state.kernels.remove(&language));
+        let Some(image) = self.images.values_mut().find(is_it) else {
+            return false;
+        };
+        let name = dumped.path.file_name().and_then(|name| name.to_str());
+        image.form = match (&dumped.error, name) {
+            (None, Some(name)) => {
+                let view = view.filter(|saved| saved.as_of_run == image.as_of);
+                Form::Saved(Box::new(SavedKernel {
+                    as_of_run: image.as_of,
+                    view: view.map(|saved| saved.view).unwrap_or_default(),
+                    restore: None,
+                    dump: Some(name.to_owned()),
+                    dump_as_of_run: Some(image.as_of),
+                }))
+            }
+            (Some(error), _) => Form::Lost(error.clone()),
+            (None, None) => Form::Lost("its file has no name".to_owned()),
+        };
+        image.left = dumped
+            .left
+            .iter()
+            .map(|left| LeftBehind {
+                language: Some(language),
+                name: left.name.clone(),
+                reason: left.reason.clone(),
+            })
+            .collect();
+        self.pump_operations();
+        true
+    }
+
+    /// A kernel process is gone that was to write its state down.
+    pub(super) fn images_lose_kernel(&mut self, language: Language) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Dumping(_) | Form::Coming(None) = image.form {
+                image.form = Form::Lost("its process ended before it was written down".to_owned());
+            }
+        }
+    }
+
+    /// Whether something is asked for that is not there yet.
+    pub(super) fn is_image_coming(&self, id: ImageId) -> bool {
+        let form = self.images.get(&id).map(|image| &image.form);
+        matches!(form, Some(Form::Coming(_) | Form::Dumping(_)))
     }
 
     /// A kernel's state is about to be replaced in the file.
@@ -162,7 +239,7 @@ impl Keeper {
                 nest.kernel.copy(&copy).map_err(|error| error.to_string())
             }
             Some(Form::Lost(why)) => Err(why.clone()),
-            Some(Form::Coming(_) | Form::Saved(_) | Form::Current) | None => {
+            Some(Form::Coming(_) | Form::Dumping(_) | Form::Saved(_) | Form::Current) | None => {
                 Err("it is no process".to_owned())
             }
         };
@@ -200,8 +277,16 @@ impl Keeper {
                 }
                 // It may come up any moment; then it finds nobody, and ends.
                 Some(Form::Coming(Some(nest))) => self.close_nest(nest),
-                Some(Form::Coming(None) | Form::Saved(_) | Form::Current | Form::Lost(_))
-                | None => {}
+                Some(Form::Dumping(path)) => {
+                    let _ = std::fs::remove_file(path);
+                }
+                Some(Form::Saved(saved)) => {
+                    let dump = saved.dump.as_deref().and_then(|name| self.directory.dump(name));
+                    if let Some(dump) = dump {
+                        let _ = std::fs::remove_file(dump);
+                    }
+                }
+                Some(Form::Coming(None) | Form::Current | Form::Lost(_)) | None => {}
             }
         }
     }

@@ -107,7 +107,7 @@ impl Keeper {
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
             .filter(|pid| !self.is_capture(*pid) && !self.is_copy(*pid))
-            .filter(|pid| !self.works_on_save(*pid))
+            .filter(|pid| !self.works_on_save(*pid) && !self.works_on_files(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }

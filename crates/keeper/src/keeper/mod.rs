@@ -21,6 +21,7 @@ mod saving;
 mod silence;
 mod terminals;
 mod waiting;
+mod workspace;
 
 use crate::connections::Connections;
 use crate::kernels::Kernel;
@@ -32,7 +33,9 @@ use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{Boot, Code, Failure, Language, RunNo, SessionId};
+use sessile_protocol::{
+    Boot, Code, Failure, Language, LeftBehind, RestoredFiles, RunNo, SessionId,
+};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::{BTreeMap, VecDeque};
@@ -229,6 +232,13 @@ pub(crate) struct Keeper {
     /// Processes that are to take the place of others.
     thawed: BTreeMap<Language, Live>,
     thaw_failures: BTreeMap<Language, String>,
+    errands: Vec<workspace::Errand>,
+    /// What came of putting files back, and of copying them.
+    put_back: Option<Result<(RestoredFiles, workspace::Taken), Failure>>,
+    copied: Option<Result<Vec<LeftBehind>, Failure>>,
+    /// Trees that went with their checkpoints since the files were last swept.
+    dropped_trees: usize,
+    is_timeline_written: bool,
     /// Forks for the family to take in, and those to end again.
     newborn: Vec<Keeper>,
     /// Directories of copies that could not be made, of whichever member.
@@ -283,6 +293,7 @@ impl Keeper {
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
         }
+        workspace::recover(&directory);
         directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
         let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
@@ -304,7 +315,8 @@ impl Keeper {
         let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
         let session = Session::revived(language, limits, 0, last, &known);
         let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
-        let keeper = keeper.map_err(storage)?;
+        let mut keeper = keeper.map_err(storage)?;
+        keeper.bring_back_timeline();
         Ok(Self { news, keys: Some(keys), accepted, ..keeper })
     }
 
@@ -375,6 +387,11 @@ impl Keeper {
             nascent: BTreeMap::new(),
             thawed: BTreeMap::new(),
             thaw_failures: BTreeMap::new(),
+            errands: Vec::new(),
+            put_back: None,
+            copied: None,
+            dropped_trees: 0,
+            is_timeline_written: true,
             newborn: Vec::new(),
             failed_copies: Vec::new(),
             unwanted: Vec::new(),

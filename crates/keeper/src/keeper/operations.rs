@@ -11,6 +11,7 @@
 use super::Keeper;
 use super::checkpoints::{Checkpointing, Rewinding};
 use super::forks::Forking;
+use super::images::ImageId;
 use crate::reactor::Token;
 use sessile_protocol::{
     Answer, Code, Failure, ForkOrder, Language, NewCheckpoint, Reply, Rewind, RunNo,
@@ -21,8 +22,13 @@ use sessile_session::{Input, Refusal, Tick};
 /// itself; the last captured state has to do.
 const GATHERING_PATIENCE: Tick = 2000;
 
+/// A dump may be gigabytes.
+const DUMP_PATIENCE: Tick = 120_000;
+
 /// Copies of a large process take their time; beyond this there is none.
 const COPY_PATIENCE: Tick = 20_000;
+
+const FILES_PATIENCE: Tick = 3_600_000;
 
 #[derive(Debug)]
 pub(super) enum Wish {
@@ -62,6 +68,7 @@ pub(super) enum Stage {
     Gathering {
         wish: Wish,
         missing: Vec<Language>,
+        dumps: Vec<ImageId>,
     },
     Forking(Forking),
     Checkpointing(Checkpointing),
@@ -107,7 +114,7 @@ impl Keeper {
     /// Goes on with whatever can go on.
     pub(super) fn pump_operations(&mut self) {
         loop {
-            let Some(Operation { asker, stage, due }) = self.operation.take() else {
+            let Some(Operation { asker, stage, mut due }) = self.operation.take() else {
                 if !self.begin_operation() {
                     return;
                 }
@@ -116,10 +123,15 @@ impl Keeper {
             let now = self.now();
             let is_over = due.is_some_and(|due| due <= now);
             let progress = match stage {
-                Stage::Gathering { wish, missing } if missing.is_empty() || is_over => {
+                Stage::Gathering { wish, missing, dumps }
+                    if is_over
+                        || (missing.is_empty()
+                            && !dumps.iter().any(|id| self.is_image_coming(*id))) =>
+                {
+                    due = None;
                     self.gathered(wish)
                 }
-                stage @ Stage::Gathering { .. } => Progress::Waiting(stage, now),
+                stage @ Stage::Gathering { .. } => Progress::Waiting(stage, GATHERING_PATIENCE),
                 Stage::Forking(forking) => self.go_on_forking(forking, is_over),
                 Stage::Checkpointing(checkpointing) => {
                     self.go_on_checkpointing(checkpointing, is_over)
@@ -128,7 +140,7 @@ impl Keeper {
             };
             match progress {
                 Progress::Waiting(stage, patience) => {
-                    let due = due.filter(|_| !is_over).or(Some(now + patience));
+                    let due = due.or(Some(now + patience));
                     self.operation = Some(Operation { asker, stage, due });
                     return;
                 }
@@ -152,25 +164,31 @@ impl Keeper {
         let Some((asker, wish)) = self.wishes.pop_front() else {
             return false;
         };
-        let mut missing: Vec<Language> = Vec::new();
+        let (mut missing, mut dumps, mut patience) = (Vec::new(), Vec::new(), GATHERING_PATIENCE);
         match &wish {
-            // The states of shells are text; processes are copied later.
+            // What is not a process that can be copied is written down.
             Wish::Fork(_) | Wish::Checkpoint(_) => {
-                missing.extend(self.kernels.keys().copied().filter(|l| l.is_shell()));
+                let live = self.kernels.keys().copied();
+                missing.extend(live.filter(|language| *language != Language::Python));
                 if !missing.is_empty() {
                     self.step(Input::Inspect);
+                }
+                if missing.contains(&Language::Node) {
+                    dumps.extend(self.image_of_kernel(Language::Node));
+                    patience = DUMP_PATIENCE;
                 }
             }
             Wish::Rewind(_) => {}
         }
-        let due = Some(self.now() + GATHERING_PATIENCE);
-        self.operation = Some(Operation { asker, stage: Stage::Gathering { wish, missing }, due });
+        let due = Some(self.now() + patience);
+        let stage = Stage::Gathering { wish, missing, dumps };
+        self.operation = Some(Operation { asker, stage, due });
         true
     }
 
     fn gathered(&mut self, wish: Wish) -> Progress {
         match wish {
-            Wish::Fork(order) => self.begin_forking(&order),
+            Wish::Fork(order) => self.begin_forking(order),
             Wish::Checkpoint(new) => self.begin_checkpoint(new),
             Wish::Rewind(rewind) => self.begin_rewind(&rewind),
         }
@@ -204,12 +222,19 @@ impl Keeper {
         for asker in active.into_iter().chain(waiting) {
             self.connections.send(asker.connection, &gone(asker), &self.reactor);
         }
+        self.abandon_thawed();
+        (self.put_back, self.copied) = (None, None);
         let effects = self.session.release(self.now());
         self.perform(effects);
     }
 
     pub(super) fn copy_patience() -> Tick {
         COPY_PATIENCE
+    }
+
+    /// Workspaces may be large, and disks slow.
+    pub(super) fn files_patience() -> Tick {
+        FILES_PATIENCE
     }
 }
 

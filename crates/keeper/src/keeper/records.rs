@@ -109,6 +109,9 @@ impl Keeper {
             self.release(number);
         }
         let _ = self.write_metadata();
+        if !self.is_timeline_written {
+            let _ = self.write_timeline();
+        }
     }
 
     /// Lets go of a run that is on disk and that nobody waits for.

@@ -202,8 +202,8 @@ impl Keeper {
 
     /// Gives all kernels their orders.
     fn gather(&mut self) -> Result<(), Failure> {
-        let mut kernels = self.resting()?;
         let mut left = self.jobs_left();
+        let mut kernels = self.resting(&mut left);
         let live: Vec<Language> = self.kernels.keys().copied().collect();
         self.step(Input::Inspect);
         let asker = self.savings.front().map(|saving| saving.asker);
@@ -235,19 +235,22 @@ impl Keeper {
     }
 
     /// Kernels without a process: what is known of them is on disk.
-    fn resting(&self) -> Result<BTreeMap<Language, Gathered>, Failure> {
+    fn resting(&self, left: &mut Vec<LeftBehind>) -> BTreeMap<Language, Gathered> {
         let state = self.directory.state().unwrap_or_default();
         let resting = state.kernels.into_iter().filter(|(l, _)| !self.kernels.contains_key(l));
         let mut found = BTreeMap::new();
         for (language, saved) in resting {
             let Some(as_of) = saved.comes_back_as_of() else {
+                let reason = "its process is gone, and its state with it".to_owned();
+                let name = format!("all of {language}");
+                left.push(LeftBehind { language: Some(language), name, reason });
                 continue;
             };
             let path = saved.dump.as_ref().and_then(|name| self.directory.dump(name));
             let dump = path.map_or(Dump::None, Dump::Kept);
             found.insert(language, Gathered { as_of, epoch: None, state: Some(saved), dump });
         }
-        Ok(found)
+        found
     }
 
     fn order_dump(

@@ -3,6 +3,7 @@
 use super::scripted::Scripted;
 use super::shell::Shell;
 use super::{Heritage, Kernel};
+use crate::processes;
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{KernelProgram, Language};
@@ -130,6 +131,7 @@ impl Plan<'_> {
                 if rustix::process::getppid() != Some(keeper) {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
+                processes::lower_descriptor_limit();
                 // The keeper blocks what it reads from a descriptor, and the
                 // guardian ignores these; both would be inherited.
                 let mut none = std::mem::zeroed::<libc::sigset_t>();

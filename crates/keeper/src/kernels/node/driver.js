@@ -2,8 +2,8 @@
 // The Node kernel: keeps one interpreter alive and evaluates one run after the
 // other in it.
 //
-//   keeper ── ctl ──► driver: {"op":"run"|"state"|"input"|"exit", …}, a line each
-//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input", …}
+//   keeper ── ctl ──► driver: {"op":"run"|"state"|"input"|"dump"|"load"|"exit", …}, a line each
+//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input"|"dumped"|"loaded", …}
 //
 // Before it sends SIGINT the keeper may write the number of the run that it
 // means to DIR/interrupt, so that a run that starts just then is not hit.
@@ -33,6 +33,8 @@ const patches = require('./patches.js');
 const report = require('./report.js');
 const state = require('./state.js');
 const redeclare = require('./redeclare.js');
+const carry = require('./carry.js');
+const loading = require('./loading.js');
 const { evaluate, messageOf, parses } = require('./evaluate.js');
 
 const { readFileSync, openSync } = fs;
@@ -97,7 +99,7 @@ function receive(count, chunk) {
 
 function obey(message) {
   if (message.op === 'run') {
-    if (current === null) start(message);
+    if (current === null && !loading.isLoading()) start(message);
     else safe.push(waiting, message);
   } else if (message.op === 'state') {
     send(state.capture(imports.names()));
@@ -105,9 +107,32 @@ function obey(message) {
     // Nothing of the run's is being executed now; what it has queued counts as alive.
     const isGoing = current !== null && current.id === message.run && current.outcome === null;
     send({ __proto__: null, op: 'input', question: message.question, waits: isGoing && streams.awaitsInput(current) });
+  } else if (message.op === 'dump') {
+    dump(message.path);
+  } else if (message.op === 'load') {
+    load(message.path);
   } else if (message.op === 'exit') {
     endKernel();
   }
+}
+
+// ---- carrying the state
+
+const REFUSED = { __proto__: null, carried: 0, left: safe.list(), error: 'the kernel is busy' };
+const isBusy = () => current !== null || loading.isLoading();
+
+function dump(path) {
+  if (!isBusy()) interrupt.forgetTarget();
+  send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
+}
+
+function load(path) {
+  const loaded = (done) => {
+    send({ __proto__: null, op: 'loaded', ...done });
+    if (current === null && waiting.length > 0) start(safe.shift(waiting));
+  };
+  if (isBusy()) loaded(REFUSED);
+  else loading.load(path, loaded);
 }
 
 // ---- a run
@@ -233,6 +258,12 @@ function settle(run, outcome) {
 
 const finishCurrent = interrupt.guarded(() => {
   if (current !== null && current.outcome !== null) finish(current);
+});
+
+// After a signal, from the event loop.
+const settled = interrupt.guarded(() => {
+  finishCurrent();
+  loading.resume();
 });
 
 function finish(run) {
@@ -384,12 +415,14 @@ interrupt.install(
   path.join(directory, 'interrupt'),
   () => {
     if (current !== null && current.outcome === null) current.outcome = { kind: 'interrupted' };
+    carry.cancel();
   },
-  finishCurrent,
+  settled,
   streams.settle,
 );
 imports.install();
 installExits();
+carry.install();
 state.install();
 openControl();
 patches.install();

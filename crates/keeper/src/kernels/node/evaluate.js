@@ -23,6 +23,8 @@ const { guarded } = require('./interrupt.js');
 
 const { onInit } = promiseHooks;
 const session = new inspector.Session();
+// Made before any user code: to make one, Node iterates over an array.
+const asking = new inspector.Session();
 const connect = safe.uncurry(inspector.Session.prototype.connect);
 const disconnect = safe.uncurry(inspector.Session.prototype.disconnect);
 const post = safe.uncurry(inspector.Session.prototype.post);
@@ -129,16 +131,15 @@ function unwrap(wrapped) {
 // Asks the inspector for something that runs no user code; the answer is
 // there when post returns.
 function ask(method, params) {
-  const session = new inspector.Session();
   let answer;
-  connect(session);
+  connect(asking);
   try {
-    post(session, 'Runtime.enable');
-    post(session, method, params, (error, result) => {
+    post(asking, 'Runtime.enable');
+    post(asking, method, params, (error, result) => {
       answer = { error, result };
     });
   } finally {
-    disconnect(session);
+    disconnect(asking);
   }
   return answer !== undefined && answer.error === null ? answer.result : null;
 }

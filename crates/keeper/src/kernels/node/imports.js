@@ -24,6 +24,11 @@ const CANDIDATES_LIMIT = 500;
 const { createRequire, isBuiltin = (name) => safe.startsWith(name, 'node:') || Module.builtinModules.includes(name) } = Module;
 const resolveFilename = Module._resolveFilename;
 const loaded = new safe.Set();
+// What require and import gave, by value, with how to get it again.
+const modules = new safe.Map();
+const keepModule = safe.uncurry(Map.prototype.set);
+const isKept = safe.uncurry(Map.prototype.has);
+const eachModule = safe.uncurry(Map.prototype.forEach);
 const remember = safe.uncurry(Set.prototype.add);
 const eachLoaded = safe.uncurry(Set.prototype.forEach);
 
@@ -103,7 +108,7 @@ function baseFor(cwd) {
 function tracked(original) {
   const require = function require(id) {
     const exports = original(id);
-    noteLoaded(id, original);
+    noteModule(exports, 'require', noteLoaded(id, original), undefined);
     return exports;
   };
   for (const key of safe.ownKeys(original)) {
@@ -114,21 +119,26 @@ function tracked(original) {
 }
 
 function noteLoaded(specifier, require) {
-  let name = `${specifier}`;
-  if (safe.startsWith(name, 'node:')) {
-    remember(loaded, name);
-  } else if (isBuiltin(name)) {
-    remember(loaded, `node:${name}`);
-  } else {
-    if (name[0] === '.') {
-      try {
-        name = require.resolve(name);
-      } catch {
-        name = path.resolve(currentDirectory(), name);
-      }
-    }
-    remember(loaded, name);
+  const name = fullName(`${specifier}`, require);
+  remember(loaded, name);
+  return name;
+}
+
+function fullName(name, require) {
+  if (safe.startsWith(name, 'node:')) return name;
+  if (isBuiltin(name)) return `node:${name}`;
+  if (name[0] !== '.') return name;
+  try {
+    return require.resolve(name);
+  } catch {
+    return path.resolve(currentDirectory(), name);
   }
+}
+
+// JSON is data: it may have been changed since, and goes by its value.
+function noteModule(value, how, name, options) {
+  if (isKept(modules, value) || safe.exec(/\.json$/, name) !== null) return;
+  keepModule(modules, value, { __proto__: null, how, name, options });
 }
 
 // What import(name, options) and import declarations in a user's text become.
@@ -136,7 +146,7 @@ function noteLoaded(specifier, require) {
 async function load(name, options, names) {
   const { importer, require } = baseFor(currentDirectory());
   const namespace = await importer(name, options);
-  noteLoaded(name, require);
+  noteModule(namespace, 'import', noteLoaded(name, require), options);
   if (names !== undefined) requireNames(namespace, name, names);
   return namespace;
 }
@@ -192,11 +202,37 @@ function install() {
   installBuiltins();
 }
 
+// Gets a module again, as `how` says: its exports, or a promise for them.
+function again(how, name, options) {
+  if (how === 'import') return load(name, options);
+  return baseFor(currentDirectory()).require(name);
+}
+
+// The globals that a run gets from us, if they are still ours.
+function ownGlobals() {
+  const found = safe.list();
+  if (lastRequire === undefined || safe.getOwn(globalThis, 'require')?.value !== lastRequire) return found;
+  safe.push(found, { __proto__: null, name: 'require', value: lastRequire });
+  if (safe.getOwn(globalThis, 'module')?.value === base.module) safe.push(found, { __proto__: null, name: 'module', value: base.module });
+  return found;
+}
+
 function names() {
   const all = safe.list();
   eachLoaded(loaded, (name) => safe.push(all, name));
   return all;
 }
 
-module.exports = { __proto__: null, install, refresh, rewrite, names, currentDirectory };
+module.exports = {
+  __proto__: null,
+  install,
+  refresh,
+  rewrite,
+  names,
+  currentDirectory,
+  again,
+  isBuiltin,
+  ownGlobals,
+  eachModule: (fn) => eachModule(modules, (module, value) => fn(value, module)),
+};
 //# sourceURL=node:internal/sessile/imports

@@ -12,7 +12,7 @@
 // Node's; what Node keeps in such blocks (the stack of async ids) is put right
 // afterwards, in `recover`.
 
-const { readFileSync } = require('node:fs');
+const { readFileSync, unlinkSync } = require('node:fs');
 const path = require('node:path');
 const inspector = require('node:inspector');
 const safe = require('./safe.js');
@@ -159,6 +159,15 @@ function isMeant(id) {
   }
 }
 
+// From here on a signal is for whatever goes on when it comes.
+function forgetTarget() {
+  try {
+    unlinkSync(target);
+  } catch {
+    // No run has been signalled yet.
+  }
+}
+
 // Called by the watcher's question. `id` is the run that was current when the
 // signal came: a run that has started since is not to be hit.
 function judge(id) {
@@ -285,5 +294,5 @@ function unguarded(fn) {
   }
 }
 
-module.exports = { __proto__: null, install, watchSignals, isStarting, awaitWatcher, setRun, isMeant, terminate, guarded, unguarded };
+module.exports = { __proto__: null, install, watchSignals, isStarting, awaitWatcher, setRun, isMeant, forgetTarget, terminate, guarded, unguarded };
 //# sourceURL=node:internal/sessile/interrupt

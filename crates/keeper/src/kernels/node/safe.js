@@ -23,6 +23,7 @@ module.exports = {
   getPrototypeOf: Object.getPrototypeOf,
   setPrototypeOf: Object.setPrototypeOf,
   defineProperty: Object.defineProperty,
+  defineOwn: Reflect.defineProperty,
   isArray: Array.isArray,
   then: uncurry(Promise.prototype.then),
   push: uncurry(Array.prototype.push),

@@ -11,6 +11,7 @@ const util = require('node:util');
 const safe = require('./safe.js');
 const { ask } = require('./evaluate.js');
 const { isTwin } = require('./redeclare.js');
+const { isBuiltin } = require('./imports.js');
 
 const { inspect } = util;
 const { isProxy } = util.types;
@@ -24,6 +25,8 @@ const SIGNATURE_LIMIT = 200;
 
 const own = new safe.Set();
 const isOwn = safe.uncurry(Set.prototype.has);
+const hasSeen = isOwn;
+const see = safe.uncurry(Set.prototype.add);
 
 // Global names that are there before any user code.
 function install() {
@@ -56,6 +59,11 @@ function globalValue(name) {
   if (descriptor === undefined) return null;
   if ('value' in descriptor) return descriptor;
   return isOwn(own, name) ? null : { value: undefined, accessor: true };
+}
+
+// What a name means at top level, as far as that runs no getter.
+function meaningOf(name) {
+  return hasLexical(name) ? lexicalValue(name)?.value : safe.getOwn(globalThis, name)?.value;
 }
 
 function isClass(value) {
@@ -126,6 +134,42 @@ function sort(name, found, state) {
   }
 }
 
+// All names of the user's: {name, isLexical, found}, where `found` is null for
+// a name that was declared but not initialised. `replaced` are built-ins that
+// have become the user's.
+function roots(replaced) {
+  const all = safe.list();
+  const seen = new safe.Set();
+  const names = lexicalNames();
+  for (let i = 0; i < names.length; i++) {
+    if (hasSeen(seen, names[i])) continue;
+    see(seen, names[i]);
+    all[all.length] = { __proto__: null, name: names[i], isLexical: true, found: lexicalValue(names[i]) };
+  }
+  const keys = safe.ownKeys(globalThis);
+  for (let i = 0; i < keys.length; i++) {
+    const name = keys[i];
+    if (hasSeen(seen, name) || (typeof name === 'string' && isTwin(name))) continue;
+    if (isOwn(own, name) && !isTaken(name)) continue;
+    const found = safe.getOwn(globalThis, name);
+    all[all.length] = { __proto__: null, name, isLexical: false, found };
+  }
+  for (let i = 0; i < replaced.length; i++) {
+    const found = safe.getOwn(globalThis, replaced[i]);
+    if (!hasSeen(seen, replaced[i])) all[all.length] = { __proto__: null, name: replaced[i], isLexical: false, found };
+  }
+  return all;
+}
+
+// Whether the user has assigned to the name of a built-in module: such a name
+// is not enumerable until then. Other names of Node's are not even looked at:
+// there are modules that it loads when one is.
+function isTaken(name) {
+  if (typeof name !== 'string' || !isBuiltin(name)) return false;
+  const found = safe.getOwn(globalThis, name);
+  return 'value' in found && found.enumerable;
+}
+
 function capture(imports) {
   const state = {
     __proto__: null,
@@ -161,5 +205,5 @@ function workingDirectory() {
   }
 }
 
-module.exports = { __proto__: null, install, capture, hasLexical };
+module.exports = { __proto__: null, install, capture, roots, hasLexical, meaningOf };
 //# sourceURL=node:internal/sessile/state
