@@ -51,6 +51,7 @@ pages! {
     http_api: "docs/http-api.md",
     mcp: "docs/mcp.md",
     terminals: "docs/terminals.md",
+    durable: "docs/durable.md",
 }
 
 #[test]
