@@ -49,6 +49,37 @@ fn a_killed_session_goes_on_from_its_last_save() {
 }
 
 #[test]
+fn values_of_node_come_back_as_well() {
+    let h = harness!();
+    if Harness::shells(&["node"]).is_empty() {
+        return;
+    }
+    let s = h.session_with(&["node", "--durable"]);
+    s.run("m = new Map([[1, 'one']]); function twice(n) { return 2 * n }");
+    wait_saved(&s, 1);
+    kill_all(&s);
+    s.run("console.log(m.get(1), twice(21))").prints("one 42\n").is_restored_as_of(1);
+}
+
+#[test]
+fn a_fork_of_a_durable_session_is_saved_for_itself() {
+    let h = harness!();
+    let s = h.session_with(&["python3", "--durable"]);
+    s.run("x = 1");
+    wait_saved(&s, 1);
+    let forked = s.sessile("fork").json();
+    let fork = h.session_called(forked["session_ids"][0].as_str().expect("an id"));
+    fork.run("x = 2");
+    wait_saved(&fork, 2);
+    s.run("print(x)").prints("1\n");
+    wait_saved(&s, 2);
+    // Both are kept by the same processes.
+    kill_all(&s);
+    fork.run("print(x)").prints("2\n");
+    s.run("print(x)").prints("1\n");
+}
+
+#[test]
 fn a_session_that_was_killed_again_and_again_goes_on() {
     let h = harness!();
     let s = h.session_with(&["python3", "--durable"]);
