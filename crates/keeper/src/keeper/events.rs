@@ -138,6 +138,7 @@ impl Keeper {
             Some(()) => self.step(Input::Loading { language, epoch }),
             None => self.step(Input::Ready { language, epoch }),
         }
+        self.pump_operations();
     }
 
     fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
@@ -154,6 +155,7 @@ impl Keeper {
             self.tell(language, None, format!("not carried over: {}", named.join("; ")));
         }
         self.step(Input::Ready { language, epoch });
+        self.pump_operations();
     }
 
     /// Those who asked for the state want the newest one.

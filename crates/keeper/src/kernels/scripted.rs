@@ -43,6 +43,7 @@ const NODE: &[(&str, &str)] = &[
     ("contents.js", include_str!("node/contents.js")),
     ("declaration.js", include_str!("node/declaration.js")),
     ("descriptors.js", include_str!("node/descriptors.js")),
+    ("environment.js", include_str!("node/environment.js")),
     ("evaluate.js", include_str!("node/evaluate.js")),
     ("graph.js", include_str!("node/graph.js")),
     ("imports.js", include_str!("node/imports.js")),
@@ -312,9 +313,6 @@ impl Kernel for Scripted {
     }
 
     fn dump(&mut self, path: &Path) -> io::Result<()> {
-        if self.has_event_loop {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
         self.order(&json!({"op": "dump", "path": path}))
     }
 

@@ -14,6 +14,7 @@
 const safe = require('./safe.js');
 const state = require('./state.js');
 const imports = require('./imports.js');
+const environment = require('./environment.js');
 const known = require('./known.js');
 const code = require('./code.js');
 const contents = require('./contents.js');
@@ -28,11 +29,10 @@ const LEXICAL = 128;
 const set = safe.uncurry(Map.prototype.set);
 const has = safe.uncurry(Map.prototype.has);
 
-const environment = { object: process.env, before: { __proto__: null } };
 let graph = null;
 
 function install() {
-  for (const key of safe.ownKeys(process.env)) environment.before[key] = process.env[key];
+  environment.install();
   known.install();
   code.install();
 }
@@ -179,17 +179,8 @@ function addMembers(members, owner, holder, place) {
 // ---- settings and modules
 
 function settings(done) {
-  const changed = { __proto__: null };
-  const removed = safe.list();
-  const { object, before } = environment;
-  if (safe.getOwn(process, 'env')?.value !== object) {
-    safe.push(done.left, { __proto__: null, name: 'process.env', reason: 'it was replaced by another object' });
-  }
-  const keys = safe.ownKeys(object);
-  for (let i = 0; i < keys.length; i++) if (object[keys[i]] !== before[keys[i]]) changed[keys[i]] = object[keys[i]];
-  const old = safe.ownKeys(before);
-  for (let i = 0; i < old.length; i++) if (object[old[i]] === undefined) safe.push(removed, old[i]);
-  return { __proto__: null, directory: imports.currentDirectory(), changed, removed };
+  if (environment.isReplaced()) safe.push(done.left, { __proto__: null, name: 'process.env', reason: 'it was replaced by another object' });
+  return { __proto__: null, directory: imports.currentDirectory(), ...environment.changes() };
 }
 
 function moduleList(modules) {

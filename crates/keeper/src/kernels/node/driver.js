@@ -6,7 +6,8 @@
 //   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input"|"dumped"|"loaded", …}
 //
 // Before it sends SIGINT the keeper may write the number of the run that it
-// means to DIR/interrupt, so that a run that starts just then is not hit.
+// means to DIR/interrupt, so that a run that starts just then is not hit. A dump
+// or a load puts 0 there: a signal ends them, but not the run that comes next.
 //
 // Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
 //
@@ -33,6 +34,7 @@ const patches = require('./patches.js');
 const report = require('./report.js');
 const state = require('./state.js');
 const redeclare = require('./redeclare.js');
+const environment = require('./environment.js');
 const carry = require('./carry.js');
 const loading = require('./loading.js');
 const { evaluate, messageOf, parses } = require('./evaluate.js');
@@ -110,7 +112,7 @@ function obey(message) {
   } else if (message.op === 'dump') {
     dump(message.path);
   } else if (message.op === 'load') {
-    load(message.path);
+    load(message.path, message.cwd);
   } else if (message.op === 'exit') {
     endKernel();
   }
@@ -122,17 +124,20 @@ const REFUSED = { __proto__: null, carried: 0, left: safe.list(), error: 'the ke
 const isBusy = () => current !== null || loading.isLoading();
 
 function dump(path) {
-  if (!isBusy()) interrupt.forgetTarget();
+  if (!isBusy()) interrupt.aimBetweenRuns();
   send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
 }
 
-function load(path) {
+function load(path, cwd) {
   const loaded = (done) => {
     send({ __proto__: null, op: 'loaded', ...done });
     if (current === null && waiting.length > 0) start(safe.shift(waiting));
   };
   if (isBusy()) loaded(REFUSED);
-  else loading.load(path, loaded);
+  else {
+    interrupt.aimBetweenRuns();
+    loading.load(path, cwd, loaded);
+  }
 }
 
 // ---- a run
@@ -166,7 +171,7 @@ function start(message) {
 }
 
 function begin(run, message) {
-  run.environment = message.env ? setEnvironment(message.env) : null;
+  run.environment = message.env ? environment.set(message.env) : null;
   imports.refresh();
   const text = withoutPreamble(message.text ?? readFileSync(message.code, 'utf8'));
   report.rememberSource(run.id, text);
@@ -279,7 +284,7 @@ function finish(run) {
     notes: run.notes,
   };
   clearExitCode();
-  if (run.environment !== null) restoreEnvironment(run.environment);
+  if (run.environment !== null) environment.restore(run.environment);
   current = null;
   interrupt.setRun(0);
   try {
@@ -319,24 +324,6 @@ function errorField(outcome) {
 
 function statusOf(code) {
   return code === undefined || code === null ? 0 : safe.NumberOf(code) & 0xff;
-}
-
-// ---- environment of one run
-
-function setEnvironment(given) {
-  const before = { __proto__: null };
-  for (const key of safe.ownKeys(given)) {
-    before[key] = process.env[key];
-    process.env[key] = given[key];
-  }
-  return before;
-}
-
-function restoreEnvironment(before) {
-  for (const key of safe.ownKeys(before)) {
-    if (before[key] === undefined) delete process.env[key];
-    else process.env[key] = before[key];
-  }
 }
 
 // ---- what would end the process, and here ends a run

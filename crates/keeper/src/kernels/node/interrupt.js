@@ -12,7 +12,7 @@
 // Node's; what Node keeps in such blocks (the stack of async ids) is put right
 // afterwards, in `recover`.
 
-const { readFileSync, unlinkSync } = require('node:fs');
+const { readFileSync, openSync, writeSync, closeSync } = require('node:fs');
 const path = require('node:path');
 const inspector = require('node:inspector');
 const safe = require('./safe.js');
@@ -159,12 +159,16 @@ function isMeant(id) {
   }
 }
 
-// From here on a signal is for whatever goes on when it comes.
-function forgetTarget() {
+// From here on a signal is meant for what the driver does between runs; one
+// that comes too late does not hit the next run.
+function aimBetweenRuns() {
   try {
-    unlinkSync(target);
+    // writeFileSync calls what user code may have put into `fs`.
+    const fd = openSync(target, 'w', 0o600);
+    writeSync(fd, '0');
+    closeSync(fd);
   } catch {
-    // No run has been signalled yet.
+    // Then it is for whatever goes on when it comes.
   }
 }
 
@@ -294,5 +298,5 @@ function unguarded(fn) {
   }
 }
 
-module.exports = { __proto__: null, install, watchSignals, isStarting, awaitWatcher, setRun, isMeant, forgetTarget, terminate, guarded, unguarded };
+module.exports = { __proto__: null, install, watchSignals, isStarting, awaitWatcher, setRun, isMeant, aimBetweenRuns, terminate, guarded, unguarded };
 //# sourceURL=node:internal/sessile/interrupt

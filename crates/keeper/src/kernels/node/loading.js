@@ -11,6 +11,7 @@
 
 const safe = require('./safe.js');
 const imports = require('./imports.js');
+const environment = require('./environment.js');
 const interrupt = require('./interrupt.js');
 const report = require('./report.js');
 const code = require('./code.js');
@@ -24,13 +25,14 @@ const INTERRUPTED = 'it was interrupted while it was made again';
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 // Names that are declared at once.
 const BATCH = 1000;
-const { env, chdir } = process;
+const { chdir } = process;
 
 let loader = null;
 
 // Calls `report` once, with {carried, left, error}.
-function load(path, report) {
-  loader = new Loader(report);
+// `cwd`: another directory than the one of the dump, if it is given.
+function load(path, cwd, report) {
+  loader = new Loader(report, cwd);
   loader.start(path);
 }
 
@@ -49,8 +51,9 @@ const reasonOf = (thrown) => {
 };
 
 class Loader {
-  constructor(report) {
+  constructor(report, cwd) {
     this.report = report;
+    this.cwd = cwd;
     this.done = { __proto__: null, carried: 0, left: safe.list(), error: null };
     this.modules = safe.list();
     this.exports = safe.list();
@@ -99,13 +102,11 @@ class Loader {
   }
 
   settle({ directory, changed, removed }) {
-    const names = safe.ownKeys(changed);
-    for (let i = 0; i < names.length; i++) env[names[i]] = changed[names[i]];
-    for (let i = 0; i < removed.length; i++) delete env[removed[i]];
+    environment.apply({ changed, removed });
     try {
-      safe.apply(chdir, process, [directory]);
+      safe.apply(chdir, process, [this.cwd ?? directory]);
     } catch (error) {
-      this.leave('working directory', `${directory}: ${error.code}`);
+      this.leave('working directory', `${this.cwd ?? directory}: ${error.code}`);
     }
   }
 

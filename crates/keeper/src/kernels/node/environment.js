@@ -1,0 +1,55 @@
+'use strict';
+// Environment variables: those of one run, and what has become of those that
+// the kernel was started with.
+//
+// process.env itself is native and runs no user code; user code may put another
+// object in its place, so it is kept here.
+
+const safe = require('./safe.js');
+
+const variables = process.env;
+const before = { __proto__: null };
+
+function install() {
+  const keys = safe.ownKeys(variables);
+  for (let i = 0; i < keys.length; i++) before[keys[i]] = variables[keys[i]];
+}
+
+// Sets variables for the time of a run; returns what `restore` needs.
+function set(given) {
+  const old = { __proto__: null };
+  for (const key of safe.ownKeys(given)) {
+    old[key] = process.env[key];
+    process.env[key] = given[key];
+  }
+  return old;
+}
+
+function restore(old) {
+  for (const key of safe.ownKeys(old)) {
+    if (old[key] === undefined) delete process.env[key];
+    else process.env[key] = old[key];
+  }
+}
+
+// What differs from the start: {changed, removed}.
+function changes() {
+  const changed = { __proto__: null };
+  const removed = safe.list();
+  const keys = safe.ownKeys(variables);
+  for (let i = 0; i < keys.length; i++) if (variables[keys[i]] !== before[keys[i]]) changed[keys[i]] = variables[keys[i]];
+  const old = safe.ownKeys(before);
+  for (let i = 0; i < old.length; i++) if (variables[old[i]] === undefined) safe.push(removed, old[i]);
+  return { changed, removed };
+}
+
+function apply({ changed, removed }) {
+  const keys = safe.ownKeys(changed);
+  for (let i = 0; i < keys.length; i++) variables[keys[i]] = changed[keys[i]];
+  for (let i = 0; i < removed.length; i++) delete variables[removed[i]];
+}
+
+const isReplaced = () => safe.getOwn(process, 'env')?.value !== variables;
+
+module.exports = { __proto__: null, install, set, restore, changes, apply, isReplaced };
+//# sourceURL=node:internal/sessile/environment
