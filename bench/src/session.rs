@@ -46,7 +46,9 @@ impl Session {
             max_queue: None,
             name: None,
             owner: None,
+            auto: None,
             durable: None,
+            forked_from: None,
             restored_from: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])

@@ -80,6 +80,28 @@ fn a_fork_of_a_durable_session_is_saved_for_itself() {
 }
 
 #[test]
+fn saves_leave_checkpoints_alone() {
+    let h = harness!();
+    for (program, look) in [("node", "console.log(x)"), ("python3", "print(x)")] {
+        if Harness::shells(&[program]).is_empty() {
+            continue;
+        }
+        let s = h.session_with(&[program, "--durable"]);
+        s.run("x = 1");
+        s.sessile("checkpoint").exits(0);
+        wait_saved(&s, 1);
+        s.run("x = 2");
+        wait_saved(&s, 2);
+        s.sessile("rewind").exits(0);
+        let back = s.run(look).prints("1\n").run();
+        // What it has gone back to is what the next save has.
+        wait_saved(&s, back);
+        kill_all(&s);
+        s.run(look).prints("1\n");
+    }
+}
+
+#[test]
 fn a_session_that_was_killed_again_and_again_goes_on() {
     let h = harness!();
     let s = h.session_with(&["python3", "--durable"]);

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
-use sessile_protocol::{Call, Request, SessionId, encode};
+use sessile_protocol::{Call, Language, Request, RunNo, SessionId, encode};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -308,6 +308,22 @@ impl Directory {
 
     /// Removes from that folder what the last captured state does not name.
     pub fn sweep_kernels(&self) {
+        self.sweep(|_| true);
+    }
+
+    /// The same, but only of the files that saves of a durable session have left:
+    /// others may be needed by somebody who is not on the disk.
+    pub fn sweep_kept_dumps(&self) {
+        self.sweep(|name| name.to_str().is_some_and(|name| name.starts_with(KEPT_DUMP)));
+    }
+
+    /// What a kernel's state is called that a durable session's save keeps.
+    #[must_use]
+    pub fn kept_dump(&self, language: Language, as_of: RunNo) -> PathBuf {
+        self.kernels().join(format!("{KEPT_DUMP}{as_of}-{language}"))
+    }
+
+    fn sweep(&self, is_swept: impl Fn(&OsStr) -> bool) {
         let Ok(entries) = std::fs::read_dir(self.kernels()) else {
             return;
         };
@@ -316,7 +332,8 @@ impl Directory {
             let kernels = states.iter().flatten().flat_map(|state| state.kernels.values());
             kernels.into_iter().any(|k| k.dump.as_deref().map(OsStr::new) == Some(name))
         };
-        for entry in entries.flatten().filter(|entry| !is_named(&entry.file_name())) {
+        let unwanted = |name: &OsStr| is_swept(name) && !is_named(name);
+        for entry in entries.flatten().filter(|entry| unwanted(&entry.file_name())) {
             let path = entry.path();
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
@@ -538,6 +555,7 @@ impl Directory {
 
 const SOCKET: &str = "keeper.sock";
 const KEPT: &str = "saved.json";
+const KEPT_DUMP: &str = "kept-";
 
 fn new_socket() -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;

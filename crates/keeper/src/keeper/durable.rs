@@ -149,7 +149,7 @@ impl Keeper {
         for dump in &kept.dumps {
             self.adopt(dump);
         }
-        self.directory.sweep_kernels();
+        self.directory.sweep_kept_dumps();
         let now = self.now();
         if let Some(saves) = &mut self.durable {
             saves.here.saved(now);
@@ -355,10 +355,9 @@ fn settle(
     as_of: RunNo,
 ) -> io::Result<PathBuf> {
     File::open(path)?.sync_all()?;
-    let folder = directory.kernels();
-    let kept = folder.join(format!("kept-{as_of}-{language}"));
+    let kept = directory.kept_dump(language, as_of);
     std::fs::rename(path, &kept)?;
-    File::open(folder)?.sync_all()?;
+    File::open(directory.kernels())?.sync_all()?;
     Ok(kept)
 }
 
