@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask bench` builds what is needed and runs this.
 
+mod branch;
 mod floor;
 mod http;
 mod memory;
@@ -27,6 +28,7 @@ fn main() -> anyhow::Result<()> {
         Some(http::ECHO) => return http::echo_server(),
         Some(relay::RELAY) => return relay::relay(),
         Some("http") => return http::measure(&sessile),
+        Some("branch") => return branch::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
     }
     println!("warm round trips (median of interleaved rounds)");
@@ -39,6 +41,8 @@ fn main() -> anyhow::Result<()> {
     output::measure(&sessile)?;
     println!("\nmemory of idle sessions");
     memory::measure(&sessile)?;
+    println!("\nforks, checkpoints and going back");
+    branch::measure(&sessile)?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
     Ok((field("Private_Clean:") + field("Private_Dirty:"), field("Pss:")))
 }
 
-fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let list =
         std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()

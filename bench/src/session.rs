@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use sessile_client::{Client, Launcher};
-use sessile_protocol::{Answer, Completed, Exec, Language, Request, SessionId};
+use sessile_protocol::{Answer, Auto, Completed, Exec, Language, Request, SessionId};
 use sessile_store::{Liveness, Metadata, SessionStatus, Sessions, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,12 +10,26 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
-    _directory: tempfile::TempDir,
+    temporary: tempfile::TempDir,
     pub(crate) keeper: u32,
 }
 
 impl Session {
     pub(crate) fn start(sessile: &Path, language: Language) -> anyhow::Result<Self> {
+        Self::launch(sessile, language, None)
+    }
+
+    /// One that takes a checkpoint before each run.
+    pub(crate) fn start_auto(sessile: &Path, language: Language) -> anyhow::Result<Self> {
+        Self::launch(sessile, language, Some(Auto { keep: 5, files: false }))
+    }
+
+    /// The directory of its sessions.
+    pub(crate) fn directory(&self) -> &Path {
+        self.temporary.path()
+    }
+
+    fn launch(sessile: &Path, language: Language, auto: Option<Auto>) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
         let mut random = [0; 12];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
@@ -50,12 +64,18 @@ impl Session {
             durable: None,
             forked_from: None,
             restored_from: None,
+            auto,
+            forked_from: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
             .start(&directory, &metadata)?;
         let Liveness::Live(socket) = directory.connect() else { bail!("the keeper is not there") };
         let keeper = directory.metadata()?.keeper_pid.unwrap_or_default();
-        Ok(Self { client: Client::new(socket), _directory: temporary, keeper })
+        Ok(Self { client: Client::new(socket), temporary, keeper })
+    }
+
+    pub(crate) fn call(&mut self, request: Request) -> anyhow::Result<Answer> {
+        Ok(self.client.call(request)?)
     }
 
     pub(crate) fn run(&mut self, code: &str) -> anyhow::Result<()> {

@@ -17,6 +17,10 @@ impl Table {
         self.samples.entry(name.to_owned()).or_default().push(sample);
     }
 
+    pub(crate) fn median(&self, name: &str) -> Duration {
+        self.quantile(name, 0.5)
+    }
+
     fn quantile(&self, name: &str, q: f64) -> Duration {
         let mut sorted = self.samples.get(name).cloned().unwrap_or_default();
         sorted.sort();

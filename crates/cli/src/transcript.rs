@@ -6,7 +6,7 @@
 //! had to be shown in between.
 
 use crate::following::{Began, Ended, Event};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
 use std::fmt::Write as _;
@@ -93,7 +93,11 @@ impl<W: Write> Transcript<W> {
                 let _ = self.head(&mut out, began);
                 out.into_bytes()
             }
-            Event::Output { run, stream, bytes } => self.lines(*run, *stream, bytes),
+            Event::Output { run, stream, bytes, skipped } => {
+                let mut out = self.gap(*run, *skipped);
+                out.extend(self.lines(*run, *stream, bytes));
+                out
+            }
             Event::Ended(ended) => {
                 let mut out = self.closed_line();
                 let colour = if ended.exit_code == 0 { GREEN } else { RED };
@@ -101,12 +105,29 @@ impl<W: Write> Transcript<W> {
                 out.into_bytes()
             }
             Event::Closed(_) => Vec::new(),
+            Event::Left(run) => {
+                let mut out = self.closed_line();
+                let _ =
+                    writeln!(out, "{run} = what it has left behind is not followed any further");
+                out.into_bytes()
+            }
             Event::Cancelled { run, why } => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(RED, &format!("{run} = {why}")));
                 out.into_bytes()
             }
         }
+    }
+
+    /// Says that some output is missing.
+    fn gap(&mut self, run: RunNo, skipped: u64) -> Vec<u8> {
+        if skipped == 0 {
+            return Vec::new();
+        }
+        let mut out = self.closed_line();
+        let text = format!("{run} = {skipped} bytes are not kept");
+        let _ = writeln!(out, "{}", self.painted(RED, &text));
+        out.into_bytes()
     }
 
     /// Ends a line that is not complete.
@@ -116,7 +137,8 @@ impl<W: Write> Transcript<W> {
 
     fn head(&self, out: &mut String, began: &Began) -> std::fmt::Result {
         let Began { run, language, command, timestamp, .. } = began;
-        let time: String = timestamp.chars().take(19).collect::<String>().replace('T', " ");
+        let time = timestamp.as_deref().unwrap_or_default();
+        let time: String = time.chars().take(19).collect::<String>().replace('T', " ");
         let mut lines = command.trim_end().lines();
         let first = format!("{run} > {time} {language}: {}", lines.next().unwrap_or_default());
         writeln!(out, "{}", self.painted(BOLD, &first))?;
@@ -186,42 +208,10 @@ fn line(value: &Value) -> Vec<u8> {
 
 /// By the names that the HTTP API gives them.
 fn as_json(event: &Event) -> Value {
-    match event {
-        Event::Began(Began { run, language, command, timestamp, .. }) => json!({
-            "event": "started", "run": run, "language": language.as_str(), "command": command,
-            "timestamp": timestamp,
-        }),
-        Event::Output { run, stream, bytes } => {
-            let (text, is_base64) = sessile_gateway::text(bytes);
-            let name = match stream {
-                StreamName::Stdout => "stdout",
-                StreamName::Stderr => "stderr",
-            };
-            let mut value = json!({"event": name, "run": run, "data": text});
-            if is_base64 {
-                value["encoding"] = "base64".into();
-            }
-            value
-        }
-        Event::Ended(ended) => {
-            let mut value = json!({
-                "event": "exited", "run": ended.run, "exit_code": ended.exit_code,
-                "duration_ms": ended.duration_us / 1000,
-            });
-            for (name, is_so) in
-                [("timed_out", ended.timed_out), ("interrupted", ended.interrupted)]
-            {
-                if is_so {
-                    value[name] = true.into();
-                }
-            }
-            value
-        }
-        Event::Closed(run) => json!({"event": "closed", "run": run}),
-        Event::Cancelled { run, why } => {
-            json!({"event": "cancelled", "run": run, "message": why})
-        }
-    }
+    let mut fields = Map::new();
+    fields.insert("event".to_owned(), event.name().into());
+    fields.extend(event.fields());
+    fields.into()
 }
 
 #[cfg(test)]
@@ -230,7 +220,7 @@ mod tests {
     use sessile_protocol::Language;
 
     fn output(run: u64, stream: StreamName, text: &str) -> Event {
-        Event::Output { run: RunNo(run), stream, bytes: text.as_bytes().to_vec() }
+        Event::Output { run: RunNo(run), stream, bytes: text.as_bytes().to_vec(), skipped: 0 }
     }
 
     fn shown(form: Form, events: &[Event]) -> String {
@@ -248,7 +238,7 @@ mod tests {
             run: RunNo(3),
             language: Language::Bash,
             command: "one\ntwo\n".to_owned(),
-            timestamp: "2026-11-16T03:04:05.678Z".to_owned(),
+            timestamp: Some("2026-11-16T03:04:05.678Z".to_owned()),
             has_terminal: false,
         });
         let ended = Event::Ended(Ended {

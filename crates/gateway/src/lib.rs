@@ -6,6 +6,7 @@
 mod branch;
 mod cursor;
 mod encoding;
+pub mod following;
 mod jobs;
 mod render;
 mod runs;

@@ -1,5 +1,5 @@
-//! The keeper: the process that owns a session's kernels, outlives every
-//! client, and is the only one that touches them.
+//! The keeper: the process that owns the kernels of a session and of its forks,
+//! outlives every client, and is the only one that touches them.
 //!
 //! ```text
 //!             ┌────────────── keeper (one thread) ──────────────┐

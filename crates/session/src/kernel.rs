@@ -200,6 +200,10 @@ impl Kernel {
         !matches!(self.process, Process::Absent)
     }
 
+    pub(crate) fn is_at_rest(&self) -> bool {
+        matches!(self.process, Process::Idle | Process::Preparing(_))
+    }
+
     /// The run that a capture would be "as of" now.
     pub(crate) fn finished(&self) -> RunNo {
         self.finished

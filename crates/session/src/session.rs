@@ -218,10 +218,10 @@ impl Session {
         self.is_open() && self.kernels.values().all(Kernel::is_settled)
     }
 
-    /// Whether a kernel has a run, or is not up.
+    /// Whether a kernel is up and has no run; one may be about to begin.
     #[must_use]
-    pub fn is_busy(&self, language: Language) -> bool {
-        self.kernels.get(&language).is_some_and(|kernel| kernel.running().is_some())
+    pub fn is_at_rest(&self, language: Language) -> bool {
+        self.kernels.get(&language).is_some_and(Kernel::is_at_rest)
     }
 
     /// Whether the state of a kernel as it is now has been written down.

@@ -505,6 +505,25 @@ impl Directory {
         attempt().map_or(Liveness::Gone, Liveness::Live)
     }
 
+    /// The same without waiting; `None` when the keeper takes no connections
+    /// now: it is stopped, and too many wait for it already.
+    #[must_use]
+    pub fn connect_at_once(&self) -> Option<Liveness> {
+        let attempt = || -> rustix::io::Result<OwnedFd> {
+            let (_directory, address) = self.socket_address()?;
+            let socket = new_socket()?;
+            rustix::io::ioctl_fionbio(&socket, true)?;
+            rustix::net::connect(&socket, &address)?;
+            rustix::io::ioctl_fionbio(&socket, false)?;
+            Ok(socket)
+        };
+        match attempt() {
+            Ok(socket) => Some(Liveness::Live(socket)),
+            Err(rustix::io::Errno::AGAIN) => None,
+            Err(_) => Some(Liveness::Gone),
+        }
+    }
+
     /// Listens where clients will look for the keeper.
     ///
     /// # Errors

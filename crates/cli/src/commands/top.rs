@@ -1,12 +1,12 @@
 use crate::settings::Settings;
-use crate::top::sample::{Row, Sampler};
-use crate::top::terminal::{FIRST, Terminal, Wake};
+use crate::top::terminal::{Terminal, Wake};
 use crate::top::view::{self, Action, View};
 use crate::{args, output};
 use anyhow::bail;
 use clap::Args;
-use serde_json::Value;
+use serde_json::json;
 use sessile_client::Client;
+use sessile_client::top::{FIRST, Row, Sampler};
 use sessile_protocol::{Request, SessionId};
 use sessile_store::{Liveness, Sessions};
 use std::io::{self, IsTerminal};
@@ -51,18 +51,17 @@ impl Top {
         if is_live {
             return watch(&mut sampler, &settings.sessions, self.interval, self.all);
         }
-        sampler.look()?;
+        let before = sampler.look()?;
         // CPU is what was used between two looks.
         std::thread::sleep(FIRST);
-        let mut rows = sampler.look()?;
+        let mut rows = sampler.look()?.rows(Some(&before), |_| true);
         rows.retain(|row| self.all || row.is_live());
         if is_terminal && !self.json {
             let rows: Vec<&Row> = rows.iter().collect();
             let text = view::table(&rows).join("\n") + "\n";
             output::all(&mut io::stdout().lock(), text.as_bytes())?;
         } else {
-            let rows: Vec<Value> = rows.iter().map(Row::to_json).collect();
-            output::json(&rows.into())?;
+            output::json(&json!(rows))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -78,8 +77,11 @@ fn watch(
     let terminal = Terminal::take()?;
     let mut view = View::new(is_all);
     let mut pause = FIRST.min(interval);
+    let mut before = None;
     loop {
-        view.update(sampler.look()?);
+        let now = sampler.look()?;
+        view.update(now.rows(before.as_deref(), |_| true));
+        before = Some(now);
         let due = Instant::now() + pause.max(LEAST_INTERVAL);
         pause = interval;
         loop {

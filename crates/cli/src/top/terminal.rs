@@ -7,7 +7,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The alternate screen, without cursor and without wrapping long lines.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -139,6 +139,3 @@ fn take_signal(fd: &OwnedFd) -> Option<i32> {
     // The number is the first field.
     Some(i32::from_ne_bytes(info[..4].try_into().ok()?))
 }
-
-/// How soon the first CPU figures are there.
-pub(crate) const FIRST: Duration = Duration::from_millis(250);

@@ -1,9 +1,8 @@
 //! What is on the screen: pure text, made of rows and what was typed.
 
-use super::sample::{Row, Running};
+use sessile_client::top::{Row, Running};
 use sessile_protocol::SessionId;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -73,7 +72,7 @@ impl View {
         self.selected = match &self.chosen {
             None => 0,
             Some(id) => {
-                let place = shown.iter().position(|row| row.id == *id);
+                let place = shown.iter().position(|row| row.session_id == *id);
                 place.unwrap_or(self.selected).min(last)
             }
         };
@@ -81,7 +80,7 @@ impl View {
 
     fn select(&mut self, line: usize) {
         let line = line.min(self.shown().len().saturating_sub(1));
-        self.chosen = self.shown().get(line).map(|row| row.id.clone());
+        self.chosen = self.shown().get(line).map(|row| row.session_id.clone());
         self.selected = line;
     }
 
@@ -121,7 +120,7 @@ impl View {
     fn ask(&mut self) {
         let shown = self.shown();
         let busy = shown.get(self.selected).filter(|row| !row.running.is_empty());
-        match busy.map(|row| row.id.clone()) {
+        match busy.map(|row| row.session_id.clone()) {
             Some(id) => self.asked = Some(id),
             None => self.message = Some("nothing is running there".to_owned()),
         }
@@ -179,14 +178,14 @@ pub(crate) fn table(rows: &[&Row]) -> Vec<String> {
 fn cells(row: &Row) -> Vec<String> {
     let kernels: Vec<String> =
         row.kernels.iter().map(|kernel| format!("{}:{}", kernel.language, kernel.pid)).collect();
-    let run = match (&row.running[..], row.idle) {
+    let run = match (&row.running[..], row.idle_ms) {
         ([], Some(idle)) => format!("idle for {}", time(idle)),
         ([], None) => String::new(),
         (running, _) => running.iter().map(doing).collect::<Vec<_>>().join("; "),
     };
     vec![
-        row.id.to_string(),
-        cut(&printable(row.name.as_deref().unwrap_or("-")), 20),
+        row.session_id.to_string(),
+        cut(&printable(row.label().unwrap_or("-")), 20),
         row.state.as_str().to_owned(),
         row.usage.cpu_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}")),
         size(row.usage.memory_bytes),
@@ -198,10 +197,9 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 fn doing(running: &Running) -> String {
-    let Running { run, since } = running;
-    let since = since.map(|since| format!(" {}", time(since))).unwrap_or_default();
-    let waits = if run.waiting_for_input { " (waits for input)" } else { "" };
-    format!("{}{since}{waits} {}", run.run, printable(run.command.trim()))
+    let since = running.running_ms.map(|ms| format!(" {}", time(ms))).unwrap_or_default();
+    let waits = if running.waiting_for_input { " (waits for input)" } else { "" };
+    format!("{}{since}{waits} {}", running.run, printable(running.command.trim()))
 }
 
 /// Without what would move the cursor.
@@ -213,8 +211,8 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
 
-fn time(time: Duration) -> String {
-    let seconds = time.as_secs();
+fn time(ms: u64) -> String {
+    let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),

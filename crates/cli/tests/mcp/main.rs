@@ -11,6 +11,7 @@ mod server;
 mod survival;
 mod terminals;
 mod versions;
+mod watching;
 
 use serde_json::Value;
 

@@ -66,6 +66,8 @@ fn the_tools_are_those_that_were_asked_for() {
         "session_keys",
         "session_resize",
         "session_jobs",
+        "session_logs",
+        "session_top",
         "session_end",
         "session_list",
     ];
@@ -84,7 +86,8 @@ fn the_tools_are_those_that_were_asked_for() {
             assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["outputSchema"]["type"], "object");
-            let looks = ["session_list", "session_screen", "session_jobs"];
+            let looks =
+                ["session_list", "session_screen", "session_jobs", "session_logs", "session_top"];
             let only_looks = looks.iter().any(|name| tool["name"] == *name);
             assert_eq!(tool["annotations"]["readOnlyHint"], only_looks, "{tool}");
         }

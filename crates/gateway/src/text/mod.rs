@@ -11,8 +11,10 @@ mod jobs;
 mod screen;
 mod terminal;
 mod tokens;
+mod watching;
 
 pub use answer::{LIMIT, chunk, last_line, sessions, tell};
 pub use jobs::jobs;
 pub use screen::{Settled, settle};
 pub use terminal::terminal;
+pub use watching::{logs, top};

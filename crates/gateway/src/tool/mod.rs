@@ -11,7 +11,9 @@ pub use again::Again;
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
 pub use schema::schema;
-pub use sessions::{SessionCall, SessionList, SessionStart, Wanted, session_of};
+pub use sessions::{
+    SessionCall, SessionList, SessionLogs, SessionStart, Wanted, all_of, session_of,
+};
 pub use terminals::{KeysCall, Look, ResizeCall, ScreenCall, terminal_of};
 
 use crate::render;

@@ -3,6 +3,7 @@
 use super::Shape;
 use super::call::{Order, both};
 use super::request::{Fields, Run};
+use crate::following::Position;
 use serde_json::{Map, Value};
 use sessile_protocol::{Language, RunNo, SessionId};
 use std::collections::BTreeMap;
@@ -108,6 +109,51 @@ impl SessionList {
     }
 }
 
+/// A call of `session_logs`.
+#[derive(Debug)]
+pub struct SessionLogs {
+    pub session: SessionId,
+    pub limit: usize,
+    /// What was told before.
+    pub after: Option<Position>,
+    /// For more than that.
+    pub waits: bool,
+}
+
+/// Runs in one log: each has its share of the answer's text.
+const LOGGED: u64 = 50;
+
+impl SessionLogs {
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+        let fields = Fields(arguments);
+        let after = match fields.get("after") {
+            None => None,
+            Some(Value::String(text)) => Some(text.parse()),
+            Some(number) => Some(number.to_string().parse()),
+        };
+        let after = after.transpose().map_err(|_| {
+            "after must be the number of a run, or what an answer of session_logs gave as after"
+        })?;
+        let limit = fields.number("limit")?.unwrap_or(10).clamp(1, LOGGED);
+        Ok(Self {
+            session: session_of(arguments)?,
+            limit: usize::try_from(limit).unwrap_or(1),
+            after,
+            waits: fields.number("wait_ms")?.is_some(),
+        })
+    }
+}
+
+/// Whether a call of `session_top` wants ended sessions, too.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub fn all_of(arguments: &Map<String, Value>) -> Result<bool, String> {
+    Fields(arguments).flag("all")
+}
+
 /// The session that a call names.
 ///
 /// # Errors
@@ -141,6 +187,24 @@ mod tests {
         assert!(matches!(feed.wanted, Wanted::Earlier(Order::Feed(_))));
         let talk = call(json!({"session_id": id, "command": "cat", "interactive": true}));
         assert!(matches!(talk.unwrap().wanted, Wanted::New(run, None) if run.interactive));
+    }
+
+    #[test]
+    fn a_log_goes_on_after_a_number_or_what_it_gave() {
+        let logs = |after: Value| {
+            let arguments =
+                json!({"session_id": "sess_0123456789ab", "after": after, "limit": 900});
+            SessionLogs::from_arguments(arguments.as_object().unwrap())
+        };
+        for (after, position) in [(json!(7), "7"), (json!("7"), "7"), (json!("9_2~3"), "9_2~3")] {
+            let logs = logs(after).unwrap();
+            assert_eq!((logs.after.unwrap().to_string().as_str(), logs.limit), (position, 50));
+            assert!(!logs.waits);
+        }
+        assert!(logs(Value::Null).unwrap().after.is_none());
+        for wrong in [json!(-1), json!("soon"), json!(true), json!("1_9")] {
+            assert!(logs(wrong).unwrap_err().starts_with("after must be"));
+        }
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Keeper {
             files: Files::None,
         };
         for (language, as_of) in states {
-            if self.session.is_busy(language) {
+            if !self.session.is_at_rest(language) {
                 checkpoint.busy.push(language);
                 continue;
             }

@@ -313,6 +313,7 @@ impl Keeper {
     fn tear_down(&mut self, step: Teardown) {
         self.cancel_savings();
         self.cancel_upload();
+        self.cancel_operations();
         match step {
             Teardown::Exit => {
                 for live in self.kernels.values_mut() {

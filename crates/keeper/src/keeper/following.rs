@@ -135,7 +135,9 @@ impl Keeper {
         let last = self.session.last_run();
         // All of them are known here when nothing has been let go.
         if last.0.saturating_sub(after.0) > runs.len() as u64 {
-            let recorded = self.history.newest(last.0 - after.0).into_iter();
+            // All of it: runs are in the order of their ends, and one that began
+            // early may have ended last.
+            let recorded = self.history.newest(self.boot.max_history).into_iter();
             for entry in recorded.filter(|entry| entry.run > after) {
                 runs.entry(entry.run).or_insert_with(|| OpenRun {
                     run: entry.run,

@@ -33,6 +33,14 @@ pub(super) struct Forking {
     failure: Option<Failure>,
 }
 
+impl Forking {
+    /// Clears away what was planned; the forks that were made already.
+    pub(super) fn abandon(&self) -> Vec<SessionId> {
+        discard(&self.planned);
+        self.view.forks.iter().map(|fork| fork.session.clone()).collect()
+    }
+}
+
 /// What a fork starts from.
 struct Seed {
     state: SavedState,

@@ -211,13 +211,32 @@ impl Keeper {
         self.operation.as_ref().and_then(|operation| operation.due)
     }
 
+    /// Whoever asked for these is gone, and they have not begun.
+    pub(super) fn forget_wishes_of(&mut self, gone: &[Token]) {
+        if self.wishes.is_empty() {
+            return;
+        }
+        self.wishes.retain(|(asker, _)| !gone.contains(&asker.connection));
+        if self.wishes.is_empty() && self.operation.is_none() {
+            let effects = self.session.release(self.now());
+            self.perform(effects);
+        }
+    }
+
     /// The session ends, or begins anew.
     pub(super) fn cancel_operations(&mut self) {
+        if self.operation.is_none() && self.wishes.is_empty() {
+            return;
+        }
         let gone = |asker: Asker| {
             let message = "the session was ended or reset before it was done";
             Reply::new(asker.call, Err(Failure::new(Code::Ending, message)))
         };
-        let active = self.operation.take().map(|operation| operation.asker);
+        let active = self.operation.take();
+        if let Some(Operation { stage: Stage::Forking(forking), .. }) = &active {
+            self.unwanted.extend(forking.abandon());
+        }
+        let active = active.map(|operation| operation.asker);
         let waiting = std::mem::take(&mut self.wishes).into_iter().map(|(asker, _)| asker);
         for asker in active.into_iter().chain(waiting) {
             self.connections.send(asker.connection, &gone(asker), &self.reactor);

@@ -77,7 +77,9 @@ impl Keeper {
             language,
             timeout: (timeout > 0).then_some(timeout),
             silence: order.silence_ms.filter(|limit| *limit > 0),
-            risky: language.is_shell() && kernels::is_risky(&order.text),
+            // What undo goes back to is the state right before the run.
+            risky: language.is_shell()
+                && (self.boot.auto.is_some() || kernels::is_risky(&order.text)),
         };
         let (number, effects) =
             self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;

@@ -92,6 +92,7 @@ impl Keeper {
         self.inspectors.retain(|inspector| !gone.contains(&inspector.connection));
         self.viewers.retain(|viewer| !gone.contains(&viewer.connection));
         self.forget_savings_of(&gone);
+        self.forget_wishes_of(&gone);
         let mut left = Vec::new();
         for (number, run) in &mut self.runs {
             let before = run.waiters.len();

@@ -9,10 +9,12 @@ mod jobs;
 mod live;
 mod log;
 mod runs;
+mod session_events;
 mod sessions;
 mod stream;
 mod terminals;
 mod tools;
+mod top;
 mod wire;
 
 pub use auth::{Access, Guard};
@@ -62,6 +64,7 @@ struct Description;
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(sessions::start, sessions::list, sessions::end_all))
+        .routes(routes!(top::top))
         .routes(routes!(sessions::show, sessions::end))
         .routes(routes!(sessions::state))
         .routes(routes!(sessions::history))
@@ -81,7 +84,7 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(terminals::keys))
         .routes(routes!(terminals::resize))
         .routes(routes!(stream::events))
-        .routes(routes!(stream::session_events))
+        .routes(routes!(session_events::session_events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))
         .routes(routes!(tools::runtime))

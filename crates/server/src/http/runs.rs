@@ -235,6 +235,8 @@ pub(super) struct OutputQuery {
     stream: Option<StreamName>,
     /// The cursor: `next` of the answer before
     from: Option<u64>,
+    /// Instead of these two: both streams from the `cursor` of another answer on
+    cursor: Option<String>,
     /// Bytes to answer with at the most
     #[serde(default, deserialize_with = "some_bytes")]
     #[param(minimum = 1)]
@@ -258,6 +260,9 @@ pub(super) enum StreamName {
 }
 
 /// Output of a run by cursor, live or later
+///
+/// Of one stream; with `cursor`, of both, as `stdout` and `stderr`, with the
+/// `cursor` for the next call.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/output", tag = "runs",
     params(
@@ -275,10 +280,12 @@ pub(super) async fn output(
 ) -> Result<Json<Value>, ServiceError> {
     let stream = query.stream.unwrap_or_default();
     let from = query.from.unwrap_or(0);
-    // The other stream is never waited for: its cursor is beyond all bytes.
-    let (stdout_from, stderr_from) = match stream {
-        StreamName::Stdout => (from, u64::MAX),
-        StreamName::Stderr => (u64::MAX, from),
+    let both = both_streams(&query)?;
+    let (stdout_from, stderr_from) = match (both, stream) {
+        (Some(cursor), _) => (cursor.stdout, cursor.stderr),
+        // The other stream is never waited for: its cursor is beyond all bytes.
+        (None, StreamName::Stdout) => (from, u64::MAX),
+        (None, StreamName::Stderr) => (u64::MAX, from),
     };
     let wait_ms = query.wait.map(|span| span.0.min(MAX_WAIT_MS)).filter(|ms| *ms > 0);
     let read = ReadOutput {
@@ -292,11 +299,27 @@ pub(super) async fn output(
         until_input: true,
     };
     let view = app.service.output(&caller, &id, read).await?;
+    if both.is_some() {
+        return Ok(Json(sessile_gateway::output(run, &view).into()));
+    }
     let (bytes, next) = match stream {
         StreamName::Stdout => (view.stdout, view.stdout_next),
         StreamName::Stderr => (view.stderr, view.stderr_next),
     };
     Ok(Json(chunk(&bytes, next, view.phase)))
+}
+
+/// Where both streams are read from, if that is wanted.
+fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, ServiceError> {
+    let refuse = |message: String| ServiceError::new(ErrorCode::BadRequest, message);
+    let Some(text) = &query.cursor else { return Ok(None) };
+    if query.stream.is_some() || query.from.is_some() {
+        return Err(refuse(
+            "cursor is for both streams; send it without stream and from".to_owned(),
+        ));
+    }
+    let cursor = text.parse().map_err(|e: sessile_gateway::InvalidCursor| refuse(e.to_string()))?;
+    Ok(Some(cursor))
 }
 
 /// Text up to the last whole character, unless nothing more will come.

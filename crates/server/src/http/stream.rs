@@ -1,13 +1,10 @@
 //! A run's events as server-sent events.
 
 use super::App;
-use super::body::{Session, SessionRun};
+use super::body::SessionRun;
 use super::wire;
 use crate::keepers::Continuity;
-use crate::service::{
-    Caller, Cursor, ErrorCode, Event, Follower, RunOrder, RunsFollower, ServiceError, SessionEvent,
-    StreamGuard,
-};
+use crate::service::{Caller, Cursor, Event, Follower, RunOrder, ServiceError, StreamGuard};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -20,18 +17,21 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 /// Within the patience of proxies, which close what is silent for a minute.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// An event's data, the same over server-sent events and WebSocket.
 pub(super) fn data(run: RunNo, cursor: Cursor, event: &Event) -> Value {
     let mut data = json!({"seq": cursor.seq, "run": run});
     match event {
         Event::Started | Event::Closed => {}
-        Event::Stdout(bytes) | Event::Stderr(bytes) => {
-            let (text, is_base64) = sessile_gateway::text(bytes);
+        Event::Stdout(written) | Event::Stderr(written) => {
+            let (text, is_base64) = sessile_gateway::text(&written.bytes);
             data["data"] = text.into();
             if is_base64 {
                 data["encoding"] = "base64".into();
+            }
+            if written.skipped > 0 {
+                data["skipped"] = written.skipped.into();
             }
         }
         Event::Exited(done) => {
@@ -92,65 +92,6 @@ pub(super) async fn events(
     Ok(respond(follower, guard, None))
 }
 
-/// The runs of a session as they are accepted, whoever gave the order
-///
-/// First those that are not over. `run` for each, with its number as id; its own
-/// events are at `/v1/sessions/{id}/runs/{run}/events`. `ended` when the session
-/// has ended or is lost. With `Last-Event-ID` they go on after that run.
-#[utoipa::path(
-    get, path = "/v1/sessions/{id}/events", tag = "sessions",
-    params(
-        ("id" = String, Path, description = "The session"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The last run that was seen"),
-    ),
-    responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = "4XX", body = wire::ErrorBody),
-    )
-)]
-pub(super) async fn session_events(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    Session(id): Session,
-    headers: HeaderMap,
-) -> Result<Response, ServiceError> {
-    let after = match headers.get("last-event-id") {
-        None => None,
-        Some(last) => {
-            let text = last.to_str().unwrap_or_default();
-            let number = text.parse().map_err(|_| {
-                let message = format!("{text:?} is not the id of an event of ours");
-                ServiceError::new(ErrorCode::BadRequest, message)
-            })?;
-            Some(RunNo(number))
-        }
-    };
-    let guard = app.service.open_stream()?;
-    let follower = app.service.follow_runs(&caller, &id, after).await?;
-    let events = stream::unfold((follower, guard), |(mut follower, guard)| async move {
-        let message = session_message(&mut follower).await?;
-        Some((Ok::<_, Infallible>(message), (follower, guard)))
-    });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
-}
-
-async fn session_message(follower: &mut RunsFollower) -> Option<Message> {
-    // A stream that fails ends; the client may come back with its last id.
-    let message = match follower.next().await.ok()?? {
-        SessionEvent::Run(run) => {
-            let data = sessile_gateway::runs(std::slice::from_ref(&*run), &[]);
-            Message::default()
-                .id(run.run.to_string())
-                .event("run")
-                .json_data(data.into_iter().next()?)
-        }
-        SessionEvent::Ended(status) => {
-            Message::default().event("ended").json_data(json!({"status": status.as_str()}))
-        }
-    };
-    message.ok()
-}
-
 struct Streaming {
     follower: Follower,
     _guard: StreamGuard,
@@ -184,10 +125,15 @@ impl Streaming {
             // The stream ends here; the client may come back with its last id.
             Err(error) => {
                 self.has_failed = true;
-                let data = json!({"code": error.code.as_str(), "message": error.message, "hint": error.hint});
-                Message::default().event("error").json_data(data)
+                Ok(failure(&error))
             }
         };
         message.ok()
     }
+}
+
+/// That a stream ends here, and why.
+pub(super) fn failure(error: &ServiceError) -> Message {
+    let data = json!({"code": error.code.as_str(), "message": error.message, "hint": error.hint});
+    Message::default().event("error").data(data.to_string())
 }

@@ -552,12 +552,22 @@ pub(super) struct HistoryRow {
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only described: it is rendered elsewhere")]
 pub(super) struct OutputChunk {
-    data: String,
-    /// `base64` if the bytes are no text
     #[schema(required = false)]
-    encoding: String,
+    data: String,
+    /// `base64` if the bytes are no text; of both streams, by their names
+    #[schema(required = false, value_type = Value)]
+    encoding: Value,
     /// Where to read on
+    #[schema(required = false)]
     next: u64,
+    /// Of both streams
+    #[schema(required = false)]
+    stdout: String,
+    #[schema(required = false)]
+    stderr: String,
+    /// Where to read on in both
+    #[schema(required = false)]
+    cursor: String,
     /// queued, running, exited or closed
     phase: String,
 }

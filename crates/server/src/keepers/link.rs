@@ -81,16 +81,30 @@ impl Link {
 
     /// Asks and waits for the answer.
     pub(crate) async fn call(&mut self, request: Request) -> Result<Answer, LinkError> {
+        let call = self.ask(request).await?;
+        loop {
+            let reply = self.reply().await?;
+            if reply.id == call {
+                return Ok(reply.outcome?);
+            }
+        }
+    }
+
+    /// Asks; the number of the call.
+    pub(crate) async fn ask(&mut self, request: Request) -> Result<u64, LinkError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
         self.stream.write_all(&frame).await.map_err(gone)?;
+        Ok(self.last)
+    }
+
+    /// The next answer to any call.
+    pub(crate) async fn reply(&mut self) -> Result<Reply, LinkError> {
         loop {
-            while let Some(body) = self.splitter.next_body()? {
+            if let Some(body) = self.splitter.next_body()? {
                 let reply: Reply = decode(body)?;
                 self.version = reply.v;
-                if reply.id == self.last {
-                    return Ok(reply.outcome?);
-                }
+                return Ok(reply);
             }
             match self.stream.read(&mut self.buffer).await.map_err(gone)? {
                 0 => return Err(LinkError::Gone),

@@ -9,11 +9,10 @@ mod continuity;
 mod link;
 
 pub(crate) use continuity::Continuity;
-pub(crate) use link::LinkError;
+pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
 use crate::service::ServiceError;
-use link::Link;
 use sessile_client::Launcher;
 use sessile_protocol::{Answer, Request, SessionId};
 use sessile_store::{Directory, Liveness, Metadata, Sessions};
@@ -73,6 +72,12 @@ impl Reached {
             self.link = Some(link);
         }
         Ok(outcome?)
+    }
+
+    /// The connection, for who asks several things at once: it is not used by
+    /// others after that.
+    pub(crate) fn into_link(mut self) -> Option<Link> {
+        self.link.take()
     }
 
     /// The keeper's protocol version.

@@ -6,7 +6,7 @@ use super::home::Home;
 use super::progress::Progress;
 use super::tools::{Offer, ToolName};
 use super::waiting::Waiter;
-use super::{http, runtime, sessions, terminals};
+use super::{http, runtime, sessions, terminals, watching};
 use crate::service::Caller;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -86,6 +86,8 @@ impl Handler {
             ToolName::SessionKeys => terminals::keys(service, waiter, &arguments).await,
             ToolName::SessionResize => terminals::resize(service, waiter, &arguments).await,
             ToolName::SessionJobs => sessions::jobs(service, waiter, &arguments).await,
+            ToolName::SessionLogs => watching::logs(service, waiter, &arguments).await,
+            ToolName::SessionTop => watching::top(service, waiter, &arguments).await,
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
             ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
         };

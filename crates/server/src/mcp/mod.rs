@@ -3,7 +3,7 @@
 //! Nothing is kept for a client: sessions are named in the arguments of a call
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime`, `sessions` and `terminals` (what a call does), `waiting` (how long for, and
+//! `runtime`, `sessions`, `terminals` and `watching` (what a call does), `waiting` (how long for, and
 //! how it is cancelled) and `answer` (how it is told).
 
 mod answer;
@@ -20,6 +20,8 @@ mod terminal_tools;
 mod terminals;
 mod tools;
 mod waiting;
+mod watching;
+mod watching_tools;
 
 pub use home::Home;
 pub use stdio::serve;

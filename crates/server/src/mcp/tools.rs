@@ -1,6 +1,7 @@
 //! The tools as a model sees them.
 
 use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
+use super::watching_tools::{self, LOGS, TOP};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use sessile_gateway::tool;
@@ -25,17 +26,21 @@ pub(super) enum ToolName {
     SessionKeys,
     SessionResize,
     SessionJobs,
+    SessionLogs,
+    SessionTop,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 8] = [
+const SESSIONS: [ToolName; 10] = [
     ToolName::SessionStart,
     ToolName::SessionExec,
     ToolName::SessionScreen,
     ToolName::SessionKeys,
     ToolName::SessionResize,
     ToolName::SessionJobs,
+    ToolName::SessionLogs,
+    ToolName::SessionTop,
     ToolName::SessionEnd,
     ToolName::SessionList,
 ];
@@ -75,6 +80,8 @@ impl ToolName {
             Self::SessionKeys => "session_keys",
             Self::SessionResize => "session_resize",
             Self::SessionJobs => "session_jobs",
+            Self::SessionLogs => "session_logs",
+            Self::SessionTop => "session_top",
             Self::SessionEnd => "session_end",
             Self::SessionList => "session_list",
         }
@@ -96,6 +103,10 @@ impl ToolName {
                 ("Resize a terminal", RESIZE.to_owned(), terminal_tools::resize_schema())
             }
             Self::SessionJobs => ("Show what goes on", JOBS.to_owned(), session_schema()),
+            Self::SessionLogs => {
+                ("Read what was run", LOGS.to_owned(), watching_tools::logs_schema())
+            }
+            Self::SessionTop => ("Watch sessions", TOP.to_owned(), watching_tools::top_schema()),
             Self::SessionEnd => ("End a session", END.to_owned(), session_schema()),
             Self::SessionList => ("List sessions", LIST.to_owned(), list_schema()),
         };
@@ -121,9 +132,11 @@ impl ToolName {
             Self::SessionEnd => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
-            Self::SessionScreen | Self::SessionJobs | Self::SessionList => {
-                hints.read_only(true).open_world(false)
-            }
+            Self::SessionScreen
+            | Self::SessionJobs
+            | Self::SessionLogs
+            | Self::SessionTop
+            | Self::SessionList => hints.read_only(true).open_world(false),
         }
     }
 
@@ -173,6 +186,8 @@ impl ToolName {
                 "runs": {"type": "array", "items": {"type": "object"}},
                 "jobs": {"type": "array", "items": {"type": "object"}},
             }),
+            Self::SessionLogs => watching_tools::logs_output(),
+            Self::SessionTop => watching_tools::top_output(),
             Self::SessionEnd => json!({
                 "status": {"type": "string"},
                 "session_id": {"type": "string"},

@@ -33,10 +33,24 @@ const POLL: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) enum Event {
     Started,
-    Stdout(Vec<u8>),
-    Stderr(Vec<u8>),
+    Stdout(Written),
+    Stderr(Written),
     Exited(Box<Completed>),
     Closed,
+}
+
+/// A piece of a stream.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) bytes: Vec<u8>,
+    /// Bytes before these that are not kept.
+    pub(crate) skipped: u64,
+}
+
+impl Written {
+    fn length(&self) -> u64 {
+        self.skipped + self.bytes.len() as u64
+    }
 }
 
 impl Event {
@@ -64,6 +78,13 @@ pub(crate) struct Cursor {
 impl Default for Cursor {
     fn default() -> Self {
         Self { seq: 0, stdout: 0, stderr: 0, phase: RunPhase::Queued }
+    }
+}
+
+impl Cursor {
+    /// In a run that is going, after so many bytes of its stdout.
+    pub(super) fn within(stdout: u64) -> Self {
+        Self { stdout, phase: RunPhase::Running, ..Self::default() }
     }
 }
 
@@ -123,11 +144,19 @@ pub(crate) struct Follower {
     metrics: Arc<Metrics>,
     pub(crate) run: RunNo,
     cursor: Cursor,
-    /// Bytes that were read but end in the middle of a character.
-    halves: [Vec<u8>; 2],
+    /// What was read of stdout and stderr, and not told.
+    halves: [Half; 2],
     ready: VecDeque<Event>,
     max_output: u64,
     is_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    /// They end in the middle of a character.
+    bytes: Vec<u8>,
+    /// Bytes before those that are not kept.
+    skipped: u64,
 }
 
 #[derive(Debug)]
@@ -194,8 +223,8 @@ impl Follower {
             let [out, err] = &self.halves;
             let read = ReadOutput {
                 run: self.run,
-                stdout_from: self.cursor.stdout + out.len() as u64,
-                stderr_from: self.cursor.stderr + err.len() as u64,
+                stdout_from: self.cursor.stdout + out.length(),
+                stderr_from: self.cursor.stderr + err.length(),
                 max: CHUNK,
                 wait: true,
                 known: Some(self.cursor.phase),
@@ -232,11 +261,14 @@ impl Follower {
         let is_last = view.phase >= RunPhase::Exited;
         let is_dry = view.stdout.is_empty() && view.stderr.is_empty();
         let flush = is_last && is_dry;
-        if let Some(bytes) = whole(&mut self.halves[0], view.stdout, flush) {
-            self.ready.push_back(Event::Stdout(bytes));
+        let [out, err] = &mut self.halves;
+        out.pass(view.stdout_next - view.stdout.len() as u64, self.cursor.stdout);
+        if let Some(written) = out.whole(view.stdout, flush) {
+            self.ready.push_back(Event::Stdout(written));
         }
-        if let Some(bytes) = whole(&mut self.halves[1], view.stderr, flush) {
-            self.ready.push_back(Event::Stderr(bytes));
+        err.pass(view.stderr_next - view.stderr.len() as u64, self.cursor.stderr);
+        if let Some(written) = err.whole(view.stderr, flush) {
+            self.ready.push_back(Event::Stderr(written));
         }
         if is_last && is_dry {
             if self.cursor.phase < RunPhase::Exited {
@@ -272,8 +304,8 @@ impl Follower {
         self.cursor.seq += 1;
         match event {
             Event::Started => self.cursor.phase = RunPhase::Running,
-            Event::Stdout(bytes) => self.cursor.stdout += bytes.len() as u64,
-            Event::Stderr(bytes) => self.cursor.stderr += bytes.len() as u64,
+            Event::Stdout(written) => self.cursor.stdout += written.length(),
+            Event::Stderr(written) => self.cursor.stderr += written.length(),
             Event::Exited(_) => self.cursor.phase = RunPhase::Exited,
             Event::Closed => {
                 self.cursor.phase = RunPhase::Closed;
@@ -284,14 +316,32 @@ impl Follower {
     }
 }
 
-/// The part of a stream that can be told now: up to its last whole character.
-fn whole(half: &mut Vec<u8>, new: Vec<u8>, flush: bool) -> Option<Vec<u8>> {
-    let mut bytes = std::mem::take(half);
-    bytes.extend(new);
-    if !flush {
-        *half = bytes.split_off(whole_end(&bytes));
+impl Half {
+    fn length(&self) -> u64 {
+        self.skipped + self.bytes.len() as u64
     }
-    (!bytes.is_empty()).then_some(bytes)
+
+    /// What comes next begins there, and `told` is told. What lies between, and
+    /// would complete a character, is not kept.
+    fn pass(&mut self, next: u64, told: u64) {
+        let missing = next.saturating_sub(told);
+        if missing > self.length() {
+            *self = Self { bytes: Vec::new(), skipped: missing };
+        }
+    }
+
+    /// The part that can be told now: up to its last whole character.
+    fn whole(&mut self, new: Vec<u8>, flush: bool) -> Option<Written> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.extend(new);
+        if !flush {
+            self.bytes = bytes.split_off(whole_end(&bytes));
+        }
+        if bytes.is_empty() {
+            return None;
+        }
+        Some(Written { bytes, skipped: std::mem::take(&mut self.skipped) })
+    }
 }
 
 #[cfg(test)]
@@ -316,18 +366,18 @@ mod tests {
 
         #[test]
         fn text_is_never_split_within_a_character(text in "\\PC{0,60}", cuts in prop::collection::vec(1usize..5, 1..40)) {
-            let mut half = Vec::new();
+            let mut half = Half::default();
             let mut seen = String::new();
             let mut rest = text.as_bytes();
             let mut sizes = cuts.iter().cycle();
             while !rest.is_empty() {
                 let (piece, after) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));
                 rest = after;
-                if let Some(bytes) = whole(&mut half, piece.to_vec(), false) {
-                    seen.push_str(std::str::from_utf8(&bytes).unwrap());
+                if let Some(written) = half.whole(piece.to_vec(), false) {
+                    seen.push_str(std::str::from_utf8(&written.bytes).unwrap());
                 }
             }
-            prop_assert!(whole(&mut half, Vec::new(), true).is_none());
+            prop_assert!(half.whole(Vec::new(), true).is_none());
             prop_assert_eq!(seen, text);
         }
     }

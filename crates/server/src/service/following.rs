@@ -47,10 +47,7 @@ impl Service {
         let mut ready = VecDeque::new();
         let mut after = after;
         if let Some(reached) = &mut reached {
-            if reached.version() < FOLLOWED {
-                let message = "this session's keeper is of an older version, whose runs cannot be followed; list them, or start a new session";
-                return Err(ServiceError::new(ErrorCode::BadRequest, message));
-            }
+            refuse_older(reached)?;
             if after.is_none() {
                 let directory = place.directory.clone();
                 let recorded = blocking(move || Ok(directory.history().runs())).await?;
@@ -65,6 +62,14 @@ impl Service {
         let after = after.unwrap_or_default();
         Ok(RunsFollower { place, reached, after, ready, is_over: false })
     }
+}
+
+pub(super) fn refuse_older(reached: &Reached) -> Result<(), ServiceError> {
+    if reached.version() >= FOLLOWED {
+        return Ok(());
+    }
+    let message = "this session's keeper is of an older version, whose runs cannot be followed; list them, or start a new session";
+    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 impl RunsFollower {

@@ -8,11 +8,14 @@ mod error;
 mod events;
 mod following;
 mod jobs;
+mod joining;
 mod room;
 mod runs;
 mod sessions;
 mod terminals;
 mod tool;
+mod top;
+mod transcript;
 mod watch;
 
 pub use error::{ErrorCode, ServiceError};
@@ -21,10 +24,13 @@ pub(crate) use admission::Caller;
 pub use admission::{Limits, SessionDefaults};
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use following::{RunsFollower, SessionEvent};
+pub(crate) use joining::Joined;
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use sessions::{Filter, StartSession};
 pub(crate) use terminals::{ScreenWait, Seen, check_drawable};
 pub(crate) use tool::ToolAnswer;
+pub(crate) use top::{Scope, TopWatch};
+pub(crate) use transcript::{Beginning, Happening, SessionFollower};
 pub(crate) use watch::Watch;
 
 use crate::keepers::{Continuity, Keepers, Place, Reached};
@@ -53,6 +59,8 @@ pub struct Service {
     streams: Arc<Semaphore>,
     /// Workspaces' sessions that were used before.
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
+    /// There while somebody watches what sessions do.
+    sampler: top::SharedSampler,
 }
 
 impl Service {
@@ -75,6 +83,7 @@ impl Service {
             limits,
             defaults: SessionDefaults::default(),
             workspaces: Mutex::default(),
+            sampler: Mutex::default(),
         })
     }
 

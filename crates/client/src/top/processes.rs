@@ -1,16 +1,17 @@
 //! CPU and memory of process trees, from /proc.
 
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// What a tree of processes uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Usage {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
     /// Of one CPU, since the look before; none at the first.
-    pub(crate) cpu_percent: Option<f64>,
-    pub(crate) memory_bytes: u64,
-    pub(crate) processes: u64,
+    pub cpu_percent: Option<f64>,
+    pub memory_bytes: u64,
+    pub processes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,14 @@ struct Process {
 
 /// All processes at one moment.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(super) struct Look {
     at: Instant,
     processes: BTreeMap<u32, Process>,
     children: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Look {
-    pub(crate) fn take() -> Self {
+    pub(super) fn take() -> Self {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let read = |pid: u32| {
@@ -48,7 +49,7 @@ impl Look {
     }
 
     /// What this process and all below it use; CPU as compared to a look before.
-    pub(crate) fn usage(&self, root: u32, before: Option<&Self>) -> Usage {
+    pub(super) fn usage(&self, root: u32, before: Option<&Self>) -> Usage {
         let mut usage = Usage::default();
         let mut ticks = 0;
         let mut seen = BTreeSet::new();

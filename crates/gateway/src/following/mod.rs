@@ -1,0 +1,235 @@
+//! A session's runs as they happen, as events: what to ask its keeper next, and
+//! what the answers tell. Whoever drives this sends the questions and brings the
+//! answers, in any order.
+//!
+//! A question is asked again only when the last answer was told, so a slow
+//! reader costs the keeper a few kilobytes and holds up nobody. The session is
+//! not touched.
+//!
+//! Events of one run come in the order began, output, ended, output that it left
+//! behind writes later, closed. Those of different runs are mixed, but for runs
+//! that were over before: they come first, one after the other.
+
+mod event;
+mod pieces;
+mod position;
+
+pub use event::{Began, Ended, Event};
+pub use pieces::Pieces;
+pub use position::{InvalidPosition, Position};
+
+use sessile_protocol::{Answer, Failure, OpenRun, OutputView, Request, RunNo, RunPhase};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Runs that have ended and are followed on for what they have left behind. A
+/// reader's position names each of them.
+const LEFT_BEHIND: usize = 128;
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Runs,
+    Output(RunNo),
+    Result(RunNo),
+}
+
+/// Why it cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowingError {
+    #[error(transparent)]
+    Refused(#[from] Failure),
+    #[error("the keeper answered with something else than was asked for")]
+    Unexpected,
+}
+
+/// How much of a run is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What it writes, too.
+    Output,
+    /// When it begins and how it ends.
+    Ends,
+}
+
+/// A run that is not told to its end.
+#[derive(Debug)]
+struct Watched {
+    began: Began,
+    pieces: Pieces,
+}
+
+#[derive(Debug)]
+pub struct Following {
+    position: Position,
+    detail: Detail,
+    runs: BTreeMap<RunNo, Watched>,
+    /// Those of them that were over before: the first is told, the others wait.
+    past: VecDeque<RunNo>,
+    questions: VecDeque<Asked>,
+    ready: VecDeque<Event>,
+}
+
+impl Following {
+    /// From this position on. `past` are the runs of it that are over; `open`
+    /// those that are not.
+    #[must_use]
+    pub fn new(position: Position, past: Vec<Began>, open: &[OpenRun], detail: Detail) -> Self {
+        let mut following = Self {
+            position,
+            detail,
+            runs: BTreeMap::new(),
+            past: past.iter().map(|began| began.run).collect(),
+            questions: VecDeque::new(),
+            ready: VecDeque::new(),
+        };
+        for began in past {
+            following.admit(began);
+        }
+        for run in open {
+            following.admit(Began::from(run));
+        }
+        following.ask_on();
+        following
+    }
+
+    /// Says why a run of the position cannot be told.
+    pub fn cancel(&mut self, run: RunNo, why: String) {
+        self.ready.push_back(Event::Cancelled { run, why });
+    }
+
+    /// What is to be told next.
+    pub fn event(&mut self) -> Option<Event> {
+        let event = self.ready.pop_front()?;
+        self.position.advance(&event);
+        Some(event)
+    }
+
+    /// What is to be asked next, when there is nothing to tell.
+    pub fn question(&mut self) -> Option<(Asked, Request)> {
+        loop {
+            let asked = self.questions.pop_front()?;
+            let request = match asked {
+                Asked::Runs => Request::Following { after: self.position.after, patience_ms: None },
+                Asked::Output(run) => match self.runs.get(&run) {
+                    Some(watched) => Request::Output(watched.pieces.read(run, self.detail)),
+                    None => continue,
+                },
+                Asked::Result(run) => {
+                    Request::Result { run, max_output: 0, patience_ms: None, until_input: false }
+                }
+            };
+            return Some((asked, request));
+        }
+    }
+
+    /// Where the reader is after the last event that it was told.
+    #[must_use]
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// Takes the answer to a question.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub fn take(
+        &mut self,
+        asked: Asked,
+        outcome: Result<Answer, Failure>,
+    ) -> Result<(), FollowingError> {
+        match (asked, outcome) {
+            (Asked::Runs, Ok(Answer::Runs(view))) => {
+                for run in &view.runs {
+                    self.position.add(run.run);
+                    self.admit(Began::from(run));
+                    self.questions.push_back(Asked::Output(run.run));
+                }
+                self.questions.push_back(Asked::Runs);
+            }
+            (Asked::Output(run), Ok(Answer::Output(view))) => self.take_output(run, view),
+            (Asked::Result(run), Ok(Answer::Completed(done))) => {
+                if let Some(watched) = self.runs.get_mut(&run) {
+                    watched.pieces.phase = RunPhase::Exited;
+                    self.ready.push_back(Event::Ended(Ended::from(&*done)));
+                    self.questions.push_back(Asked::Output(run));
+                    self.leave_oldest();
+                }
+            }
+            (Asked::Output(run) | Asked::Result(run), Err(failure)) => {
+                if self.runs.contains_key(&run) {
+                    self.close(Event::Cancelled { run, why: failure.message });
+                }
+            }
+            (Asked::Runs, Err(failure)) => return Err(failure.into()),
+            (_, Ok(_)) => return Err(FollowingError::Unexpected),
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, began: Began) {
+        let pieces = self.position.pieces(began.run);
+        self.runs.insert(began.run, Watched { began, pieces });
+    }
+
+    /// Asks for the first of the runs that were over, else for what goes on.
+    fn ask_on(&mut self) {
+        match self.past.front() {
+            Some(run) => self.questions.push_back(Asked::Output(*run)),
+            None => {
+                self.questions.extend(self.runs.keys().map(|run| Asked::Output(*run)));
+                self.questions.push_back(Asked::Runs);
+            }
+        }
+    }
+
+    fn take_output(&mut self, run: RunNo, view: OutputView) {
+        let Some(Watched { began, pieces }) = self.runs.get_mut(&run) else {
+            return;
+        };
+        if pieces.phase == RunPhase::Queued && view.phase >= RunPhase::Running {
+            pieces.phase = RunPhase::Running;
+            self.ready.push_back(Event::Began(began.clone()));
+        }
+        let phase = view.phase;
+        let is_dry = view.stdout.is_empty() && view.stderr.is_empty();
+        let is_over = phase >= RunPhase::Exited && is_dry;
+        self.ready.extend(pieces.take(run, view, is_over));
+        if is_over && pieces.phase < RunPhase::Exited {
+            self.questions.push_back(Asked::Result(run));
+        } else if is_over && phase == RunPhase::Closed {
+            self.close(Event::Closed(run));
+        } else {
+            self.questions.push_back(Asked::Output(run));
+        }
+    }
+
+    /// The last event of a run.
+    fn close(&mut self, event: Event) {
+        let run = event.run();
+        self.runs.remove(&run);
+        self.ready.push_back(event);
+        if self.past.front() == Some(&run) {
+            self.past.pop_front();
+            self.ask_on();
+        }
+    }
+
+    /// Lets go of the oldest run that has ended, when there are too many.
+    fn leave_oldest(&mut self) {
+        if !self.past.is_empty() {
+            return;
+        }
+        let ended = |(_, watched): &(&RunNo, &Watched)| watched.pieces.phase >= RunPhase::Exited;
+        let mut ended = self.runs.iter().filter(ended).map(|(run, _)| *run);
+        let oldest = ended.next();
+        if let Some(run) = oldest
+            && ended.count() >= LEFT_BEHIND
+        {
+            self.runs.remove(&run);
+            self.ready.push_back(Event::Left(run));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

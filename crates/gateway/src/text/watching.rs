@@ -1,0 +1,112 @@
+//! What sessions do, and what was run in one.
+
+use super::answer::{LIMIT, tell};
+use super::excerpt::clip;
+use crate::tool::Again;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// Characters of a command in a log: what a person would have typed.
+const COMMAND: usize = 1000;
+
+/// The same where it only says what is going on.
+const SHORT: usize = 200;
+
+/// Runs with what they wrote, one after the other, and how to go on.
+#[must_use]
+pub fn logs(runs: &[Map<String, Value>], again: &Again, after: &str) -> String {
+    let mut text = String::new();
+    let share = LIMIT / runs.len().max(1);
+    for run in runs {
+        let word = |name: &str| run.get(name).and_then(Value::as_str).unwrap_or_default();
+        let command = clip(word("command").trim_end(), COMMAND);
+        let _ = writeln!(text, "{}> {command}\n{}\n", word("language"), tell(run, again, share));
+    }
+    if runs.is_empty() {
+        text.push_str("no runs\n");
+    }
+    let _ = write!(text, "To read on, call session_logs with \"after\": \"{after}\".");
+    text
+}
+
+/// Sessions and what they are doing, one a line.
+#[must_use]
+pub fn top(sessions: &[Value]) -> String {
+    if sessions.is_empty() {
+        return "no live sessions".to_owned();
+    }
+    let lines: Vec<String> = sessions.iter().map(line).collect();
+    lines.join("\n")
+}
+
+fn line(session: &Value) -> String {
+    let word = |name: &str| session[name].as_str().unwrap_or_default();
+    let number = |name: &str| session[name].as_f64().unwrap_or(0.0);
+    let mut text = word("session_id").to_owned();
+    if let Some(name) = session["name"].as_str() {
+        let _ = write!(text, " ({})", clip(name, SHORT));
+    }
+    let _ = write!(
+        text,
+        ": {}, {:.1} % CPU, {:.1} MiB, {} processes",
+        word("state"),
+        number("cpu_percent"),
+        number("memory_bytes") / f64::from(1 << 20),
+        session["processes"],
+    );
+    if let Some(queued) = session["queued"].as_u64().filter(|queued| *queued > 0) {
+        let _ = write!(text, ", {queued} queued");
+    }
+    match session["running"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        [] => {
+            if let Some(idle) = session["idle_ms"].as_u64() {
+                let _ = write!(text, ", no run for {} s", idle / 1000);
+            }
+        }
+        running => running.iter().for_each(|run| {
+            let command: Vec<&str> =
+                run["command"].as_str().unwrap_or_default().split_whitespace().collect();
+            let waits = if run["waiting_for_input"] == true { ", waits for input" } else { "" };
+            let _ = write!(
+                text,
+                "\n  run {}, {} s{waits}: {}",
+                run["run"],
+                run["running_ms"].as_u64().unwrap_or(0) / 1000,
+                clip(&command.join(" "), SHORT)
+            );
+        }),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_session_is_a_line_and_each_of_its_runs_another() {
+        let busy = json!({"session_id": "sess_1", "name": "web", "state": "busy", "cpu_percent": 50.04,
+            "memory_bytes": 3 << 20, "processes": 4, "queued": 1, "idle_ms": null, "running": [
+                {"run": 7, "command": "make\n  all", "running_ms": 2500, "waiting_for_input": true}]});
+        let idle = json!({"session_id": "sess_2", "name": null, "state": "idle", "cpu_percent": 0.0,
+            "memory_bytes": 1 << 20, "processes": 2, "queued": 0, "idle_ms": 61_000, "running": []});
+        assert_eq!(
+            top(&[busy, idle]),
+            "sess_1 (web): busy, 50.0 % CPU, 3.0 MiB, 4 processes, 1 queued\n  run 7, 2 s, waits \
+             for input: make all\nsess_2: idle, 0.0 % CPU, 1.0 MiB, 2 processes, no run for 61 s"
+        );
+        assert_eq!(top(&[]), "no live sessions");
+    }
+
+    #[test]
+    fn a_log_has_no_more_text_than_an_answer() {
+        let run = json!({"run": 1, "language": "bash", "command": "seq 9", "exit_code": 0,
+            "stdout": "x\n".repeat(20_000), "stderr": ""});
+        let runs: Vec<_> = (0..20).map(|_| run.as_object().unwrap().clone()).collect();
+        let text = logs(&runs, &Again::session("sess_1"), "20");
+        assert!(text.len() < 2 * LIMIT, "{}", text.len());
+        assert!(text.starts_with("bash> seq 9\nexit code 0"), "{text}");
+        assert!(text.ends_with("\"after\": \"20\"."));
+    }
+}

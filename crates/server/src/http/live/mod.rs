@@ -1,0 +1,354 @@
+//! The same events over a WebSocket, which also takes input, keys, signals and
+//! window sizes: all that a person at `sessile attach` can do.
+
+mod order;
+mod watched;
+
+use super::App;
+use super::body::{Params, Session, SessionRun};
+use super::runs::{decode_input, signal_number};
+use super::wire;
+use crate::service::{Beginning, Caller, Cursor, ErrorCode, Joined, ServiceError};
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use order::{Keys, Order, RunOrder, Size};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use sessile_gateway::following::{Detail, Position};
+use sessile_protocol::{RunNo, SessionId, TerminalSize};
+use utoipa::IntoParams;
+use watched::Watched;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionQuery {
+    /// Tell what happens in all runs of the session, whoever gave the order
+    #[serde(default)]
+    watch: bool,
+    /// With `watch`: begin with the newest so many finished runs
+    #[serde(default, deserialize_with = "tail")]
+    #[param(minimum = 0, maximum = 1000)]
+    tail: Option<u64>,
+    /// With `watch`: the id of the last event that was seen
+    after: Option<String>,
+    /// Refuse all orders
+    #[serde(default)]
+    read_only: bool,
+}
+
+fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    wire::within_text(d, 0, 1000)
+}
+
+impl SessionQuery {
+    /// Where the watching begins, if it is wanted.
+    fn beginning(&self) -> Result<Option<Beginning>, ServiceError> {
+        let refuse = |message: String| ServiceError::new(ErrorCode::BadRequest, message);
+        if !self.watch && (self.tail.is_some() || self.after.is_some()) {
+            return Err(refuse("tail and after go with watch=true".to_owned()));
+        }
+        let after: Option<Position> = self.after.as_deref().map(str::parse).transpose().map_err(
+            |error: sessile_gateway::following::InvalidPosition| refuse(error.to_string()),
+        )?;
+        let newest = Beginning::Newest(self.tail.unwrap_or(0));
+        Ok(self.watch.then(|| after.map_or(newest, Beginning::After)))
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunQuery {
+    /// The id of the last event that was seen
+    after: Option<String>,
+    /// Begin with what draws the terminal as it is now, and go on from there,
+    /// instead of with all that was written to it
+    #[serde(default)]
+    screen: bool,
+    /// Refuse all orders
+    #[serde(default)]
+    read_only: bool,
+}
+
+/// Whether a client may do more than look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hands {
+    On,
+    Off,
+}
+
+impl Hands {
+    fn of(read_only: bool) -> Self {
+        if read_only { Self::Off } else { Self::On }
+    }
+}
+
+/// A WebSocket for runs of a session, one after the other
+///
+/// Send `{"type":"exec","command":"…"}`; the run's events come as JSON with
+/// `type` and `id`. While it runs, send `stdin`, `eof`, `keys`, `signal` and
+/// `resize`, with `run` for another one than the last that was begun here. The
+/// `stdout` of a run with a terminal is what a terminal emulator takes. With
+/// `watch=true`, the events are those of all runs of the session, as at
+/// `/v1/sessions/{id}/events?output=true`, and an `exec` is answered with
+/// `accepted` and the run's number.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/ws", tag = "runs",
+    params(("id" = String, Path, description = "The session"), SessionQuery),
+    responses((status = 101, description = "Switches to WebSocket"), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn session_socket(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Params(query): Params<SessionQuery>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, ServiceError> {
+    let beginning = query.beginning()?;
+    let upgrade = upgrade.map_err(|refusal| refuse(&refusal))?;
+    let guard = app.service.open_stream()?;
+    // Unknown sessions are refused before the switch.
+    app.service.session(&caller, &id).await?;
+    let (watching, watched) = match beginning {
+        None => (Watching::OwnRuns, None),
+        Some(beginning) => {
+            let follower =
+                app.service.follow_session(&caller, &id, beginning, Detail::Output).await?;
+            (Watching::Session, Some(Watched::session(follower)))
+        }
+    };
+    let limit = app.service.limits().body;
+    Ok(upgrade.max_message_size(limit).on_upgrade(move |socket| async move {
+        let _guard = guard;
+        let hands = Hands::of(query.read_only);
+        let conversation = Conversation { app, caller, id, hands, watching, watched, run: None };
+        conversation.serve(socket, None).await;
+    }))
+}
+
+/// A WebSocket for one run
+///
+/// Its events as JSON with `type` and `id`; it takes `stdin`, `eof`, `keys`,
+/// `signal` and `resize`. With `screen=true`, a terminal that is drawn on already
+/// is joined: first comes `screen`, whose `data` draws it.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/runs/{run}/ws", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("run" = u64, Path, description = "The run's number"),
+        RunQuery,
+    ),
+    responses((status = 101, description = "Switches to WebSocket"), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn run_socket(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    SessionRun(id, run): SessionRun,
+    Params(query): Params<RunQuery>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, ServiceError> {
+    let after: Option<Cursor> = query.after.as_deref().map(str::parse).transpose()?;
+    if query.screen && after.is_some() {
+        let message = "a client that comes back with after has drawn the screen already; send after or screen";
+        return Err(ServiceError::new(ErrorCode::BadRequest, message));
+    }
+    let upgrade = upgrade.map_err(|refusal| refuse(&refusal))?;
+    let guard = app.service.open_stream()?;
+    let Joined { cursor, screen } = match query.screen {
+        true => app.service.join(&caller, &id, run).await?,
+        false => Joined { cursor: after.unwrap_or_default(), screen: None },
+    };
+    let follower = app.service.follow(&caller, &id, run, cursor).await?;
+    let limit = app.service.limits().body;
+    Ok(upgrade.max_message_size(limit).on_upgrade(move |socket| async move {
+        let _guard = guard;
+        let (hands, watching) = (Hands::of(query.read_only), Watching::OwnRuns);
+        let watched = Some(Watched::run(follower));
+        let conversation =
+            Conversation { app, caller, id, hands, watching, watched, run: Some(run) };
+        conversation.serve(socket, screen).await;
+    }))
+}
+
+fn refuse(refusal: &axum::extract::ws::rejection::WebSocketUpgradeRejection) -> ServiceError {
+    ServiceError::new(ErrorCode::BadRequest, format!("this wants a WebSocket: {refusal}"))
+}
+
+/// What a client is told without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watching {
+    /// What it has begun here, one run at a time.
+    OwnRuns,
+    Session,
+}
+
+struct Conversation {
+    app: App,
+    caller: Caller,
+    id: SessionId,
+    hands: Hands,
+    watching: Watching,
+    watched: Option<Watched>,
+    /// The run that orders are for, unless they name another one.
+    run: Option<RunNo>,
+}
+
+type Out = SplitSink<WebSocket, Message>;
+
+impl Conversation {
+    /// Serves until the client goes, which harms no run.
+    async fn serve(mut self, socket: WebSocket, first: Option<Value>) {
+        let (mut out, mut orders) = socket.split();
+        if let Some(first) = first
+            && send(&mut out, &first).await.is_err()
+        {
+            return;
+        }
+        loop {
+            // Both arms can be given up at any time without losing anything:
+            // one waits on a channel, the other on a stream.
+            let message = tokio::select! {
+                event = next_event(&mut self.watched) => match event {
+                    Some(event) => event,
+                    None => {
+                        self.watched = None;
+                        continue;
+                    }
+                },
+                order = next_order(&mut orders) => {
+                    let Some(order) = order else { return };
+                    match self.obey(order).await {
+                        Ok(None) => continue,
+                        Ok(Some(message)) => message,
+                        Err(error) => complaint(&error),
+                    }
+                }
+            };
+            if send(&mut out, &message).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn obey(
+        &mut self,
+        order: Result<Order, ServiceError>,
+    ) -> Result<Option<Value>, ServiceError> {
+        let order = order?;
+        match self.hands {
+            Hands::On => {}
+            Hands::Off => {
+                let message = "this WebSocket is read-only; open another one to do something";
+                return Err(ServiceError::new(ErrorCode::Forbidden, message));
+            }
+        }
+        match order {
+            Order::Exec(exec) => self.begin(exec).await,
+            Order::To(named, order) => {
+                let none = "no run is going on here; send exec first, or name one with run";
+                let here = self.run.filter(|_| self.watched.is_some());
+                let run = named.or(here);
+                let run = run.ok_or_else(|| ServiceError::new(ErrorCode::BadRequest, none))?;
+                self.pass(run, order).await
+            }
+        }
+    }
+
+    async fn begin(&mut self, exec: wire::ExecRequest) -> Result<Option<Value>, ServiceError> {
+        let service = &self.app.service;
+        let order = exec.order(&self.app, &HeaderMap::new())?;
+        match self.watching {
+            Watching::Session => {
+                let run = service.begin(&self.caller, &self.id, order.exec).await?.answer;
+                self.run = Some(run);
+                Ok(Some(json!({"type": "accepted", "run": run})))
+            }
+            Watching::OwnRuns if self.watched.is_some() => {
+                let message = "a run is going on here; open another WebSocket for a second one";
+                Err(ServiceError::new(ErrorCode::BadRequest, message))
+            }
+            Watching::OwnRuns => {
+                let run = service.begin(&self.caller, &self.id, order.exec).await?.answer;
+                let cursor = Cursor::default();
+                let follower = service.follow(&self.caller, &self.id, run, cursor).await?;
+                (self.run, self.watched) = (Some(run), Some(Watched::run(follower)));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn pass(&self, run: RunNo, order: RunOrder) -> Result<Option<Value>, ServiceError> {
+        let (service, caller, id) = (&self.app.service, &self.caller, &self.id);
+        match order {
+            RunOrder::Stdin(input) => {
+                let bytes = decode_input(input.data, input.encoding)?;
+                service.input(caller, id, run, bytes, input.eof).await?;
+                Ok(None)
+            }
+            RunOrder::Keys(Keys { keys }) => {
+                service.keys(caller, id, run, keys).await?;
+                Ok(None)
+            }
+            RunOrder::Signal(wanted) => {
+                service.signal(caller, id, run, signal_number(&wanted.signal)?).await?;
+                Ok(None)
+            }
+            // Clients send it whenever their window changes, whatever runs in
+            // it. What has no terminal is not touched, and that is told.
+            RunOrder::Resize(Size { columns, rows }) => {
+                let size = TerminalSize { cols: columns, rows };
+                let has_terminal = match service.resize(caller, id, run, size).await {
+                    Ok(()) => true,
+                    Err(refusal) if is_without_terminal(&refusal) => false,
+                    Err(refusal) => return Err(refusal),
+                };
+                let size = json!({"columns": columns, "rows": rows});
+                let told =
+                    json!({"type": "resized", "run": run, "size": size, "terminal": has_terminal});
+                Ok(Some(told))
+            }
+        }
+    }
+}
+
+/// There is none, or none any more.
+fn is_without_terminal(refusal: &ServiceError) -> bool {
+    matches!(refusal.code, ErrorCode::NoTerminal | ErrorCode::InputClosed)
+}
+
+/// The next event of what is watched; for ever if there is nothing.
+async fn next_event(watched: &mut Option<Watched>) -> Option<Value> {
+    match watched {
+        Some(watched) => watched.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next order; `None` when the client has gone.
+async fn next_order(orders: &mut SplitStream<WebSocket>) -> Option<Result<Order, ServiceError>> {
+    loop {
+        match orders.next().await {
+            None | Some(Err(_) | Ok(Message::Close(_))) => return None,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Text(text))) => return Some(Order::parse(text.as_bytes())),
+            Some(Ok(Message::Binary(bytes))) => return Some(Order::parse(&bytes)),
+        }
+    }
+}
+
+async fn send(out: &mut Out, value: &Value) -> Result<(), axum::Error> {
+    out.send(Message::Text(value.to_string().into())).await
+}
+
+fn complaint(error: &ServiceError) -> Value {
+    json!({
+        "type": "error",
+        "error": {"code": error.code.as_str(), "message": error.message, "hint": error.hint},
+    })
+}

@@ -1,0 +1,145 @@
+//! What happens in a session, as server-sent events.
+
+use super::body::{Params, Session};
+use super::stream::{KEEP_ALIVE, failure};
+use super::{App, wire};
+use crate::service::{
+    Beginning, Caller, ErrorCode, Happening, RunsFollower, ServiceError, SessionEvent,
+    SessionFollower,
+};
+use axum::Extension;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Message, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use sessile_gateway::following::Detail;
+use sessile_protocol::RunNo;
+use sessile_store::SessionStatus;
+use std::convert::Infallible;
+use std::str::FromStr;
+use utoipa::IntoParams;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventsQuery {
+    /// What the runs write and how they end, too
+    #[serde(default)]
+    output: bool,
+    /// With `output`: begin with the newest so many finished runs
+    #[serde(default, deserialize_with = "tail")]
+    #[param(minimum = 0, maximum = 1000)]
+    tail: Option<u64>,
+}
+
+fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    wire::within_text(d, 0, 1000)
+}
+
+/// The runs of a session as they happen, whoever gave the order
+///
+/// First those that are not over. `run` for each when it is accepted, with its
+/// number as id; its own events are at `/v1/sessions/{id}/runs/{run}/events`.
+/// With `output=true` instead, what happens in all of them: `started` with the
+/// command, `stdout`, `stderr`, `exited` with the exit code, and `closed` when
+/// nothing can write any more; `cancelled` for a run that never began or whose
+/// end nobody knows. `ended` when the session has ended or is lost. With
+/// `Last-Event-ID` they go on after that event.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/events", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The session"),
+        EventsQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
+    ),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = "4XX", body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn session_events(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Params(query): Params<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ServiceError> {
+    let guard = app.service.open_stream()?;
+    if query.output {
+        let beginning = match last_id(&headers)? {
+            Some(position) => Beginning::After(position),
+            None => Beginning::Newest(query.tail.unwrap_or(0)),
+        };
+        let follower = app.service.follow_session(&caller, &id, beginning, Detail::Output).await?;
+        return Ok(respond(stream::unfold(
+            (Some(follower), guard),
+            |(follower, guard)| async move {
+                let mut follower = follower?;
+                let message = happening(&mut follower).await.transpose()?;
+                let (message, follower) = match message {
+                    Ok(message) => (message, Some(follower)),
+                    // The client may come back with its last id.
+                    Err(error) => (failure(&error), None),
+                };
+                Some((Ok(message), (follower, guard)))
+            },
+        )));
+    }
+    if query.tail.is_some() {
+        let message = "tail goes with output=true";
+        return Err(ServiceError::new(ErrorCode::BadRequest, message));
+    }
+    let after = last_id(&headers)?.map(RunNo);
+    let follower = app.service.follow_runs(&caller, &id, after).await?;
+    Ok(respond(stream::unfold((follower, guard), |(mut follower, guard)| async move {
+        let message = accepted(&mut follower).await?;
+        Some((Ok(message), (follower, guard)))
+    })))
+}
+
+fn respond(events: impl Stream<Item = Result<Message, Infallible>> + Send + 'static) -> Response {
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
+}
+
+/// Where a client that was here before goes on.
+fn last_id<T: FromStr>(headers: &HeaderMap) -> Result<Option<T>, ServiceError> {
+    let Some(last) = headers.get("last-event-id") else { return Ok(None) };
+    let text = last.to_str().unwrap_or_default();
+    text.parse().map(Some).map_err(|_| {
+        let shown: String = text.chars().take(100).collect();
+        let message = format!("{shown:?} is not the id of an event of ours");
+        ServiceError::new(ErrorCode::BadRequest, message)
+    })
+}
+
+async fn happening(follower: &mut SessionFollower) -> Result<Option<Message>, ServiceError> {
+    Ok(match follower.next().await? {
+        None => None,
+        Some(Happening::Ended(status)) => Some(ended(status)),
+        Some(Happening::Run(event)) => {
+            let data = Value::Object(event.fields()).to_string();
+            let id = follower.position().to_string();
+            Some(Message::default().id(id).event(event.name()).data(data))
+        }
+    })
+}
+
+async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
+    // A stream that fails ends; the client may come back with its last id.
+    match follower.next().await.ok()?? {
+        SessionEvent::Run(run) => {
+            let data = sessile_gateway::runs(std::slice::from_ref(&*run), &[]);
+            let data = data.into_iter().next()?.to_string();
+            Some(Message::default().id(run.run.to_string()).event("run").data(data))
+        }
+        SessionEvent::Ended(status) => Some(ended(status)),
+    }
+}
+
+fn ended(status: SessionStatus) -> Message {
+    let data = json!({"status": status.as_str()});
+    Message::default().event("ended").data(data.to_string())
+}

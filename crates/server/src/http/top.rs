@@ -1,0 +1,139 @@
+//! What sessions are doing: once, or as server-sent events.
+
+use super::body::Params;
+use super::runs::wants_events;
+use super::stream::KEEP_ALIVE;
+use super::wire::{self, span_text};
+use super::{App, stream};
+use crate::service::{Caller, Scope, ServiceError, StreamGuard, TopWatch};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Message, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::stream::unfold;
+use serde::Deserialize;
+use serde_json::json;
+use sessile_client::top::FIRST;
+use std::convert::Infallible;
+use std::time::Duration;
+use utoipa::{IntoParams, ToSchema};
+
+/// More would be a load by itself, and shorter than what CPU is counted in.
+const LEAST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// As long as proxies wait for something to be said.
+const MOST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Between two events.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TopQuery {
+    /// The time in which CPU is measured, such as `500ms`; of a stream, the time
+    /// between two events. From `100ms` to `60s`: others are taken for the
+    /// nearest of these
+    #[serde(default, deserialize_with = "span_text")]
+    #[param(value_type = Option<wire::Span>)]
+    interval: Option<wire::Span>,
+    /// Ended and lost sessions, too
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Top {
+    sessions: Vec<TopRow>,
+}
+
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct TopRow {
+    session_id: String,
+    #[schema(nullable)]
+    name: Option<String>,
+    #[schema(nullable)]
+    workspace: Option<String>,
+    /// busy, idle, silent (its keeper does not answer), lost or ended
+    state: String,
+    work_dir: String,
+    #[schema(nullable)]
+    keeper_pid: Option<u32>,
+    /// `language` and `pid` of each
+    kernels: Vec<wire::Anything>,
+    /// `run`, `language`, `command`, `running_ms` and `waiting_for_input` of each
+    running: Vec<wire::Anything>,
+    /// Runs that wait for their turn
+    queued: u64,
+    /// Of one processor
+    #[schema(nullable)]
+    cpu_percent: Option<f64>,
+    memory_bytes: u64,
+    processes: u64,
+    /// Since its last run, if none is going
+    #[schema(nullable)]
+    idle_ms: Option<u64>,
+}
+
+impl TopQuery {
+    fn interval(&self, usual: Duration) -> Duration {
+        let given = self.interval.as_ref().map(|span| Duration::from_millis(span.0));
+        given.unwrap_or(usual).clamp(LEAST_INTERVAL, MOST_INTERVAL)
+    }
+}
+
+/// What sessions are doing: runs, CPU and memory, newest session first
+///
+/// CPU (of one processor) and memory are those of everything that a session has
+/// started. With `Accept: text/event-stream`, the same again and again, each time
+/// as an event `top`.
+#[utoipa::path(
+    get, path = "/v1/top", tag = "sessions", params(TopQuery),
+    responses((status = 200, body = Top), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn top(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Params(query): Params<TopQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ServiceError> {
+    let scope = if query.all { Scope::All } else { Scope::Live };
+    if !wants_events(&headers) {
+        let rows = app.service.top(&caller, scope, query.interval(FIRST)).await?;
+        return Ok(Json(json!({"sessions": rows})).into_response());
+    }
+    let guard = app.service.open_stream()?;
+    let mut watch = app.service.watch_top(&caller, scope);
+    watch.look().await?;
+    let interval = query.interval(INTERVAL);
+    let looking = Looking { watch, interval, pause: FIRST.min(interval), _guard: guard };
+    let events = unfold(Some(looking), |looking| async move {
+        let mut looking = looking?;
+        let message = looking.next().await;
+        let next = message.is_ok().then_some(looking);
+        let message = message.unwrap_or_else(|error| stream::failure(&error));
+        Some((Ok::<_, Infallible>(message), next))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+struct Looking {
+    watch: TopWatch,
+    interval: Duration,
+    /// Until the next look: the first comes soon.
+    pause: Duration,
+    _guard: StreamGuard,
+}
+
+impl Looking {
+    async fn next(&mut self) -> Result<Message, ServiceError> {
+        tokio::time::sleep(self.pause).await;
+        self.pause = self.interval;
+        let rows = self.watch.look().await?;
+        let message = Message::default().event("top").json_data(json!({"sessions": rows}));
+        message.map_err(|error| ServiceError::internal(&error.to_string()))
+    }
+}

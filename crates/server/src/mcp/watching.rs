@@ -1,0 +1,201 @@
+//! What sessions do, and what was run in one: looked at, and followed.
+
+use super::answer::{Refusal, Told};
+use super::waiting::Waiter;
+use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
+use serde_json::{Map, Value, json};
+use sessile_client::top::FIRST;
+use sessile_gateway::following::{Detail, Event, Position};
+use sessile_gateway::text;
+use sessile_gateway::tool::{Again, SessionLogs, all_of};
+use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
+
+/// Finished runs that are looked through for those after a position.
+const LISTED: u64 = 100_000;
+
+/// Bytes of each stream of a run in a structured answer.
+const OUTPUT: u64 = 16 << 10;
+
+pub(super) async fn top(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let scope = if all_of(arguments)? { Scope::All } else { Scope::Live };
+    let rows = service.top(waiter.caller, scope, FIRST).await?;
+    let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
+    let text = text::top(&rows);
+    let mut exact = Map::new();
+    exact.insert("sessions".to_owned(), rows.into());
+    Ok(Told::of(exact, text))
+}
+
+pub(super) async fn logs(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Told, Refusal> {
+    let SessionLogs { session, limit, after, waits } = SessionLogs::from_arguments(arguments)?;
+    if let Some(after) = after.clone().filter(|_| waits) {
+        let ended = await_end(service, waiter, &session, after);
+        tokio::select! {
+            biased;
+            () = waiter.call.cancelled() => return Err(Refusal("cancelled".to_owned())),
+            // The wait can be given up at any time: nothing was begun.
+            outcome = tokio::time::timeout(waiter.left(), ended) => {
+                if let Ok(outcome) = outcome {
+                    outcome?;
+                }
+            }
+        }
+    }
+    let listed = if after.is_some() { LISTED } else { limit as u64 };
+    let all = service.runs(waiter.caller, &session, listed).await?;
+    let (shown, next) = select(all, limit, after);
+    let mut runs = Vec::new();
+    for run in shown {
+        runs.push(with_output(service, waiter, &session, run).await?);
+    }
+    let next = next.to_string();
+    let text = text::logs(&runs, &Again::session(session.as_str()), &next);
+    let mut exact = Map::new();
+    exact.insert("runs".to_owned(), runs.into_iter().map(Value::Object).collect());
+    exact.insert("after".to_owned(), next.into());
+    exact.insert("session_id".to_owned(), json!(session));
+    Ok(Told::of(exact, text))
+}
+
+/// Until a run that was not told to its end has one, or the session does.
+async fn await_end(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    after: Position,
+) -> Result<(), ServiceError> {
+    let beginning = Beginning::After(after);
+    let mut follower =
+        service.follow_session(waiter.caller, session, beginning, Detail::Ends).await?;
+    loop {
+        match follower.next().await? {
+            None
+            | Some(
+                Happening::Ended(_)
+                | Happening::Run(Event::Ended(_) | Event::Cancelled { .. } | Event::Closed(_)),
+            ) => return Ok(()),
+            Some(Happening::Run(Event::Began(_) | Event::Output { .. } | Event::Left(_))) => {}
+        }
+    }
+}
+
+/// The runs that are told of these, and where the reader is then. Those after a
+/// position are told oldest first, so that none is missed; else the newest are
+/// wanted.
+fn select(all: Vec<Value>, limit: usize, after: Option<Position>) -> (Vec<Value>, Position) {
+    let number = |run: &Value| RunNo(run["run"].as_u64().unwrap_or(0));
+    let is_over = |run: &Value| !run["exit_code"].is_null();
+    let Some(after) = after else {
+        let last = all.last().map(number).unwrap_or_default();
+        let mut next = Position::after(last);
+        all.iter().filter(|run| !is_over(run)).for_each(|run| next.add(number(run)));
+        let surplus = all.len().saturating_sub(limit);
+        return (all.into_iter().skip(surplus).collect(), next);
+    };
+    let open: Vec<RunNo> = after.open().collect();
+    let is_new = |run: &Value| number(run) > after.last() || open.contains(&number(run));
+    let wanted: Vec<Value> = all.into_iter().filter(is_new).collect();
+    let (shown, rest) = wanted.split_at(limit.min(wanted.len()));
+    let last = shown.last().map(number).unwrap_or_default().max(after.last());
+    let mut next = Position::after(last);
+    let unfinished = shown.iter().filter(|run| !is_over(run));
+    let later = rest.iter().filter(|run| number(run) <= last);
+    unfinished.chain(later).for_each(|run| next.add(number(run)));
+    (shown.to_vec(), next)
+}
+
+/// A run as it was listed, with what it has written and how it ended.
+async fn with_output(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    listed: Value,
+) -> Result<Map<String, Value>, ServiceError> {
+    let Value::Object(mut fields) = listed else { return Ok(Map::new()) };
+    let run = RunNo(fields.get("run").and_then(Value::as_u64).unwrap_or(0));
+    let done = service.finished(waiter.caller, session, run, 0, OUTPUT, Awaited::Result).await;
+    let written = match done {
+        Ok(Some(done)) => sessile_gateway::completed(&done),
+        Ok(None) => {
+            let (stdout, stderr) = latest(service, waiter, session, run).await?;
+            sessile_gateway::so_far(run, &stdout, &stderr)
+        }
+        // It was dropped from the history meanwhile.
+        Err(error) => {
+            fields.insert("error".to_owned(), error.message.into());
+            return Ok(fields);
+        }
+    };
+    fields.extend(written);
+    Ok(fields)
+}
+
+/// The end of what a run has written so far.
+async fn latest(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    session: &SessionId,
+    run: RunNo,
+) -> Result<(StreamView, StreamView), ServiceError> {
+    // Beyond all bytes: that is answered with where these end.
+    let end = ReadOutput {
+        stdout_from: u64::MAX,
+        stderr_from: u64::MAX,
+        wait: false,
+        ..ReadOutput::waiting(run)
+    };
+    let view = service.output(waiter.caller, session, end).await?;
+    let read = ReadOutput {
+        stdout_from: view.stdout_next.saturating_sub(OUTPUT),
+        stderr_from: view.stderr_next.saturating_sub(OUTPUT),
+        max: OUTPUT,
+        ..end
+    };
+    let view = service.output(waiter.caller, session, read).await?;
+    Ok((shown(view.stdout, view.stdout_next), shown(view.stderr, view.stderr_next)))
+}
+
+/// A stream of which this is the end, up to its last whole character.
+fn shown(mut bytes: Vec<u8>, total: u64) -> StreamView {
+    let half = bytes.split_off(sessile_gateway::whole_end(&bytes));
+    let total = total - half.len() as u64;
+    if bytes.len() as u64 == total {
+        return StreamView { head: bytes, tail: Vec::new(), total, stored: total };
+    }
+    StreamView { head: Vec::new(), tail: bytes, total, stored: total }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(number: u64, is_over: bool) -> Value {
+        json!({"run": number, "exit_code": if is_over { json!(0) } else { Value::Null }})
+    }
+
+    fn told(all: &[Value], limit: usize, after: Option<&str>) -> (Vec<u64>, String) {
+        let after = after.map(|text| text.parse().unwrap());
+        let (shown, next) = select(all.to_vec(), limit, after);
+        (shown.iter().map(|run| run["run"].as_u64().unwrap()).collect(), next.to_string())
+    }
+
+    #[test]
+    fn a_reader_that_goes_on_is_told_every_end() {
+        let all = [run(1, true), run(2, false), run(3, true), run(4, true), run(5, false)];
+        assert_eq!(told(&all, 3, None), (vec![3, 4, 5], "5_2_5".to_owned()));
+        assert_eq!(told(&all, 9, Some("1")), (vec![2, 3, 4, 5], "5_2_5".to_owned()));
+        assert_eq!(told(&all, 2, Some("1")), (vec![2, 3], "3_2".to_owned()));
+        assert_eq!(told(&all, 2, Some("3_2")), (vec![2, 4], "4_2".to_owned()));
+        assert_eq!(told(&all, 1, Some("5_2~4")), (vec![2], "5_2~4".to_owned()));
+        assert_eq!(told(&all[..1], 9, Some("5_2~4")), (vec![], "5".to_owned()));
+        assert_eq!(told(&[], 9, None), (vec![], "0".to_owned()));
+    }
+}

@@ -1,0 +1,59 @@
+//! Joining a run whose terminal is drawn on already.
+
+use super::{Caller, Cursor, ScreenWait, Service, ServiceError};
+use serde_json::{Value, json};
+use sessile_gateway::whole_end;
+use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
+use sessile_terminal::render;
+
+/// The most bytes that a character has before its last.
+const HALF: u64 = 3;
+
+/// Where somebody begins who joins a run.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    pub(crate) cursor: Cursor,
+    /// What is to be told first.
+    pub(crate) screen: Option<Value>,
+}
+
+impl Service {
+    /// The terminal of a run as it is, and where its output goes on. What is
+    /// written in between is in both.
+    pub(crate) async fn join(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        run: RunNo,
+    ) -> Result<Joined, ServiceError> {
+        // Beyond all bytes: that is answered with where these end.
+        let end = ReadOutput {
+            stdout_from: u64::MAX,
+            stderr_from: u64::MAX,
+            wait: false,
+            ..ReadOutput::waiting(run)
+        };
+        let view = self.output(caller, id, end).await?;
+        if view.phase == RunPhase::Queued {
+            return Ok(Joined { cursor: Cursor::default(), screen: None });
+        }
+        // From a whole character on.
+        let from = view.stdout_next.saturating_sub(HALF);
+        let last = self.output(caller, id, ReadOutput { stdout_from: from, max: HALF, ..end });
+        let last = last.await?.stdout;
+        let half = last.len() - whole_end(&last);
+        let cursor = Cursor::within(view.stdout_next - half as u64);
+        let seen = self.screen(caller, id, run, &ScreenWait::default()).await?;
+        super::check_drawable(&seen.view)?;
+        let screen = &seen.view.screen;
+        let kind = if screen.is_alternate { "\x1b[?1049h" } else { "\x1b[2J" };
+        let keys = if screen.application_keys { "\x1b[?1h" } else { "" };
+        let screen = json!({
+            "type": "screen",
+            "run": run,
+            "data": format!("{kind}{keys}{}", render::ansi(screen)),
+            "size": {"columns": screen.size.cols, "rows": screen.size.rows},
+        });
+        Ok(Joined { cursor, screen: Some(screen) })
+    }
+}

@@ -1,0 +1,73 @@
+//! What the caller's sessions are doing, looked at again and again.
+//!
+//! All who watch share one connection to each keeper, and looks that come at
+//! the same time are one look; each has CPU since its own last one. When nobody
+//! watches any more, the connections go.
+
+use super::{Caller, Service, ServiceError};
+use crate::keepers::{blocking, held};
+use sessile_client::top::{Observation, Row, Sampler};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// A look is as good as a new one for this long: well below the shortest
+/// interval that anybody may watch at.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// Which sessions are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Live,
+    /// Ended and lost ones, too.
+    All,
+}
+
+pub(super) type SharedSampler = Mutex<Weak<Mutex<Sampler>>>;
+
+#[derive(Debug)]
+pub(crate) struct TopWatch {
+    sampler: Arc<Mutex<Sampler>>,
+    caller: Caller,
+    scope: Scope,
+    before: Option<Arc<Observation>>,
+}
+
+impl Service {
+    pub(crate) fn watch_top(&self, caller: &Caller, scope: Scope) -> TopWatch {
+        let mut shared = held(&self.sampler);
+        let sampler = shared.upgrade().unwrap_or_else(|| {
+            let sampler = Sampler::new(self.keepers.sessions().clone());
+            let sampler = Arc::new(Mutex::new(sampler));
+            *shared = Arc::downgrade(&sampler);
+            sampler
+        });
+        TopWatch { sampler, caller: caller.clone(), scope, before: None }
+    }
+
+    /// One look, with the CPU that was used in this time.
+    pub(crate) async fn top(
+        &self,
+        caller: &Caller,
+        scope: Scope,
+        over: Duration,
+    ) -> Result<Vec<Row>, ServiceError> {
+        let mut watch = self.watch_top(caller, scope);
+        watch.look().await?;
+        tokio::time::sleep(over).await;
+        watch.look().await
+    }
+}
+
+impl TopWatch {
+    pub(crate) async fn look(&mut self) -> Result<Vec<Row>, ServiceError> {
+        let sampler = self.sampler.clone();
+        let now = blocking(move || Ok(held(&sampler).look_unless(FRESH)?)).await?;
+        let before = self.before.replace(now.clone());
+        let mut rows = now.rows(before.as_deref(), |m| self.caller.may_use(&m.work_dir));
+        rows.retain(|row| match self.scope {
+            Scope::All => true,
+            Scope::Live => row.is_live(),
+        });
+        Ok(rows)
+    }
+}

@@ -1,0 +1,276 @@
+//! The runs of a session with all that they write, as they happen, whoever gave
+//! the order.
+//!
+//! A reader that comes back with the position of the last event that it saw goes
+//! on right after it. Nothing is kept for readers, and the keeper is asked for
+//! more only when the last event was taken: a slow reader holds up nobody.
+
+use super::following::refuse_older;
+use super::sessions::unexpected;
+use super::{Caller, Service, ServiceError};
+use crate::keepers::{Link, LinkError, Place, blocking};
+use sessile_gateway::following::{
+    Asked, Began, Detail, Event, Following, FollowingError, Position,
+};
+use sessile_protocol::{Answer, Failure, OpenRun, Request, RunNo, SessionId};
+use sessile_store::{Directory, Entry, SessionStatus, timestamp};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Where a reader begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Beginning {
+    /// With the newest finished runs, and all that are not over.
+    Newest(u64),
+    /// Where it was.
+    After(Position),
+}
+
+/// What happens in a session.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    Run(Event),
+    Ended(SessionStatus),
+}
+
+#[derive(Debug)]
+pub(crate) struct SessionFollower {
+    place: Arc<Place>,
+    source: Source,
+    runs: Following,
+    calls: HashMap<u64, Asked>,
+    detail: Detail,
+}
+
+#[derive(Debug)]
+enum Source {
+    Keeper(Link),
+    /// A session without a keeper: what is on disk is all.
+    Disk,
+    Over,
+}
+
+impl Service {
+    pub(crate) async fn follow_session(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        beginning: Beginning,
+        detail: Detail,
+    ) -> Result<SessionFollower, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let calls = HashMap::new();
+        let reached = self.reach_if_live(&place).await?;
+        if let Some(reached) = &reached {
+            refuse_older(reached)?;
+        }
+        let directory = place.directory.clone();
+        let Some(mut link) = reached.and_then(crate::keepers::Reached::into_link) else {
+            let runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
+            return Ok(SessionFollower { place, source: Source::Disk, runs, calls, detail });
+        };
+        // Before the keeper is asked: a run that is accepted after that comes by
+        // itself.
+        let history = place.directory.history();
+        let recorded = blocking(move || Ok(history.runs().into_iter().max())).await?;
+        let Answer::Runs(view) = link.call(Request::Runs).await? else {
+            return Err(unexpected());
+        };
+        let open = view.runs;
+        let runs = blocking(move || {
+            let last = open.iter().map(|run| run.run).chain(recorded).max().unwrap_or_default();
+            let finished = finished(&directory)?;
+            Ok(arrange(&directory, last, open, finished, beginning, detail))
+        })
+        .await?;
+        Ok(SessionFollower { place, source: Source::Keeper(link), runs, calls, detail })
+    }
+}
+
+impl SessionFollower {
+    /// What happens next; `None` after the session's end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Happening>, ServiceError> {
+        loop {
+            if let Some(event) = self.runs.event() {
+                return Ok(Some(Happening::Run(dated(event))));
+            }
+            match &mut self.source {
+                Source::Keeper(link) => match converse(link, &mut self.runs, &mut self.calls).await
+                {
+                    Ok(()) => {}
+                    Err(Interlude::Stopped(error)) => return Err(error),
+                    Err(Interlude::Gone) => self.go_to_disk().await?,
+                },
+                Source::Disk => {
+                    if self.read_on().await? == Reading::Over {
+                        self.source = Source::Over;
+                        let directory = self.place.directory.clone();
+                        let status =
+                            blocking(move || Ok(directory.observed_metadata()?.status)).await?;
+                        return Ok(Some(Happening::Ended(status)));
+                    }
+                }
+                Source::Over => return Ok(None),
+            }
+        }
+    }
+
+    /// Where the reader is after the last event.
+    pub(crate) fn position(&self) -> &Position {
+        self.runs.position()
+    }
+
+    /// The keeper is gone; what it has left is told to the end.
+    async fn go_to_disk(&mut self) -> Result<(), ServiceError> {
+        let (directory, detail) = (self.place.directory.clone(), self.detail);
+        let beginning = Beginning::After(self.position().clone());
+        self.runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
+        self.source = Source::Disk;
+        Ok(())
+    }
+
+    async fn read_on(&mut self) -> Result<Reading, ServiceError> {
+        let Some((asked, request)) = self.runs.question() else { return Ok(Reading::Over) };
+        let directory = self.place.directory.clone();
+        let run = match asked {
+            Asked::Runs => return Ok(Reading::Over),
+            Asked::Output(run) | Asked::Result(run) => run,
+        };
+        let answer = blocking(move || {
+            let answer = if let Request::Output(read) = request {
+                directory.recorded_output(&read).map(Answer::Output)
+            } else {
+                directory.recorded_run(run, 0).map(|done| Answer::Completed(Box::new(done)))
+            };
+            Ok(answer.ok_or_else(|| directory.absence(run).explain(run)))
+        })
+        .await?;
+        self.runs.take(asked, answer).map_err(stopped)?;
+        Ok(Reading::On)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    On,
+    Over,
+}
+
+/// What ends a conversation with a keeper.
+enum Interlude {
+    Gone,
+    Stopped(ServiceError),
+}
+
+impl From<LinkError> for Interlude {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Gone | LinkError::Io(_) => Self::Gone,
+            error @ (LinkError::Refused(_) | LinkError::Silent | LinkError::Frame(_)) => {
+                Self::Stopped(error.into())
+            }
+        }
+    }
+}
+
+/// Asks what is to be asked, and takes one answer.
+async fn converse(
+    link: &mut Link,
+    runs: &mut Following,
+    calls: &mut HashMap<u64, Asked>,
+) -> Result<(), Interlude> {
+    while let Some((asked, request)) = runs.question() {
+        calls.insert(link.ask(request).await?, asked);
+    }
+    let reply = link.reply().await?;
+    if let Some(asked) = calls.remove(&reply.id) {
+        runs.take(asked, reply.outcome).map_err(|error| match error {
+            // One that is about to go tells no more of runs.
+            FollowingError::Refused(_) => Interlude::Gone,
+            FollowingError::Unexpected => Interlude::Stopped(unexpected()),
+        })?;
+    }
+    Ok(())
+}
+
+fn stopped(error: FollowingError) -> ServiceError {
+    match error {
+        FollowingError::Refused(failure) => failure.into(),
+        FollowingError::Unexpected => unexpected(),
+    }
+}
+
+fn finished(directory: &Directory) -> Result<Vec<Entry>, ServiceError> {
+    Ok(directory.history().newest(directory.metadata()?.max_history))
+}
+
+/// The runs of a session that has no keeper.
+fn on_disk(
+    directory: &Directory,
+    beginning: Beginning,
+    detail: Detail,
+) -> Result<Following, ServiceError> {
+    let finished = finished(directory)?;
+    let last = finished.iter().map(|entry| entry.run).max().unwrap_or_default();
+    let beginning = match beginning {
+        Beginning::Newest(count) => Beginning::Newest(count),
+        Beginning::After(mut position) => {
+            let known = position.last();
+            let news = finished.iter().map(|entry| entry.run).filter(|run| *run > known);
+            news.for_each(|run| position.add(run));
+            Beginning::After(position)
+        }
+    };
+    Ok(arrange(directory, last, Vec::new(), finished, beginning, detail))
+}
+
+/// What is to be told of the runs up to `last`.
+fn arrange(
+    directory: &Directory,
+    last: RunNo,
+    mut open: Vec<OpenRun>,
+    mut finished: Vec<Entry>,
+    beginning: Beginning,
+    detail: Detail,
+) -> Following {
+    let going: BTreeSet<RunNo> = open.iter().map(|run| run.run).collect();
+    finished.retain(|entry| !going.contains(&entry.run));
+    let position = match beginning {
+        Beginning::Newest(count) => {
+            finished.retain(|entry| entry.run <= last);
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            finished.drain(..finished.len().saturating_sub(count));
+            let mut position = Position::after(last);
+            finished.iter().map(|entry| entry.run).for_each(|run| position.add(run));
+            going.iter().for_each(|run| position.add(*run));
+            position
+        }
+        Beginning::After(position) => position,
+    };
+    let wanted: BTreeSet<RunNo> = position.open().collect();
+    finished.retain(|entry| wanted.contains(&entry.run));
+    open.retain(|run| wanted.contains(&run.run));
+    let past: Vec<Began> = finished.iter().map(Began::from).collect();
+    let found: BTreeSet<RunNo> = past.iter().map(|began| began.run).chain(going).collect();
+    let mut runs = Following::new(position, past, &open, detail);
+    for run in wanted.difference(&found) {
+        let Failure { message, .. } = directory.absence(*run).explain(*run);
+        runs.cancel(*run, message);
+    }
+    runs
+}
+
+/// A run that was queued when we heard of it began just now.
+fn dated(event: Event) -> Event {
+    match event {
+        Event::Began(began) if began.timestamp.is_none() => {
+            Event::Began(Began { timestamp: Some(timestamp()), ..began })
+        }
+        Event::Began(_)
+        | Event::Output { .. }
+        | Event::Ended(_)
+        | Event::Closed(_)
+        | Event::Left(_)
+        | Event::Cancelled { .. } => event,
+    }
+}
