@@ -84,6 +84,7 @@ impl ObjectServer {
         self.kill();
         self.child = spawn(&self.program, &self.folder, &self.ports);
         assert!(is_up(&mut self.child, self.ports[0]), "no object server any more");
+        until("the bucket", || asks(self.ports[0], "GET").then_some(()));
     }
 
     /// Ends it with all that it has not written down.
@@ -203,15 +204,18 @@ pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
 
 /// Its parts come up one after the other, and until then it refuses.
 fn make_bucket(port: u16) {
-    until("a bucket", || {
-        let made = Command::new("curl")
-            .args(["--silent", "--fail", "--max-time", "10", "--request", "PUT"])
-            .args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ADMIN])
-            .arg(format!("http://127.0.0.1:{port}/saves"))
-            .stdout(Stdio::null())
-            .status();
-        made.expect("curl").success().then_some(())
-    });
+    until("a bucket", || asks(port, "PUT").then_some(()));
+}
+
+/// Whether a request for the bucket succeeds.
+fn asks(port: u16, method: &str) -> bool {
+    let asked = Command::new("curl")
+        .args(["--silent", "--fail", "--max-time", "10", "--request", method])
+        .args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ADMIN])
+        .arg(format!("http://127.0.0.1:{port}/saves"))
+        .stdout(Stdio::null())
+        .status();
+    asked.expect("curl").success()
 }
 
 /// Whether it answers, or is gone.
