@@ -53,6 +53,7 @@ pages! {
     terminals: "docs/terminals.md",
     save_and_restore: "docs/save-and-restore.md",
     time_travel: "docs/time-travel.md",
+    durable: "docs/durable.md",
 }
 
 #[test]

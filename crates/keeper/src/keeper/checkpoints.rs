@@ -434,6 +434,7 @@ impl Keeper {
     pub(super) fn go_on_rewinding(&mut self, mut rewinding: Rewinding, is_over: bool) -> Progress {
         if let Some(done) = rewinding.done {
             if self.session.is_settled() || is_over {
+                self.durable_changed();
                 return Progress::Done(Ok(Answer::Rewound(done)));
             }
             rewinding.done = Some(done);

@@ -277,6 +277,7 @@ impl Keeper {
         self.answer_waiters(number, false);
         self.origins.seal(number);
         self.unsettle(number);
+        self.durable_changed();
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
             self.answer_waiters(number, true);
@@ -312,6 +313,7 @@ impl Keeper {
 
     fn tear_down(&mut self, step: Teardown) {
         self.cancel_savings();
+        self.cancel_upload();
         self.cancel_operations();
         match step {
             Teardown::Exit => {
@@ -351,6 +353,7 @@ impl Keeper {
         self.unsettled.clear();
         self.last_status.clear();
         self.directory.forget_runs();
+        self.durable_changed();
         self.history.clear();
         self.keys = None;
         if let Some(accepted) = &mut self.accepted {

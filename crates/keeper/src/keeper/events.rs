@@ -39,6 +39,7 @@ impl Keeper {
             self.take_shown(language);
         } else if !self.hear_copies(token)
             && !self.hear_worker(token)
+            && !self.hear_upload(token)
             && !self.hear_errand(token)
             && !self.feed(token)
         {
