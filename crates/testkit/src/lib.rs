@@ -16,6 +16,7 @@
 //! [`until`] on a condition, and both give up loudly after [`PATIENCE`].
 
 mod answer;
+mod branching;
 mod client;
 mod events;
 mod harness;
