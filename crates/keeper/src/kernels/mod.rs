@@ -165,6 +165,9 @@ pub(crate) struct Born {
     /// What else it does not have.
     #[serde(default)]
     pub(crate) left: Vec<String>,
+    /// The original changes by itself, without runs: threads, tasks.
+    #[serde(default)]
+    pub(crate) restless: bool,
 }
 
 /// A copy of a kernel's process that is to be made.

@@ -119,7 +119,7 @@ def _become(kernel, message, plan, threads, numbers):
             load.move(directory)
     kernel.channel.send(channel.encode({
         "op": "born", "pid": kernel.pid, "threads": threads[:MOST_NAMED],
-        "left": left[:MOST_NAMED]}))
+        "left": left[:MOST_NAMED], "restless": bool(threads) or _has_tasks(kernel)}))
 
 
 def _give_up(kernel, message, failure):
@@ -289,6 +289,17 @@ def _forget_children(modules):
     process = modules.get("multiprocessing.process")
     if process is not None:
         _quietly(lambda: process._children.clear())
+
+
+def _has_tasks(kernel):
+    """Whether asyncio has something to do between runs."""
+    if "asyncio.events" not in kernel.modules:
+        return False
+    loop = load("aio").find_loop(kernel, False)
+    try:
+        return loop is not None and bool(kernel.modules["asyncio"].all_tasks(loop))
+    except Exception:
+        return True
 
 
 def _renew_loops(kernel):
