@@ -17,6 +17,7 @@
 
 mod answer;
 mod azure_server;
+mod branching;
 mod client;
 mod events;
 mod harness;

@@ -15,7 +15,7 @@ use super::workspace::{Journal, Outcome, Purpose, Taken, Task};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView, RunNo,
 };
 use sessile_session::{Epoch, Input, Origin, Point, PointId, Unfound};
 use sessile_snapshot::files::TreeId;
@@ -383,8 +383,7 @@ impl Keeper {
             let Some(image) = self.images.get(id) else {
                 continue;
             };
-            let is_same = self.session.states().any(|state| state == (*language, image.as_of));
-            if is_same {
+            if self.shows_now(*language, *id, image) {
                 continue;
             }
             match &image.form {
@@ -409,6 +408,25 @@ impl Keeper {
         let later = self.session.states().map(|(language, _)| language).filter(|l| !is_known(l));
         plan.extend(later.map(|language| (language, Origin::Nothing)));
         Ok(plan)
+    }
+
+    /// Whether a kernel is as its image: it has had no run since.
+    fn shows_now(&self, language: Language, id: ImageId, image: &Image) -> bool {
+        let is_as_of = self.session.states().any(|state| state == (language, image.as_of));
+        // One that changes by itself as well has several of the same run.
+        let newest = self.newest_images.get(&language);
+        let is_newest = newest.is_some_and(|(epoch, newest)| {
+            *newest == id && self.session.epoch(language) == Some(*epoch)
+        });
+        is_as_of && (!image.is_restless || is_newest)
+    }
+
+    /// The images of a point that are yet to come.
+    pub(super) fn coming_images(&self, to: &RewindTo) -> Vec<ImageId> {
+        let point = self.timeline.find(to).ok();
+        let checkpoint = point.and_then(|point| self.checkpoints.get(&point));
+        let images = checkpoint.into_iter().flat_map(|checkpoint| checkpoint.images.values());
+        images.copied().filter(|id| self.is_image_coming(*id)).collect()
     }
 
     /// Has the processes made that are needed.

@@ -106,7 +106,10 @@ impl Keeper {
                     self.captures_done(language);
                     self.save_learns_state(language, as_of);
                 }
-                Report::NotCaptured => self.captures_done(language),
+                Report::NotCaptured => {
+                    self.has_not_captured(language);
+                    self.captures_done(language);
+                }
                 Report::LetGo => self.hang_up(language),
                 Report::Born(_) => {}
                 Report::Unborn { directory, error } => {

@@ -31,7 +31,7 @@ pub(super) struct Image {
     pub(super) form: Form,
     /// What it does not have.
     pub(super) left: Vec<LeftBehind>,
-    /// What it shows may have changed since, without a run.
+    /// What it was taken of has threads or tasks, and changes without runs.
     pub(super) is_restless: bool,
 }
 
@@ -107,8 +107,8 @@ impl Keeper {
     pub(super) fn add_image(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
         self.last_image += 1;
         let id = ImageId(self.last_image);
-        self.images
-            .insert(id, Image { language, as_of, form, left: Vec::new(), is_restless: false });
+        let (left, is_restless) = (Vec::new(), false);
+        self.images.insert(id, Image { language, as_of, form, left, is_restless });
         id
     }
 
@@ -134,13 +134,9 @@ impl Keeper {
 
     /// The written-down state of a kernel, which is there or about to be.
     pub(super) fn keep_captured(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        self.last_image += 1;
-        let id = ImageId(self.last_image);
         let form =
             if self.session.is_captured(language) { Form::Current } else { Form::Coming(None) };
-        self.images
-            .insert(id, Image { language, as_of, form, left: Vec::new(), is_restless: false });
-        id
+        self.add_image(language, as_of, form)
     }
 
     /// The state of a kernel whose process cannot be copied, in a file.
@@ -238,6 +234,28 @@ impl Keeper {
                 && image.as_of == as_of
             {
                 image.form = Form::Current;
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// A kernel's state is known that is not in the file, and will not be.
+    pub(super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Coming(None) = image.form
+                && image.as_of == saved.as_of_run
+            {
+                image.form = Form::Saved(Box::new(saved.clone()));
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// A kernel has failed to write its state down.
+    pub(super) fn has_not_captured(&mut self, language: Language) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Coming(None) = image.form {
+                image.form = Form::Lost("it could not be written down".to_owned());
             }
         }
     }

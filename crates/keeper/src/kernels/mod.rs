@@ -165,7 +165,7 @@ pub(crate) struct Born {
     /// What else it does not have.
     #[serde(default)]
     pub(crate) left: Vec<String>,
-    /// The original may change between two runs.
+    /// The original changes by itself, without runs: threads, tasks.
     #[serde(default)]
     pub(crate) restless: bool,
 }

@@ -31,6 +31,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("magics.py", include_str!("python/magics.py")),
     ("pickled.py", include_str!("python/pickled.py")),
     ("run.py", include_str!("python/run.py")),
+    ("sharing.py", include_str!("python/sharing.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
     ("streams.py", include_str!("python/streams.py")),
