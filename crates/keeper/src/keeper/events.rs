@@ -165,7 +165,6 @@ impl Keeper {
     fn captures_done(&mut self, language: Language) {
         if self.kernels.get(&language).is_none_or(|live| !live.kernel.is_capturing()) {
             self.answer_inspectors(Some(language));
-            self.no_capture_comes(language);
             self.has_described(language);
         }
     }

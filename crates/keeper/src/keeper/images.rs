@@ -194,15 +194,6 @@ impl Keeper {
         true
     }
 
-    /// Nothing is being captured any more: what is not there will not come.
-    pub(super) fn no_capture_comes(&mut self, language: Language) {
-        for image in self.images.values_mut().filter(|image| image.language == language) {
-            if let Form::Coming(None) = image.form {
-                image.form = Form::Lost("it could not be written down".to_owned());
-            }
-        }
-    }
-
     /// A kernel process is gone that was to write its state down.
     pub(super) fn images_lose_kernel(&mut self, language: Language) {
         for image in self.images.values_mut().filter(|image| image.language == language) {
