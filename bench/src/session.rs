@@ -60,6 +60,7 @@ impl Session {
             max_queue: None,
             name: None,
             owner: None,
+            durable: None,
             restored_from: None,
             auto,
             forked_from: None,

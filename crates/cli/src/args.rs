@@ -3,6 +3,7 @@
 use crate::config::{SESSIONS_DIR, Source};
 use clap::parser::ValueSource;
 use clap::{Parser, Subcommand};
+use sessile_client::SavedTo;
 use sessile_protocol::{Language, SessionId, TerminalSize, parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,6 +96,15 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Where a durable session's saves go: nothing said is this disk.
+pub(crate) fn saved_to(text: &str) -> Result<SavedTo, String> {
+    if text.is_empty() {
+        return Ok(SavedTo::Disk);
+    }
+    sessile_vault::check_url(text).map_err(|error| error.to_string())?;
+    Ok(SavedTo::Store(text.to_owned()))
 }
 
 pub(crate) fn size(text: &str) -> Result<u64, String> {

@@ -25,6 +25,7 @@ mod settings;
 mod tool;
 mod top;
 mod transcript;
+mod uploader;
 mod viewer;
 
 use std::process::ExitCode;
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == settings::KEEPER) {
         open_files::restore(std::env::args().nth(2).as_deref());
         return sessile_keeper::main();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == sessile_keeper::UPLOADER) {
+        return uploader::main();
     }
     let args = match args::parse() {
         Ok(args) => args,

@@ -51,7 +51,9 @@ pages! {
     http_api: "docs/http-api.md",
     mcp: "docs/mcp.md",
     terminals: "docs/terminals.md",
+    save_and_restore: "docs/save-and-restore.md",
     time_travel: "docs/time-travel.md",
+    durable: "docs/durable.md",
 }
 
 #[test]

@@ -130,6 +130,33 @@ fn python_goes_on_where_it_was_saved() {
 }
 
 #[test]
+fn node_goes_on_where_it_was_saved() {
+    let h = harness!();
+    if Harness::shells(&["node"]).is_empty() {
+        return;
+    }
+    let s = h.session();
+    s.run_in("node", "const a = [1], b = a; let n = 1; function inc(by = 1) { return n += by; }");
+    s.run_in("node", "class P { constructor(x) { this.x = x; } twice() { return 2 * this.x; } }");
+    s.run_in("node", "const p = new P(21), m = new Map([['k', a]]); process.env.STAGE = 'test'");
+    s.run_in("node", "var timer = setTimeout(() => {}, 1e8); 0");
+    let saved = save(&h, &s, &[]);
+    let named: Vec<&str> = left(&saved).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(named, ["timer"], "{saved}");
+    fs::create_dir(h.path("elsewhere")).unwrap();
+    let (r, _) = restore(&h, &["--cwd", "elsewhere"]);
+    r.run_in(
+        "node",
+        "console.log(a === b, m.get('k') === a, inc(2), n, p.twice(), p instanceof P, \
+         process.env.STAGE, process.cwd())",
+    )
+    .prints(&format!("true true 3 3 42 true test {}\n", h.path("elsewhere").display()))
+    .is_restored_as_of(4);
+    s.end();
+    r.end();
+}
+
+#[test]
 fn a_python_session_of_its_own_is_carried_and_outlives_its_keeper() {
     let h = harness!();
     let s = h.session_of("python3");
@@ -184,6 +211,12 @@ fn background_processes_stay_and_are_named() {
     let h = harness!();
     let s = h.session();
     s.run("sleep 1000 & sleep 2000 &");
+    until("both sleep", || {
+        let jobs = s.sessile("jobs").json();
+        let is_sleep =
+            |job: &Value| job["command"].as_str().is_some_and(|c| c.starts_with("sleep"));
+        jobs.as_array()?.iter().all(is_sleep).then_some(())
+    });
     let saved = save(&h, &s, &[]);
     let found: Vec<&str> = left(&saved).into_iter().map(|(name, _)| name).collect();
     assert_eq!(found, ["sleep 1000", "sleep 2000"]);
@@ -268,6 +301,13 @@ fn a_file_from_elsewhere_needs_to_be_trusted() {
     let refused = other.sessile(&["restore", "w.sessile"]).exits(1).errors();
     assert!(refused.contains("restoring it runs code") && refused.contains("--trust"), "{refused}");
     assert_eq!(directories(&other), [""; 0]);
+    // A secret that others can read is none.
+    let secret = other.sessions_dir().join("secret");
+    fs::create_dir_all(other.sessions_dir()).unwrap();
+    fs::copy(h.sessions_dir().join("secret"), &secret).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    let _ = other.sessile(&["restore", "w.sessile"]).exits(1);
+    fs::remove_file(secret).unwrap();
     let (r, _) = restore(&other, &["--trust"]);
     r.run("echo $x").prints("1\n");
     // The environment of here, where the session had not changed it.
@@ -481,11 +521,11 @@ mod damage {
         s.end();
     }
 
+    /// Name, kind and bytes of a part.
+    type Forged = (String, Kind, Vec<u8>);
+
     /// A file as somebody with time and no good intentions makes it.
-    fn forge(
-        h: &Harness,
-        change: impl FnOnce(&mut Value, &mut Vec<(String, Kind, Vec<u8>)>),
-    ) -> Vec<u8> {
+    fn forge(h: &Harness, change: impl FnOnce(&mut Value, &mut Vec<Forged>)) -> Vec<u8> {
         let mut manifest = json!({
             "format": 1, "sessile": "0", "saved_at": "now",
             "session_id": "sess_0123456789abcdef01234567", "language": "bash", "command": "bash",
@@ -540,8 +580,7 @@ mod damage {
             });
             refused(&h, &bytes, what);
         }
-        let part =
-            |change: fn(&mut Vec<(String, Kind, Vec<u8>)>)| forge(&h, |_, parts| change(parts));
+        let part = |change: fn(&mut Vec<Forged>)| forge(&h, |_, parts| change(parts));
         refused(&h, &part(|parts| parts[0].1 = Kind::Files), "another kind");
         refused(&h, &part(|parts| parts[0].2 = b"{\"run\":1}\n".to_vec()), "a bad history");
         refused(&h, &part(|parts| parts[1].2 = b"[".to_vec()), "a bad state");

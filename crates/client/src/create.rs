@@ -2,7 +2,10 @@
 
 use crate::{Client, ClientError, Launcher};
 use sessile_protocol::{Auto, Language, Request, SessionId};
-use sessile_store::{Directory, Liveness, Metadata, SessionStatus, Sessions, timestamp};
+use sessile_store::{
+    Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
+    timestamp,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +28,29 @@ pub struct NewSession {
     pub workspace: Option<String>,
     pub name: Option<String>,
     pub owner: Option<String>,
+    /// Whether it is saved in idle time.
+    pub durable: Option<SavedTo>,
     /// Checkpoints that it takes before runs.
     pub auto: Option<Auto>,
+}
+
+/// Where a durable session's saves go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedTo {
+    /// The session's own directory.
+    Disk,
+    /// A store, and the session's own directory as well.
+    Store(String),
+}
+
+impl SavedTo {
+    pub(crate) fn durable(self) -> Durable {
+        let store = match self {
+            Self::Disk => None,
+            Self::Store(url) => Some(DurableStore { url, state: SaveState::default() }),
+        };
+        Durable { store, ..Durable::default() }
+    }
 }
 
 impl Default for NewSession {
@@ -43,6 +67,7 @@ impl Default for NewSession {
             workspace: None,
             name: None,
             owner: None,
+            durable: None,
             auto: None,
         }
     }
@@ -96,6 +121,7 @@ impl NewSession {
             workspace: self.workspace,
             name: self.name,
             owner: self.owner,
+            durable: self.durable.map(SavedTo::durable),
             auto: self.auto,
             forked_from: None,
             restored_from: None,

@@ -55,6 +55,8 @@ impl Family {
         if let Some(first) = self.members.first_mut() {
             first.session.open();
         }
+        // One that could not start has finished already.
+        self.let_go();
         while !self.members.is_empty() {
             if self.take_turns().is_err() {
                 break;

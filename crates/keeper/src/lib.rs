@@ -31,6 +31,10 @@ mod terminal;
 mod waits;
 mod worker;
 
+/// The first argument of the program that brings a save to its store: an order
+/// on its stdin, what became of it on its stdout, both JSON.
+pub const UPLOADER: &str = "uploader";
+
 use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};
 use std::io::{Read, Write};
 

@@ -72,7 +72,7 @@ pub(crate) enum Cause {
     Asked,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) run: RunNo,
     pub(crate) timeout: Option<Tick>,
@@ -307,7 +307,9 @@ impl Kernel {
     }
 
     fn begin(&mut self, next: Queued, now: Tick, out: &mut Vec<Effect>) {
-        if next.risky && self.captured != Some(self.finished) {
+        // A session that takes checkpoints needs the state before each run.
+        let is_wanted = next.risky || (self.is_gated && self.language.is_shell());
+        if is_wanted && !self.is_captured() {
             out.push(self.capture());
         }
         let after = |limit: Tick| now.saturating_add(limit);

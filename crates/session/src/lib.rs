@@ -21,12 +21,14 @@
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;
+mod durability;
 mod effect;
 mod kernel;
 mod session;
 mod timeline;
 
 pub use closing::{Close, Teardown};
+pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
 pub use session::{Input, Limits, Refusal, Session, Submission};

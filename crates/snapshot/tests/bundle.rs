@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use sessile_snapshot::bundle::{Error, Kind, Limits, Reader, VERSION, Writer};
+use sessile_snapshot::bundle::{Error, Key, Kind, Limits, Reader, VERSION, Writer};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -258,4 +258,31 @@ proptest! {
         seal(&mut file);
         let _ = drain(&file);
     }
+}
+
+#[test]
+fn a_seal_tells_whose_a_bundle_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("work.sessile");
+    let (mine, yours) = (Key::new([1; 32]), Key::new([2; 32]));
+    let mut writer = Writer::create(&path).unwrap();
+    writer.add("a", Kind::Session, b"1").unwrap();
+    writer.seal(&mine).unwrap();
+    writer.finish().unwrap();
+    let mut reader = Reader::open(&path, Limits::default()).unwrap();
+    let found = reader.seal().unwrap().expect("a seal");
+    assert!(found.is_of(&mine) && !found.is_of(&yours));
+
+    // It stands for what is before it, and only as the last part.
+    let mut writer = Writer::create(&path).unwrap();
+    writer.seal(&mine).unwrap();
+    writer.add("a", Kind::Session, b"1").unwrap();
+    writer.finish().unwrap();
+    assert!(Reader::open(&path, Limits::default()).unwrap().seal().unwrap().is_none());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(1).position(|byte| byte == b"a").expect("a name");
+    bytes[at] = b'b';
+    seal(&mut bytes);
+    assert!(drain(&bytes).is_ok(), "a checksum alone is no seal");
+    assert!(open(&sample()).unwrap().seal().unwrap().is_none());
 }

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
-use sessile_protocol::{Call, Request, SessionId, encode};
+use sessile_protocol::{Call, Language, Request, RunNo, SessionId, encode};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -76,47 +76,6 @@ impl Sessions {
         let path = self.root.join(name);
         make_private_dir(&path)?;
         Ok(path)
-    }
-
-    /// A secret of all sessions in this directory, made when it is first asked
-    /// for.
-    ///
-    /// # Errors
-    /// When it cannot be read or made.
-    pub fn secret(&self) -> Result<[u8; 32]> {
-        let path = self.secret_path();
-        loop {
-            if let Some(secret) = self.known_secret()? {
-                return Ok(secret);
-            }
-            self.make()?;
-            let mut secret = [0; 32];
-            rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
-                .map_err(|e| StoreError::io("make", &path)(e.into()))?;
-            atomic::create_whole(&path, &secret).map_err(StoreError::io("write", &path))?;
-        }
-    }
-
-    fn secret_path(&self) -> PathBuf {
-        self.root.join("secret")
-    }
-
-    /// That secret, if there is one already.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn known_secret(&self) -> Result<Option<[u8; 32]>> {
-        let path = self.secret_path();
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::io("read", &path)(error)),
-        };
-        let secret = bytes.try_into().map_err(|_| {
-            let wrong = io::Error::new(io::ErrorKind::InvalidData, "it has not 32 bytes");
-            StoreError::io("use", &path)(wrong)
-        })?;
-        Ok(Some(secret))
     }
 
     /// An existing session's directory.
@@ -308,14 +267,32 @@ impl Directory {
 
     /// Removes from that folder what the last captured state does not name.
     pub fn sweep_kernels(&self) {
+        self.sweep(|_| true);
+    }
+
+    /// The same, but only of the files that saves of a durable session have left:
+    /// others may be needed by somebody who is not on the disk.
+    pub fn sweep_kept_dumps(&self) {
+        self.sweep(|name| name.to_str().is_some_and(|name| name.starts_with(KEPT_DUMP)));
+    }
+
+    /// What a kernel's state is called that a durable session's save keeps.
+    #[must_use]
+    pub fn kept_dump(&self, language: Language, as_of: RunNo) -> PathBuf {
+        self.kernels().join(format!("{KEPT_DUMP}{as_of}-{language}"))
+    }
+
+    fn sweep(&self, is_swept: impl Fn(&OsStr) -> bool) {
         let Ok(entries) = std::fs::read_dir(self.kernels()) else {
             return;
         };
-        let state = self.state().unwrap_or_default();
+        let states = [self.state(), self.kept_state()];
         let is_named = |name: &OsStr| {
-            state.kernels.values().any(|k| k.dump.as_deref().map(OsStr::new) == Some(name))
+            let kernels = states.iter().flatten().flat_map(|state| state.kernels.values());
+            kernels.into_iter().any(|k| k.dump.as_deref().map(OsStr::new) == Some(name))
         };
-        for entry in entries.flatten().filter(|entry| !is_named(&entry.file_name())) {
+        let unwanted = |name: &OsStr| is_swept(name) && !is_named(name);
+        for entry in entries.flatten().filter(|entry| unwanted(&entry.file_name())) {
             let path = entry.path();
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
@@ -338,10 +315,38 @@ impl Directory {
         self.write_json("metadata.json", metadata)
     }
 
-    /// The last captured state, if there is one that can be read.
+    /// The last captured state, if there is one that can be read; else that of
+    /// the last save.
     #[must_use]
     pub fn state(&self) -> Option<SavedState> {
-        self.read_json("state.json").ok()
+        self.read_json("state.json").ok().or_else(|| self.kept_state())
+    }
+
+    /// The state of the last save of a durable session.
+    fn kept_state(&self) -> Option<SavedState> {
+        self.read_json(KEPT).ok()
+    }
+
+    /// Writes down the state of a save, for good: when this comes back it
+    /// outlasts a power cut. It blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_state(&self, state: &SavedState) -> Result<()> {
+        let path = self.path.join(KEPT);
+        let bytes = serde_json::to_vec_pretty(state)
+            .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
+        atomic::replace_synced(&path, &bytes).map_err(StoreError::io("write", &path))
+    }
+
+    /// Where a save is put on its way to a store; the folder is made.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn outgoing_save(&self) -> Result<PathBuf> {
+        let folder = self.path.join("saves");
+        make_private_dir(&folder)?;
+        Ok(folder.join("outgoing.sessile"))
     }
 
     /// # Errors
@@ -354,6 +359,7 @@ impl Directory {
     /// for. Their numbers go on.
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
+        let _ = std::fs::remove_file(self.path.join(KEPT));
         self.sweep_kernels();
         self.history().clear();
         self.keys().clear();
@@ -526,6 +532,8 @@ impl Directory {
 }
 
 const SOCKET: &str = "keeper.sock";
+const KEPT: &str = "saved.json";
+const KEPT_DUMP: &str = "kept-";
 
 fn new_socket() -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;

@@ -4,7 +4,9 @@
 //! .sessions/sess_…/        0700
 //!   metadata.json          what the session is          (replaced atomically)
 //!   state.json             last captured kernel states  (replaced atomically)
+//!   saved.json             the same at the last save of a durable session, synced to the disk
 //!   kernels/               files with states of kernels
+//!   saves/                 a save on its way to a store
 //!   history.log            one JSON object a line
 //!   keys.log               which run an order's key stands for
 //!   runs/7.stdout          what run 7 wrote, up to the cap
@@ -34,6 +36,7 @@ mod manifest;
 mod metadata;
 mod output;
 mod recorded;
+mod secret;
 mod workspaces;
 
 pub use accepted::Accepted;
@@ -43,7 +46,8 @@ pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
 pub use manifest::{BundledKernel, FORMAT, Manifest, part};
 pub use metadata::{
-    ForkedFrom, Metadata, SavedKernel, SavedState, SessionStatus, timestamp, timestamp_before,
+    Durable, DurableStore, ForkedFrom, Metadata, SaveState, SavedKernel, SavedState, SessionStatus,
+    timestamp, timestamp_before,
 };
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};

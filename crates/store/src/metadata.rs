@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sessile_protocol::{Auto, KernelProgram, Language, RunNo, SessionId};
+use sessile_protocol::{Auto, KernelProgram, Language, LeftBehind, RunNo, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,9 +50,59 @@ pub struct Metadata {
     /// The token that it was made with, if it came over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// That it is saved in idle time, and how far that has got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<Durable>,
     /// The session that it was saved from, if it was made from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<SessionId>,
+}
+
+/// The saves of a durable session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Durable {
+    /// On this machine's disk.
+    #[serde(flatten)]
+    pub here: SaveState,
+    /// What the last save has not, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftBehind>,
+    /// Where saves are brought besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<DurableStore>,
+}
+
+impl Durable {
+    /// The same for a session that has no saves yet.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        let store = self
+            .store
+            .as_ref()
+            .map(|store| DurableStore { url: store.url.clone(), state: SaveState::default() });
+        Self { store, ..Self::default() }
+    }
+}
+
+/// How far saving has got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveState {
+    /// The last run that the last save has.
+    #[serde(default)]
+    pub as_of_run: Option<RunNo>,
+    #[serde(default)]
+    pub saved_at: Option<String>,
+    /// Why the last attempt came to nothing, if it did.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// A store that saves are brought to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DurableStore {
+    pub url: String,
+    #[serde(flatten)]
+    pub state: SaveState,
 }
 
 /// Where a fork comes from.

@@ -64,6 +64,12 @@ impl Answer {
         self.has("stdout", text)
     }
 
+    /// The value of its last expression is this.
+    #[track_caller]
+    pub fn shows(self, text: &str) -> Self {
+        self.has("result", text)
+    }
+
     #[track_caller]
     pub fn warns(self, text: &str) -> Self {
         self.has("stderr", text)

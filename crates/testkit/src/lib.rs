@@ -16,11 +16,14 @@
 //! [`until`] on a condition, and both give up loudly after [`PATIENCE`].
 
 mod answer;
+mod azure_server;
+mod branching;
 mod client;
 mod events;
 mod harness;
 pub mod http;
 mod link;
+mod object_server;
 mod process;
 mod server;
 mod session;
@@ -30,10 +33,12 @@ pub mod v1;
 mod wait;
 
 pub use answer::Answer;
+pub use azure_server::{AzureServer, azure_server};
 pub use client::{Client, Output};
 pub use events::{Event, Events, Socket};
 pub use harness::Harness;
 pub use link::{Link, completed, order};
+pub use object_server::{ObjectServer, object_server, shared_object_server};
 pub use process::{Process, processes_with};
 pub use server::{Server, curl};
 pub use session::Session;

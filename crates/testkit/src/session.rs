@@ -15,6 +15,10 @@ impl<'h> Session<'h> {
         Self { harness, id }
     }
 
+    pub(crate) fn harness(&self) -> &'h Harness {
+        self.harness
+    }
+
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -1,7 +1,10 @@
 use crate::settings::Settings;
-use crate::{args, output};
+use crate::{args, output, uploader};
+use anyhow::{Context, ensure};
 use clap::Args;
-use sessile_client::{Restoring, Trust};
+use sessile_client::{Restoring, SavedTo, Trust};
+use sessile_protocol::SessionId;
+use sessile_vault::Vault;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,13 +15,18 @@ use std::process::ExitCode;
 ///
 /// Restoring runs code that is in the file. A file that was saved from the same
 /// sessions directory is taken as it is; one from elsewhere needs --trust.
+///
+/// In the place of a file, the URL of a durable session's saves: the last one is
+/// taken.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile restore work.sessile\n  \
     sessile restore work.sessile --cwd ./work --name second\n  \
-    sessile restore from-a-friend.sessile --trust")]
+    sessile restore from-a-friend.sessile --trust\n  \
+    sessile restore s3://bucket/sessions/sess_… --trust")]
 pub(crate) struct Restore {
-    /// The file
+    /// The file, or the URL of a session's saves
+    #[arg(value_name = "FILE|URL")]
     file: PathBuf,
     /// Go on in this directory, with the saved files if there are any: then it
     /// must be new or empty [default: where the session was]
@@ -33,6 +41,12 @@ pub(crate) struct Restore {
     /// Refuse a file from elsewhere that holds more than this
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = args::size)]
     max_size: u64,
+    /// Save the new session in idle time, see `start`
+    #[arg(
+        long, value_name = "URL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_parser = args::saved_to
+    )]
+    durable: Option<SavedTo>,
 }
 
 impl Restore {
@@ -40,15 +54,20 @@ impl Restore {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
+        let fetched = match self.file.to_str().filter(|text| text.contains("://")) {
+            Some(url) => Some(Fetched::from(url, settings, self.max_size)?),
+            None => None,
+        };
         let restored = settings.launcher.restore(
             &settings.sessions,
             &Restoring {
-                path: self.file,
+                path: fetched.as_ref().map_or(self.file, |fetched| fetched.path.clone()),
                 cwd: self.cwd,
                 trust: if self.trust { Trust::Given } else { Trust::Own },
                 max_size: self.max_size,
                 name: self.name,
                 owner: None,
+                durable: self.durable,
                 environment: std::env::vars_os().filter_map(text).collect(),
             },
         )?;
@@ -60,5 +79,38 @@ impl Restore {
         );
         output::json(&answer.into())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The last save of a session, brought here from a store.
+struct Fetched {
+    path: PathBuf,
+}
+
+impl Fetched {
+    fn from(url: &str, settings: &Settings, max_size: u64) -> anyhow::Result<Self> {
+        let parts = url.trim_end_matches('/').rsplit_once('/');
+        let parts = parts.and_then(|(place, id)| Some((place, id.parse::<SessionId>().ok()?)));
+        let (place, session) =
+            parts.with_context(|| format!("{url} does not end with a session's id"))?;
+        let vault = Vault::open(place, &uploader::variables())?;
+        let latest = vault.latest(&session)?;
+        let latest = latest.with_context(|| format!("there is no save of {session} in {place}"))?;
+        ensure!(
+            latest.size <= max_size,
+            "the save has {} bytes: raise the limit with --max-size if you trust it",
+            latest.size
+        );
+        settings.sessions.make()?;
+        let name = format!("restoring-{}.sessile", std::process::id());
+        let fetched = Self { path: settings.sessions.root().join(name) };
+        vault.get(&session, &fetched.path)?;
+        Ok(fetched)
+    }
+}
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -72,6 +72,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         .with_defaults(SessionDefaults {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
+            durable: config.durable.clone(),
         });
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;

@@ -2,7 +2,7 @@ use crate::args;
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use sessile_client::NewSession;
+use sessile_client::{NewSession, SavedTo};
 use sessile_protocol::Auto;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,9 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     sessile start\n  \
     sessile start zsh --env STAGE=test --cwd ./project\n  \
-    sessile start --idle-timeout 2h --command-timeout 5m")]
+    sessile start --idle-timeout 2h --command-timeout 5m\n  \
+    sessile start python3 --durable\n  \
+    sessile start --durable=s3://bucket/sessions")]
 pub(crate) struct Start {
     /// The program of the session
     #[arg(default_value = "bash")]
@@ -49,6 +51,13 @@ pub(crate) struct Options {
     /// A name for the session, shown by `list`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Save the session in idle time, so that it goes on after a reboot: on this
+    /// disk, or also to file:///…, s3://…, gs://… or az://…
+    #[arg(
+        long, value_name = "URL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_parser = args::saved_to
+    )]
+    pub(crate) durable: Option<SavedTo>,
     /// Take a checkpoint before each run, and keep the last N: see `undo`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) auto: Option<u32>,
@@ -80,6 +89,7 @@ impl Options {
             workspace: None,
             name: self.name,
             owner: None,
+            durable: self.durable,
             auto: self.auto.map(|keep| Auto { keep, files: self.files }),
         }
     }

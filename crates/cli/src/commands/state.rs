@@ -40,6 +40,9 @@ impl State {
         state.insert("history".into(), history?.into());
         state.insert("session_id".into(), json!(id));
         state.insert("status".into(), metadata.status.as_str().into());
+        if let Some(durable) = &metadata.durable {
+            state.insert("durable".into(), json!(durable));
+        }
         output::json(&state.into())?;
         Ok(ExitCode::SUCCESS)
     }

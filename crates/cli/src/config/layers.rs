@@ -50,7 +50,13 @@ impl Found {
         match form {
             Form::Names | Form::Paths => json!(self.texts),
             Form::Number => json!(self.one().and_then(|text| text.parse::<u64>().ok())),
-            Form::Address | Form::Choice(_) | Form::Size | Form::Time | Form::Url | Form::Path => {
+            Form::Address
+            | Form::Choice(_)
+            | Form::Size
+            | Form::Time
+            | Form::Url
+            | Form::Saves
+            | Form::Path => {
                 json!(self.one())
             }
         }
@@ -89,6 +95,7 @@ impl Layers<'_> {
             | Form::Size
             | Form::Time
             | Form::Url
+            | Form::Saves
             | Form::Names => {}
         }
         Ok(found)

@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use file::File;
 use layers::{Environment, Layers};
+use sessile_client::SavedTo;
 use sessile_protocol::{parse_duration, parse_size};
 use sessile_server::Limits;
 use std::net::SocketAddr;
@@ -64,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) request_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) command_timeout: Duration,
+    pub(crate) durable: Option<SavedTo>,
     pub(crate) mcp_wait: Duration,
     pub(crate) log: LogForm,
     pub(crate) log_level: String,
@@ -159,6 +161,11 @@ impl Listing {
             request_timeout: time(setting::REQUEST_TIMEOUT)?,
             idle_timeout: time(setting::IDLE_TIMEOUT)?,
             command_timeout: time(setting::COMMAND_TIMEOUT)?,
+            durable: match self.one(setting::DURABLE) {
+                Some("no") | None => None,
+                Some("yes") => Some(SavedTo::Disk),
+                Some(url) => Some(SavedTo::Store(url.to_owned())),
+            },
             mcp_wait: time(setting::MCP_WAIT)?,
             log: match self.one(setting::LOG) {
                 Some("json") => LogForm::Json,

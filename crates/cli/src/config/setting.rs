@@ -27,6 +27,8 @@ pub(crate) enum Form {
     Size,
     Time,
     Url,
+    /// Whether sessions are saved: `no`, `yes`, or a URL.
+    Saves,
     Path,
     /// Several, separated by `,` in the environment.
     Names,
@@ -51,6 +53,7 @@ impl Form {
             | Self::Size
             | Self::Time
             | Self::Url
+            | Self::Saves
             | Self::Path => None,
         }
     }
@@ -73,6 +76,10 @@ impl Form {
                 Ok(())
             }
             Self::Url => Err(format!("{text:?} is not a URL that begins with http:// or https://")),
+            Self::Saves if ["no", "yes"].contains(&text) => Ok(()),
+            Self::Saves => {
+                sessile_vault::check_url(text).map_err(|error| format!("{error}, or yes or no"))
+            }
             Self::Path | Self::Names | Self::Paths => Ok(()),
         };
         if text.is_empty() { Err("it is empty".to_owned()) } else { outcome }
@@ -132,6 +139,8 @@ settings! {
         "End new sessions after this long without a run, unless they say otherwise; 0: never";
     COMMAND_TIMEOUT: "command-timeout", Form::Time, Some("30s"), "TIME",
         "Interrupt commands of new sessions after this long, unless they say otherwise; 0: never";
+    DURABLE: "durable", Form::Saves, Some("no"), "WHERE",
+        "Save new sessions in idle time, unless they say otherwise: no, yes (on this disk), or a URL such as s3://bucket/prefix";
     MCP_WAIT: "mcp-wait", Form::Time, Some("50s"), "TIME",
         "How long an MCP tool call waits for a run before it answers that the run goes on";
     LOG: "log", Form::Choice(&["text", "json"]), Some("text"), "FORMAT",

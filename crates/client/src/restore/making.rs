@@ -4,7 +4,7 @@ use super::document::Document;
 use super::moving::{Move, Place};
 use super::{RestoreError, RestoredSession, Restoring};
 use crate::create::new_id;
-use crate::{ClientError, Launcher};
+use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
 use sessile_store::{
@@ -128,6 +128,7 @@ fn metadata(
         workspace: None,
         name: restoring.name.clone().or_else(|| manifest.name.clone()),
         owner: restoring.owner.clone(),
+        durable: restoring.durable.clone().map(SavedTo::durable),
         restored_from: Some(manifest.session_id.clone()),
     }
 }

@@ -13,7 +13,7 @@ mod document;
 mod making;
 mod moving;
 
-use crate::{ClientError, Launcher};
+use crate::{ClientError, Launcher, SavedTo};
 use document::Document;
 use sessile_protocol::LeftBehind;
 use sessile_snapshot::{bundle, files};
@@ -34,6 +34,8 @@ pub struct Restoring {
     pub max_size: u64,
     pub name: Option<String>,
     pub owner: Option<String>,
+    /// Whether the new session is saved in idle time.
+    pub durable: Option<SavedTo>,
     /// The environment that the new session's kernels begin with. What was not
     /// changed in the session is as it is here.
     pub environment: BTreeMap<String, String>,

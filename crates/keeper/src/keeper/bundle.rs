@@ -3,18 +3,18 @@
 use sessile_protocol::{
     Code, Failure, Language, LeftBehind, RunNo, SavedFiles, SavedKernelView, SavedView,
 };
+use sessile_session::Epoch;
 use sessile_snapshot::bundle::{self, Key, Kind, Writer};
 use sessile_snapshot::files::{self, Depot, Rules};
 use sessile_store::{
     BundledKernel, Directory, FORMAT, Manifest, Metadata, SavedKernel, Sessions, part, timestamp,
 };
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All that goes into the file.
 #[derive(Debug)]
 pub(super) struct Contents {
-    pub(super) path: PathBuf,
     pub(super) files: bool,
     pub(super) directory: Directory,
     pub(super) metadata: Metadata,
@@ -28,10 +28,28 @@ pub(super) struct Contents {
 pub(super) struct KernelContents {
     pub(super) language: Language,
     pub(super) as_of: RunNo,
+    /// Of its process, if it has one.
+    pub(super) epoch: Option<Epoch>,
     pub(super) version: Option<String>,
     pub(super) state: SavedKernel,
-    pub(super) dump: Option<PathBuf>,
+    pub(super) dump: Option<DumpFile>,
     pub(super) carried: Option<u64>,
+}
+
+/// The file with a kernel's state.
+#[derive(Debug)]
+pub(super) struct DumpFile {
+    pub(super) path: PathBuf,
+    pub(super) origin: Origin,
+}
+
+/// Whose a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was written for this save.
+    ThisSave,
+    /// The session has it already.
+    Before,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +77,8 @@ impl Error {
 }
 
 /// Writes the file, or leaves nothing.
-pub(super) fn write(contents: &Contents) -> Result<SavedView, Failure> {
-    let path = &contents.path;
-    try_write(contents).map_err(|error| {
+pub(super) fn write(contents: &Contents, path: &Path) -> Result<SavedView, Failure> {
+    try_write(contents, path).map_err(|error| {
         let message = if error.is_disk_full() {
             format!("there is no room to save the session to {}: {error}", path.display())
         } else {
@@ -71,11 +88,11 @@ pub(super) fn write(contents: &Contents) -> Result<SavedView, Failure> {
     })
 }
 
-fn try_write(contents: &Contents) -> Result<SavedView, Error> {
+fn try_write(contents: &Contents, path: &Path) -> Result<SavedView, Error> {
     let directory = &contents.directory;
     let root = directory.path().parent().unwrap_or(directory.path()).to_owned();
     let sessions = Sessions::at(root.clone());
-    let mut writer = Writer::create(&contents.path)?;
+    let mut writer = Writer::create(path)?;
     let saved_files = match contents.files {
         true => Some(add_files(contents, root, &mut writer)?),
         false => None,
@@ -95,7 +112,7 @@ fn try_write(contents: &Contents) -> Result<SavedView, Error> {
     writer.add(part::MANIFEST, Kind::Session, &serde_json::to_vec_pretty(&manifest)?)?;
     writer.seal(&Key::new(sessions.secret()?))?;
     writer.finish()?;
-    let bytes = std::fs::metadata(&contents.path).map_or(0, |found| found.len());
+    let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     let view = |kernel: &BundledKernel| SavedKernelView {
         language: kernel.language,
         as_of_run: kernel.as_of_run,
@@ -117,7 +134,7 @@ fn add_kernel(kernel: &KernelContents, writer: &mut Writer) -> Result<(), Error>
     state.dump_as_of_run = None;
     let state = serde_json::to_vec(&state)?;
     writer.add(&part::state(kernel.language), Kind::Kernel, &state)?;
-    if let Some(path) = &kernel.dump {
+    if let Some(DumpFile { path, .. }) = &kernel.dump {
         let unreadable = |source| Error::Dump { path: path.clone(), source };
         let file = File::open(path).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();

@@ -15,7 +15,7 @@ use super::workspace::{Journal, Outcome, Purpose, Taken, Task};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView, RunNo,
 };
 use sessile_session::{Epoch, Input, Origin, Point, PointId, Unfound};
 use sessile_snapshot::files::TreeId;
@@ -231,6 +231,7 @@ impl Keeper {
             && *of == epoch
             && let Some(image) = self.images.get(id)
             && image.as_of == as_of
+            && !image.is_restless
             && !matches!(image.form, Form::Lost(_))
         {
             return *id;
@@ -242,6 +243,15 @@ impl Keeper {
         };
         self.newest_images.insert(language, (epoch, id));
         id
+    }
+
+    /// In idle time, in such a session: the next run then need not wait for a
+    /// copy to be made.
+    pub(super) fn prepare_ahead(&mut self, language: Language) {
+        if self.boot.auto.is_some() && language == Language::Python {
+            self.image_of_kernel(language);
+            self.forget_checkpoints(&[]);
+        }
     }
 
     /// Before a run, in a session that takes checkpoints by itself.
@@ -373,8 +383,7 @@ impl Keeper {
             let Some(image) = self.images.get(id) else {
                 continue;
             };
-            let is_same = self.session.states().any(|state| state == (*language, image.as_of));
-            if is_same {
+            if self.shows_now(*language, *id, image) {
                 continue;
             }
             match &image.form {
@@ -401,6 +410,25 @@ impl Keeper {
         Ok(plan)
     }
 
+    /// Whether a kernel is as its image: it has had no run since.
+    fn shows_now(&self, language: Language, id: ImageId, image: &Image) -> bool {
+        let is_as_of = self.session.states().any(|state| state == (language, image.as_of));
+        // One that changes by itself as well has several of the same run.
+        let newest = self.newest_images.get(&language);
+        let is_newest = newest.is_some_and(|(epoch, newest)| {
+            *newest == id && self.session.epoch(language) == Some(*epoch)
+        });
+        is_as_of && (!image.is_restless || is_newest)
+    }
+
+    /// The images of a point that are yet to come.
+    pub(super) fn coming_images(&self, to: &RewindTo) -> Vec<ImageId> {
+        let point = self.timeline.find(to).ok();
+        let checkpoint = point.and_then(|point| self.checkpoints.get(&point));
+        let images = checkpoint.into_iter().flat_map(|checkpoint| checkpoint.images.values());
+        images.copied().filter(|id| self.is_image_coming(*id)).collect()
+    }
+
     /// Has the processes made that are needed.
     fn bring_up(&mut self, mut rewinding: Rewinding) -> Progress {
         for (language, origin) in &rewinding.plan {
@@ -424,6 +452,7 @@ impl Keeper {
     pub(super) fn go_on_rewinding(&mut self, mut rewinding: Rewinding, is_over: bool) -> Progress {
         if let Some(done) = rewinding.done {
             if self.session.is_settled() || is_over {
+                self.durable_changed();
                 return Progress::Done(Ok(Answer::Rewound(done)));
             }
             rewinding.done = Some(done);
@@ -689,8 +718,11 @@ impl Keeper {
         if self.dropped_trees >= SWEEP_AFTER {
             self.sweep_files();
         }
-        let needed: Vec<ImageId> =
+        let mut needed: Vec<ImageId> =
             self.checkpoints.values().flat_map(|c| c.images.values().copied()).collect();
+        if self.boot.auto.is_some() {
+            needed.extend(self.newest_images.values().map(|(_, id)| *id));
+        }
         self.drop_images(|id| needed.contains(&id));
         let there = &self.images;
         self.newest_images.retain(|_, (_, id)| there.contains_key(id));

@@ -31,6 +31,7 @@ impl Keeper {
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
             Effect::Capture { language, epoch: _, as_of } => {
+                self.prepare_ahead(language);
                 if let Some(live) = self.kernels.get_mut(&language) {
                     live.capture_floor = self.origins.floor();
                     let _ = live.kernel.capture(as_of);
@@ -276,6 +277,7 @@ impl Keeper {
         self.answer_waiters(number, false);
         self.origins.seal(number);
         self.unsettle(number);
+        self.durable_changed();
         if self.runs.get(&number).is_some_and(Run::wants_record) {
             self.settle();
             self.answer_waiters(number, true);
@@ -311,6 +313,7 @@ impl Keeper {
 
     fn tear_down(&mut self, step: Teardown) {
         self.cancel_savings();
+        self.cancel_upload();
         self.cancel_operations();
         match step {
             Teardown::Exit => {
@@ -350,6 +353,7 @@ impl Keeper {
         self.unsettled.clear();
         self.last_status.clear();
         self.directory.forget_runs();
+        self.durable_changed();
         self.history.clear();
         self.keys = None;
         if let Some(accepted) = &mut self.accepted {

@@ -39,6 +39,7 @@ impl Keeper {
             self.take_shown(language);
         } else if !self.hear_copies(token)
             && !self.hear_worker(token)
+            && !self.hear_upload(token)
             && !self.hear_errand(token)
             && !self.feed(token)
         {
@@ -105,7 +106,10 @@ impl Keeper {
                     self.captures_done(language);
                     self.save_learns_state(language, as_of);
                 }
-                Report::NotCaptured => self.captures_done(language),
+                Report::NotCaptured => {
+                    self.has_not_captured(language);
+                    self.captures_done(language);
+                }
                 Report::LetGo => self.hang_up(language),
                 Report::Born(_) => {}
                 Report::Unborn { directory, error } => {

@@ -92,8 +92,13 @@ impl Keeper {
         if self.kernels.values().any(|live| live.pid == pid) {
             return true;
         }
-        if Stat::of(pid).is_none_or(|stat| stat.has_ended()) {
+        let Some(stat) = Stat::of(pid).filter(|stat| !stat.has_ended()) else {
             return false;
+        };
+        // A worker is a fork of this process, and says nothing of itself.
+        let of_keeper = Stat::of(rustix::process::getpid()).and_then(|keeper| keeper.leader);
+        if stat.leader == of_keeper {
+            return self.works_on_files(pid) || self.works_on_save(pid);
         }
         match processes::variable(pid, MARKER) {
             Some(session) => session == self.boot.session.as_str(),

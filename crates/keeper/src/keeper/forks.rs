@@ -16,7 +16,7 @@ use sessile_protocol::{
 };
 use sessile_session::{Origin, Session};
 use sessile_store::{
-    Directory, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, timestamp,
+    Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, timestamp,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -274,6 +274,7 @@ impl Keeper {
                 session_id: self.boot.session.clone(),
                 as_of_run: self.session.last_run(),
             }),
+            durable: self.metadata.durable.as_ref().map(Durable::afresh),
             ..self.metadata.clone()
         };
         let mut boot = self.boot.clone();
@@ -295,6 +296,7 @@ impl Keeper {
         let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
         child.accepted = child.directory.accepted(last).ok();
         child.has_reported = true;
+        child.durable_changed();
         child.parent = Some(self.boot.session.clone());
         let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));
         child.is_expected = is_expected;

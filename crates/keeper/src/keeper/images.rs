@@ -7,7 +7,7 @@
 
 use super::events::letter;
 use super::{Keeper, Live};
-use crate::kernels::{Born, Copy, Dumped, Kernel, Kind, Report, nest};
+use crate::kernels::{Born, Copy, DriverFiles, Dumped, Kernel, Kind, Report, nest};
 use crate::processes;
 use crate::reactor::{Interest, Token};
 use crate::streams::Stream;
@@ -31,6 +31,8 @@ pub(super) struct Image {
     pub(super) form: Form,
     /// What it does not have.
     pub(super) left: Vec<LeftBehind>,
+    /// What it was taken of has threads or tasks, and changes without runs.
+    pub(super) is_restless: bool,
 }
 
 #[derive(Debug)]
@@ -89,7 +91,7 @@ impl Keeper {
         let directory = self.scratch.subdirectory(&name)?;
         let stdout = Stream::create(&directory, StreamName::Stdout)?;
         let stderr = Stream::create(&directory, StreamName::Stderr)?;
-        let (kernel, reports) = nest(language, &directory)?;
+        let (kernel, reports) = nest(language, &directory, DriverFiles::Installed)?;
         let token = self.reactor.add(&reports, Interest::Read)?;
         let nest = Nest { kernel, reports, token, directory: directory.clone() };
         self.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
@@ -105,7 +107,8 @@ impl Keeper {
     pub(super) fn add_image(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
         self.last_image += 1;
         let id = ImageId(self.last_image);
-        self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
+        let (left, is_restless) = (Vec::new(), false);
+        self.images.insert(id, Image { language, as_of, form, left, is_restless });
         id
     }
 
@@ -122,7 +125,7 @@ impl Keeper {
         self.last_image += 1;
         let name = format!("i{}", self.last_image);
         let directory = self.scratch.subdirectory(&name)?;
-        let (kernel, reports) = nest(language, &directory)?;
+        let (kernel, reports) = nest(language, &directory, DriverFiles::Absent)?;
         let token = self.reactor.add(&reports, Interest::Read)?;
         let copy = Copy { directory: &directory, kind: Kind::Image };
         self.copy(language, &copy)?;
@@ -131,12 +134,9 @@ impl Keeper {
 
     /// The written-down state of a kernel, which is there or about to be.
     pub(super) fn keep_captured(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        self.last_image += 1;
-        let id = ImageId(self.last_image);
         let form =
             if self.session.is_captured(language) { Form::Current } else { Form::Coming(None) };
-        self.images.insert(id, Image { language, as_of, form, left: Vec::new() });
-        id
+        self.add_image(language, as_of, form)
     }
 
     /// The state of a kernel whose process cannot be copied, in a file.
@@ -236,6 +236,28 @@ impl Keeper {
                 image.form = Form::Current;
             }
         }
+        self.pump_operations();
+    }
+
+    /// A kernel's state is known that is not in the file, and will not be.
+    pub(super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Coming(None) = image.form
+                && image.as_of == saved.as_of_run
+            {
+                image.form = Form::Saved(Box::new(saved.clone()));
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// A kernel has failed to write its state down.
+    pub(super) fn has_not_captured(&mut self, language: Language) {
+        for image in self.images.values_mut().filter(|image| image.language == language) {
+            if let Form::Coming(None) = image.form {
+                image.form = Form::Lost("it could not be written down".to_owned());
+            }
+        }
     }
 
     /// Has a process made of an image, which stays as it is.
@@ -265,7 +287,7 @@ impl Keeper {
             self.nascent.iter().filter(|(_, n)| is_successor(n)).map(|(l, _)| *l).collect();
         for language in coming {
             if let Some(nascent) = self.nascent.remove(&language) {
-                self.close_nest(nascent.nest);
+                self.close_nest(&nascent.nest);
             }
         }
         for (_, live) in std::mem::take(&mut self.thawed) {
@@ -282,10 +304,10 @@ impl Keeper {
             match self.images.remove(&id).map(|image| image.form) {
                 Some(Form::Process(pid, nest)) => {
                     processes::signal(&[pid], Signal::KILL);
-                    self.close_nest(nest);
+                    self.close_nest(&nest);
                 }
                 // It may come up any moment; then it finds nobody, and ends.
-                Some(Form::Coming(Some(nest))) => self.close_nest(nest),
+                Some(Form::Coming(Some(nest))) => self.close_nest(&nest),
                 Some(Form::Dumping(path)) => {
                     let _ = std::fs::remove_file(path);
                 }
@@ -300,7 +322,7 @@ impl Keeper {
         }
     }
 
-    fn close_nest(&self, nest: Nest) {
+    fn close_nest(&self, nest: &Nest) {
         self.reactor.remove(&nest.reports);
         let _ = std::fs::remove_dir_all(&nest.directory);
     }
@@ -336,6 +358,7 @@ impl Keeper {
             match birth {
                 Ok(born) => {
                     image.left = left_behind(image.language, &born);
+                    image.is_restless = born.restless;
                     if let Form::Coming(nest) = &mut image.form
                         && let (Some(nest), Some(pid)) = (nest.take(), own_child(&born))
                     {
@@ -394,7 +417,7 @@ impl Keeper {
             return;
         };
         let purpose = nascent.purpose;
-        self.close_nest(nascent.nest);
+        self.close_nest(&nascent.nest);
         match purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");

@@ -3,6 +3,7 @@
 
 mod bundle;
 mod checkpoints;
+mod durable;
 mod effects;
 mod events;
 mod family;
@@ -249,6 +250,8 @@ pub(crate) struct Keeper {
     birth: Option<Birth>,
     /// The first is under way.
     savings: VecDeque<saving::Saving>,
+    /// When it is saved by itself, if it is durable.
+    durable: Option<durable::Saves>,
     /// Numbers the files that kernels are asked for.
     last_dump: u64,
     /// Streams that had more than their turn's worth.
@@ -294,9 +297,12 @@ impl Keeper {
         directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
         let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
-        let news: BTreeMap<Language, Vec<String>> = unrestorable
+        let mut news: BTreeMap<Language, Vec<String>> = unrestorable
             .map(|(l, saved)| (*l, Vec::from_iter(events::losses(*l, saved))))
             .collect();
+        for (language, note) in durable::losses(&metadata, &kernels, &directory.history()) {
+            news.entry(language).or_default().push(note);
+        }
         let known: Vec<(Language, Option<RunNo>)> = kernels
             .into_iter()
             .map(|(language, saved)| (language, saved.comes_back_as_of()))
@@ -335,6 +341,7 @@ impl Keeper {
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
         let accepted = directory.accepted(session.last_run()).ok();
+        let durable = metadata.durable.as_ref().map(durable::Saves::of);
         Ok(Self {
             boot,
             env,
@@ -392,6 +399,7 @@ impl Keeper {
             is_expected: false,
             birth: None,
             savings: VecDeque::new(),
+            durable,
             last_dump: 0,
             again: Vec::new(),
             tokens: Vec::new(),
@@ -459,6 +467,9 @@ impl Keeper {
         if self.saving_due().is_some_and(|due| due <= now) {
             self.save_is_overdue();
         }
+        if self.durable_due().is_some_and(|due| due <= now) {
+            self.begin_durable_save();
+        }
         self.tend_savings();
         let is_late = self.operation_due().is_some_and(|due| due <= now);
         if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
@@ -511,6 +522,7 @@ impl Keeper {
             self.viewing_due(),
             self.operation_due(),
             self.saving_due(),
+            self.durable_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))

@@ -140,7 +140,8 @@ impl Keeper {
             };
             match progress {
                 Progress::Waiting(stage, patience) => {
-                    let due = due.or(Some(now + patience));
+                    // What goes on although its time is over has more of it.
+                    let due = due.filter(|due| *due > now).or(Some(now + patience));
                     self.operation = Some(Operation { asker, stage, due });
                     return;
                 }
@@ -178,7 +179,11 @@ impl Keeper {
                     patience = DUMP_PATIENCE;
                 }
             }
-            Wish::Rewind(_) => {}
+            // It may have been taken a moment ago.
+            Wish::Rewind(rewind) => {
+                dumps = self.coming_images(&rewind.to);
+                patience = COPY_PATIENCE;
+            }
         }
         let due = Some(self.now() + patience);
         let stage = Stage::Gathering { wish, missing, dumps };

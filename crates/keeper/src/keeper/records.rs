@@ -130,6 +130,7 @@ impl Keeper {
         let mut state = self.directory.state().unwrap_or_default();
         // Two captures may be under way, and the older one finish last.
         if state.kernels.get(&language).is_some_and(|newer| newer.as_of_run > saved.as_of_run) {
+            self.has_captured_aside(&saved, language);
             return false;
         }
         if let Some(before) = state.kernels.get(&language)
@@ -149,6 +150,8 @@ impl Keeper {
         let is_written = self.directory.write_state(&state).is_ok();
         if is_written {
             self.has_captured(language, as_of);
+        } else if let Some(saved) = state.kernels.get(&language) {
+            self.has_captured_aside(saved, language);
         }
         is_written && can_restore
     }

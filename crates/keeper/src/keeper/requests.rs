@@ -80,7 +80,7 @@ impl Keeper {
             Request::DropCheckpoints(which) => self.drop_checkpoints(&which).map(Some),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
             Request::Save { path, files, wait } => {
-                self.begin_save(connection, call, SaveOrder { path, files, wait })
+                self.begin_save(connection, call, SaveOrder { path: Some(path), files, wait })
             }
         };
         let outcome = match answer {

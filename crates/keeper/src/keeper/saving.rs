@@ -10,14 +10,15 @@
 //! and goes takes it back.
 
 use super::Keeper;
-use super::bundle::{self, Contents, KernelContents};
+use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
+use super::durable::{Kept, keep};
 use crate::kernels::{Dumped, outcome_file};
 use crate::processes;
 use crate::reactor::Token;
 use crate::worker::{Progress, Worker};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, Reply, RunNo};
-use sessile_session::{Input, Tick};
+use sessile_session::{Epoch, Input, Tick};
 use sessile_store::{Metadata, SavedKernel};
 use std::collections::BTreeMap;
 use std::io;
@@ -32,17 +33,28 @@ const DUMP_PATIENCE: Tick = 600_000;
 /// What is asked for.
 #[derive(Debug)]
 pub(super) struct SaveOrder {
-    pub(super) path: PathBuf,
+    /// The file to write; for a durable session's own saves there may be none.
+    pub(super) path: Option<PathBuf>,
     pub(super) files: bool,
     pub(super) wait: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Saving {
-    connection: Token,
-    call: u64,
+    asker: Asker,
     order: SaveOrder,
     phase: Phase,
+}
+
+/// Who wants a save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    Client {
+        connection: Token,
+        call: u64,
+    },
+    /// The session is durable, and it was quiet.
+    Durability,
 }
 
 #[derive(Debug)]
@@ -68,6 +80,8 @@ enum Phase {
 #[derive(Debug)]
 struct Gathered {
     as_of: RunNo,
+    /// Of its process, if it has one.
+    epoch: Option<Epoch>,
     state: Option<SavedKernel>,
     dump: Dump,
 }
@@ -119,7 +133,7 @@ impl Keeper {
         if !self.session.is_open() {
             return Err(ending());
         }
-        if !order.path.is_absolute() {
+        if !order.path.as_ref().is_some_and(|path| path.is_absolute()) {
             return Err(Failure::new(
                 Code::BadRequest,
                 "the path of a file to save to is absolute",
@@ -129,12 +143,16 @@ impl Keeper {
             let message = "a run is going, and its state cannot be saved before it ends; wait for it, or save with --wait";
             return Err(Failure::new(Code::Busy, message));
         }
-        self.savings.push_back(Saving { connection, call, order, phase: Phase::Waiting });
-        self.tend_savings();
+        self.queue_save(Asker::Client { connection, call }, order);
         Ok(None)
     }
 
-    fn is_working(&self) -> bool {
+    pub(super) fn queue_save(&mut self, asker: Asker, order: SaveOrder) {
+        self.savings.push_back(Saving { asker, order, phase: Phase::Waiting });
+        self.tend_savings();
+    }
+
+    pub(super) fn is_working(&self) -> bool {
         self.session.running().next().is_some() || self.session.queued() > 0
     }
 
@@ -188,14 +206,17 @@ impl Keeper {
         let mut kernels = self.resting(&mut left);
         let live: Vec<Language> = self.kernels.keys().copied().collect();
         self.step(Input::Inspect);
+        let asker = self.savings.front().map(|saving| saving.asker);
         for language in live {
             let as_of = self.session.idle_as_of(language).unwrap_or_default();
-            let dump = if language.is_shell() {
-                Dump::None
-            } else {
-                self.order_dump(language, &mut left)?
+            let kept = (asker == Some(Asker::Durability)).then(|| self.kept_dump(language, as_of));
+            let dump = match kept.flatten() {
+                Some(path) => Dump::Kept(path),
+                None if language.is_shell() => Dump::None,
+                None => self.order_dump(language, &mut left)?,
             };
-            kernels.insert(language, Gathered { as_of, state: None, dump });
+            let epoch = self.kernels.get(&language).map(|live| live.epoch);
+            kernels.insert(language, Gathered { as_of, epoch, state: None, dump });
         }
         let now = self.now();
         let as_of = kernels.values().map(|kernel| kernel.as_of).max().unwrap_or_default();
@@ -227,7 +248,7 @@ impl Keeper {
             };
             let path = saved.dump.as_ref().and_then(|name| self.directory.dump(name));
             let dump = path.map_or(Dump::None, Dump::Kept);
-            found.insert(language, Gathered { as_of, state: Some(saved), dump });
+            found.insert(language, Gathered { as_of, epoch: None, state: Some(saved), dump });
         }
         found
     }
@@ -394,17 +415,19 @@ impl Keeper {
         };
         let dumps = kernels.values().filter_map(Gathered::own_file).collect();
         let kernels = std::mem::take(kernels).into_iter().filter_map(|(language, kernel)| {
-            let (dump, carried) = match kernel.dump {
-                Dump::Written { path, carried } => (Some(path), carried),
-                Dump::Kept(path) => (Some(path), None),
-                Dump::None | Dump::Ordered(_) | Dump::Writing { .. } => (None, None),
+            let (dump, origin, carried) = match kernel.dump {
+                Dump::Written { path, carried } => (Some(path), Origin::ThisSave, carried),
+                Dump::Kept(path) => (Some(path), Origin::Before, None),
+                Dump::None | Dump::Ordered(_) | Dump::Writing { .. } => {
+                    (None, Origin::ThisSave, None)
+                }
             };
             let version = self.kernels.get(&language).and_then(|live| live.kernel.version());
-            let (as_of, state) = (kernel.as_of, kernel.state?);
-            Some(KernelContents { language, as_of, version, state, dump, carried })
+            let (as_of, epoch, state) = (kernel.as_of, kernel.epoch, kernel.state?);
+            let dump = dump.map(|path| DumpFile { path, origin });
+            Some(KernelContents { language, as_of, epoch, version, state, dump, carried })
         });
         let contents = Contents {
-            path: saving.order.path.clone(),
             files: saving.order.files,
             directory: self.directory.clone(),
             metadata: Metadata { execution_count: *execution_count, ..self.metadata.clone() },
@@ -413,7 +436,17 @@ impl Keeper {
             kernels: kernels.collect(),
             left: std::mem::take(left),
         };
-        let work = move || serde_json::to_vec(&bundle::write(&contents)).unwrap_or_default();
+        let (asker, path) = (saving.asker, saving.order.path.clone());
+        let work = move || {
+            let answer = match (asker, path) {
+                (Asker::Durability, path) => serde_json::to_vec(&keep(contents, path)),
+                (Asker::Client { .. }, Some(path)) => {
+                    serde_json::to_vec(&bundle::write(&contents, &path))
+                }
+                (Asker::Client { .. }, None) => Ok(Vec::new()),
+            };
+            answer.unwrap_or_default()
+        };
         let worker = Worker::spawn(&mut self.reactor, work).map_err(|error| {
             Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
         })?;
@@ -423,39 +456,59 @@ impl Keeper {
 
     /// A descriptor has news: perhaps that of the worker.
     pub(super) fn hear_worker(&mut self, token: Token) -> bool {
-        let Some(Phase::Writing { worker, .. }) = self.savings.front_mut().map(|s| &mut s.phase)
-        else {
+        let Some(saving) = self.savings.front_mut() else {
+            return false;
+        };
+        let asker = saving.asker;
+        let Phase::Writing { worker, .. } = &mut saving.phase else {
             return false;
         };
         if worker.token() != token {
             return false;
         }
-        let outcome = match worker.read(&mut self.buffer) {
+        let answer = match worker.read(&mut self.buffer) {
             Progress::Going => return true,
-            Progress::Done(answer) => serde_json::from_slice(&answer).ok(),
-            Progress::Failed => None,
+            Progress::Done(answer) => answer,
+            Progress::Failed => Vec::new(),
         };
-        let outcome = outcome.unwrap_or_else(|| {
-            let message = "the file was not written: the process that wrote it was ended";
-            Err(Failure::new(Code::Storage, message))
-        });
-        self.end_save(outcome.map(|view| Answer::Saved(Box::new(view))));
+        let outcome = match asker {
+            Asker::Client { .. } => {
+                understood(&answer).map(|view| Outcome::Answer(Answer::Saved(Box::new(view))))
+            }
+            Asker::Durability => understood(&answer).map(|kept| Outcome::Kept(Box::new(kept))),
+        };
+        self.end_save(outcome);
         self.tend_savings();
         true
     }
 
-    /// Answers the first save, and clears away what it has made.
-    fn end_save(&mut self, outcome: Result<Answer, Failure>) {
-        if let Some(saving) = self.savings.pop_front() {
-            let (connection, call) = (saving.connection, saving.call);
-            clear_away(saving);
-            self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+    /// Tells whoever wanted the first save, and clears away what it has made.
+    fn end_save(&mut self, outcome: Result<Outcome, Failure>) {
+        let Some(saving) = self.savings.pop_front() else {
+            return;
+        };
+        let asker = saving.asker;
+        clear_away(saving);
+        let outcome = match outcome {
+            Ok(Outcome::Kept(kept)) => return self.save_is_kept(*kept),
+            Ok(Outcome::Answer(answer)) => Ok(answer),
+            Err(failure) => Err(failure),
+        };
+        match (asker, outcome) {
+            (Asker::Client { connection, call }, outcome) => {
+                self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+            }
+            (Asker::Durability, Err(failure)) => self.save_has_failed(&failure),
+            (Asker::Durability, Ok(_)) => {}
         }
     }
 
     /// Whoever asked for these is gone.
     pub(super) fn forget_savings_of(&mut self, gone: &[Token]) {
-        let is_gone = |saving: &mut Saving| gone.contains(&saving.connection);
+        let is_gone = |saving: &mut Saving| match saving.asker {
+            Asker::Client { connection, .. } => gone.contains(&connection),
+            Asker::Durability => false,
+        };
         let mut index = 0;
         while index < self.savings.len() {
             match self.savings.get_mut(index).is_some_and(is_gone) {
@@ -475,15 +528,35 @@ impl Keeper {
 
     /// Whether a process is there for a save.
     pub(super) fn works_on_save(&self, pid: Pid) -> bool {
-        self.savings.iter().any(|saving| match &saving.phase {
-            Phase::Waiting => false,
-            Phase::Writing { worker, .. } => worker.pid() == pid,
-            Phase::Gathering { kernels, .. } => kernels.values().any(|kernel| match kernel.dump {
-                Dump::Writing { writer, .. } => writer == pid,
-                Dump::None | Dump::Ordered(_) | Dump::Written { .. } | Dump::Kept(_) => false,
-            }),
-        })
+        let uploads = self.durable.as_ref().is_some_and(|durable| durable.uploads(pid));
+        uploads
+            || self.savings.iter().any(|saving| match &saving.phase {
+                Phase::Waiting => false,
+                Phase::Writing { worker, .. } => worker.pid() == pid,
+                Phase::Gathering { kernels, .. } => {
+                    kernels.values().any(|kernel| match kernel.dump {
+                        Dump::Writing { writer, .. } => writer == pid,
+                        Dump::None | Dump::Ordered(_) | Dump::Written { .. } | Dump::Kept(_) => {
+                            false
+                        }
+                    })
+                }
+            })
     }
+}
+
+/// What a save came to.
+enum Outcome {
+    Answer(Answer),
+    Kept(Box<Kept>),
+}
+
+/// A worker's answer.
+fn understood<T: serde::de::DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(answer).unwrap_or_else(|_| {
+        let message = "the file was not written: the process that wrote it was ended";
+        Err(Failure::new(Code::Storage, message))
+    })
 }
 
 /// Ends what works for a save, and removes its files.

@@ -81,8 +81,12 @@ impl Plan<'_> {
                 (Box::new(shell), invocation)
             }
             Language::Python | Language::Node => {
-                let (scripted, invocation) =
-                    Scripted::prepare(self.kernel.language, &self.directory, orders)?;
+                let (scripted, invocation) = Scripted::prepare(
+                    self.kernel.language,
+                    &self.directory,
+                    orders,
+                    DriverFiles::Installed,
+                )?;
                 (Box::new(scripted), invocation)
             }
         };
@@ -183,14 +187,27 @@ impl Plan<'_> {
     }
 }
 
+/// Whether the files of a driver are put into its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DriverFiles {
+    Installed,
+    Absent,
+}
+
 /// Prepares the directory of a kernel whose process is a copy of another.
-pub(crate) fn nest(language: Language, directory: &Path) -> io::Result<(Box<dyn Kernel>, OwnedFd)> {
+///
+/// An image only waits, and does not need the files of its driver.
+pub(crate) fn nest(
+    language: Language,
+    directory: &Path,
+    files: DriverFiles,
+) -> io::Result<(Box<dyn Kernel>, OwnedFd)> {
     let (orders, reports) = (directory.join("t"), directory.join("s"));
     make_fifo(&orders)?;
     make_fifo(&reports)?;
     let orders = open_both_ways(&orders)?;
     let reports = open_both_ways(&reports)?;
-    let (kernel, _) = Scripted::prepare(language, directory, orders)?;
+    let (kernel, _) = Scripted::prepare(language, directory, orders, files)?;
     Ok((Box::new(kernel), reports))
 }
 

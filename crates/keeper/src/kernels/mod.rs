@@ -9,7 +9,7 @@ mod records;
 mod scripted;
 mod shell;
 
-pub(crate) use launch::{Plan, complaints, nest};
+pub(crate) use launch::{DriverFiles, Plan, complaints, nest};
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -165,6 +165,9 @@ pub(crate) struct Born {
     /// What else it does not have.
     #[serde(default)]
     pub(crate) left: Vec<String>,
+    /// The original changes by itself, without runs: threads, tasks.
+    #[serde(default)]
+    pub(crate) restless: bool,
 }
 
 /// A copy of a kernel's process that is to be made.

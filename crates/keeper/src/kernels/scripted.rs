@@ -1,7 +1,7 @@
 //! Python and Node: a driver of ours inside the interpreter takes orders and
 //! reports as lines of JSON.
 
-use super::launch::{Invocation, install};
+use super::launch::{DriverFiles, Invocation, install};
 use super::{
     Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Question, Release, Report, Stdin,
 };
@@ -31,6 +31,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("magics.py", include_str!("python/magics.py")),
     ("pickled.py", include_str!("python/pickled.py")),
     ("run.py", include_str!("python/run.py")),
+    ("sharing.py", include_str!("python/sharing.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
     ("streams.py", include_str!("python/streams.py")),
@@ -132,6 +133,7 @@ impl Scripted {
         language: Language,
         directory: &Path,
         orders: OwnedFd,
+        driver: DriverFiles,
     ) -> io::Result<(Self, Invocation)> {
         let (files, flags): (_, &[&str]) = match language {
             // Unbuffered, so that what C code prints lands in order.
@@ -141,7 +143,9 @@ impl Scripted {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
         };
-        install(directory, files)?;
+        if driver == DriverFiles::Installed {
+            install(directory, files)?;
+        }
         // The drivers know the two FIFOs by these names.
         for (name, fifo) in [("ctl", "t"), ("rep", "s")] {
             let link = directory.join(name);

@@ -391,9 +391,8 @@ impl Kernel for Shell {
         if self.captures.under_way.contains(&as_of) {
             return Ok(());
         }
-        if self.dialect.captures_alone() && !self.captures.under_way.is_empty() {
-            self.captures.wanted = Some(as_of);
-            return Ok(());
+        if let Some(fifo) = self.dialect.capture_fifo(as_of) {
+            make_fifo(&self.path(&fifo))?;
         }
         let mut line = self.dialect.capture(&self.dir, as_of);
         // Its failure, without `exit` say, must not be the shell's end.

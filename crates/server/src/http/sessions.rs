@@ -27,6 +27,7 @@ impl From<wire::StartSession> for StartSession {
             output_cap: body.limits.output,
             name: body.name,
             auto: body.auto.0,
+            durable: body.durable,
         }
     }
 }

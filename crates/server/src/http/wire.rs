@@ -214,6 +214,10 @@ pub(super) struct StartSession {
     #[serde(default)]
     #[schema(nullable, value_type = Option<AutoCheckpoints>)]
     pub(super) auto: AutoCheckpoints,
+    /// Save it in idle time, so that it goes on after a reboot; as the server
+    /// was told when absent
+    #[schema(nullable)]
+    pub(super) durable: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]

@@ -2,7 +2,7 @@
 
 use super::{ErrorCode, ServiceError};
 use crate::keepers::Place;
-use sessile_client::NewSession;
+use sessile_client::{NewSession, SavedTo};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,10 +37,12 @@ impl Default for Limits {
 }
 
 /// What holds for new sessions that do not say otherwise. Zero: never.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionDefaults {
     pub idle_timeout: Duration,
     pub command_timeout: Duration,
+    /// Whether they are saved in idle time, and where to.
+    pub durable: Option<SavedTo>,
 }
 
 impl Default for SessionDefaults {
@@ -49,6 +51,7 @@ impl Default for SessionDefaults {
         Self {
             idle_timeout: Duration::from_millis(usual.idle_timeout_ms),
             command_timeout: Duration::from_millis(usual.command_timeout_ms),
+            durable: None,
         }
     }
 }
@@ -60,7 +63,18 @@ impl SessionDefaults {
         NewSession {
             idle_timeout_ms: ms(self.idle_timeout),
             command_timeout_ms: ms(self.command_timeout),
+            durable: self.durable.clone(),
             ..new
+        }
+    }
+
+    /// Where a session's saves go. Callers say whether; where to is for whoever
+    /// runs the server to say, whose credentials are used.
+    pub(super) fn durability(&self, wanted: Option<bool>) -> Option<SavedTo> {
+        match wanted {
+            Some(true) => Some(self.durable.clone().unwrap_or(SavedTo::Disk)),
+            Some(false) => None,
+            None => self.durable.clone(),
         }
     }
 }

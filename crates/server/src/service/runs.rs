@@ -339,6 +339,7 @@ impl Service {
             idle_timeout_ms: 5000,
             name: Some("one-shot".to_owned()),
             owner: caller.token.clone(),
+            durable: None,
             ..self.defaults.session(NewSession::default())
         };
         let metadata = self.create(caller, new).await?;

@@ -31,6 +31,7 @@ pub(crate) struct StartSession {
     pub(crate) name: Option<String>,
     /// Checkpoints that it takes before runs.
     pub(crate) auto: Option<Auto>,
+    pub(crate) durable: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -82,6 +83,7 @@ impl StartSession {
             workspace: workspace.map(|path| path.display().to_string()),
             name: self.name,
             owner: caller.token.clone(),
+            durable: service.defaults.durability(self.durable),
             auto: self.auto,
         })
     }
@@ -274,6 +276,9 @@ impl Service {
         fields.insert("history".into(), json!(history));
         fields.insert("session_id".into(), json!(id));
         fields.insert("status".into(), metadata.status.as_str().into());
+        if let Some(durable) = &metadata.durable {
+            fields.insert("durable".into(), json!(durable));
+        }
         Ok(fields)
     }
 

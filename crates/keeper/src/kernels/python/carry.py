@@ -14,7 +14,7 @@ Must not: load what the keeper has not ordered to be loaded, for that runs code.
 """
 import os
 from _signal import SIG_DFL, SIGINT, signal
-from posix import _exit, close, dup2, fork, getpid, pipe, read, waitpid, write
+from posix import _exit, close, dup2, getpid, pipe, read, write
 
 sys = load.sys
 channel = load("channel")
@@ -23,6 +23,7 @@ defined = load("defined")
 
 MAGIC = b"sessile python dump 1\n"
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+MARKER = "SESSILE_SESSION_ID"
 MOST_LEFT = 1000
 MOST_REASON = 300
 # What is kept of names besides, in case that they cannot be loaded together.
@@ -58,41 +59,30 @@ def answer_dump(kernel, message):
 
 
 def _fork_away(kernel, path, threads):
-    """Has a grandchild write the dump; its process number."""
+    """Has a copy of this process write the dump; its process number."""
     reading, writing = pipe()
     try:
-        child = fork()
-        if child == 0:
-            _leave(kernel, path, threads, writing)
+        is_original, problem = load("forking").split()
+        if not is_original:
+            _write_dump_as(kernel, path, threads, writing)
         close(writing)
         writing = -1
-        number = read(reading, 32)
+        number = read(reading, 32) if problem is None else b""
     finally:
         close(reading)
         if writing >= 0:
             close(writing)
-    while True:
-        try:
-            waitpid(child, 0)
-            break
-        except InterruptedError:
-            continue
-        except ChildProcessError:
-            break
     if not number:
-        raise OSError("cannot fork")
+        raise OSError("cannot fork: %s" % (problem or "the copy ended at once"))
     return int(number)
 
 
-def _leave(kernel, path, threads, writing):
+def _write_dump_as(kernel, path, threads, writing):
     try:
         signal(SIGINT, SIG_DFL)
-        grandchild = fork()
-        if grandchild == 0:
-            close(writing)
-            _write_dump(kernel, path, threads)
-        else:
-            write(writing, b"%d" % grandchild)
+        write(writing, b"%d" % getpid())
+        close(writing)
+        _write_dump(kernel, path, threads)
     finally:
         _exit(0)
 
@@ -180,6 +170,9 @@ def _changes_of_environment(kernel):
         pairs = [item.partition(b"=") for item in file.read().split(b"\0") if b"=" in item]
     before = {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
     now = {key: value for key, value in kernel.environ.items()}
+    # Which session it is, is no part of it.
+    before.pop(MARKER, None)
+    now.pop(MARKER, None)
     changed = {key: value for key, value in now.items() if before.get(key) != value}
     return changed, [key for key in before if key not in now]
 

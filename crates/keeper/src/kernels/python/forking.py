@@ -13,13 +13,14 @@ Invariants:
   were to come, so that going back means going back.
 """
 from _signal import SIG_DFL, SIGCHLD, getsignal, set_wakeup_fd, signal
-from posix import O_CLOEXEC, O_RDONLY, O_RDWR, WEXITSTATUS, WIFEXITED, _exit, chdir, close, dup2
-from posix import fork, fstat, getpid, listdir, lseek, open, pipe, pread, pwrite, read, readlink, setsid
-from posix import strerror, urandom, waitpid
+from posix import O_CLOEXEC, O_RDONLY, O_RDWR, P_ALL, WEXITED, WEXITSTATUS, WIFEXITED, WNOHANG
+from posix import WNOWAIT, _exit, chdir, close, dup2, fork, fstat, getpid, kill, listdir, lseek, open
+from posix import pipe, pread, pwrite, read, readlink, setsid, strerror, urandom, waitid, waitpid
 
 sys = load.sys
 channel = load("channel")
 state = load("state")
+sharing = load("sharing")
 
 MARKER = "SESSILE_SESSION_ID"
 # Kinds of files, as in `stat`.
@@ -37,8 +38,9 @@ def answer(kernel, message):
     try:
         plan = _look_at_descriptors(kernel)
         threads = state._threads(kernel.modules)
+        restless = bool(threads) or _has_tasks(kernel)
         numbers = _random_numbers(kernel.modules)
-        is_original, problem = _split()
+        is_original, problem = split()
     except BaseException as failure:
         is_original, problem = getpid() == kernel.pid, _text_of(failure)
     if is_original:
@@ -47,10 +49,22 @@ def answer(kernel, message):
                 {"op": "unborn", "directory": message["directory"], "error": problem}))
         return True
     try:
-        _become(kernel, message, plan, threads, numbers)
+        left = _become(kernel, message, plan, numbers)
+        kernel.channel.send(channel.encode({
+            "op": "born", "pid": kernel.pid, "restless": restless,
+            "threads": threads[:MOST_NAMED], "left": left[:MOST_NAMED]}))
     except BaseException as failure:
         _give_up(kernel, message, failure)
     return False
+
+
+def _has_tasks(kernel):
+    """Whether what is remembered may change between two runs."""
+    if "asyncio.events" not in kernel.modules:
+        return False
+    aio = load("aio")
+    loop = aio.find_loop(kernel, False)
+    return loop is not None and aio.has_work(kernel, loop)
 
 
 def _text_of(failure):
@@ -59,11 +73,15 @@ def _text_of(failure):
     return "%s: %s" % (type(failure).__name__, failure)
 
 
-def _split():
-    """Who we are, and why there is no copy if there is none."""
+def split():
+    """Whether we are the original, and why there is no copy if there is none.
+
+    The copy is no child of this process, and a handler of the user's for the end
+    of children hears nothing."""
     handler = getsignal(SIGCHLD)
-    is_handled = callable(handler)
-    if is_handled:
+    # Ignored, it would make the end of the process in between unknowable.
+    is_set = handler is not None and handler != SIG_DFL
+    if is_set:
         signal(SIGCHLD, SIG_DFL)
     try:
         between = fork()
@@ -77,18 +95,28 @@ def _split():
             return False, None
         status = waitpid(between, 0)[1]
     finally:
-        if is_handled:
+        if is_set:
             signal(SIGCHLD, handler)
+    if callable(handler) and _has_ended_children():
+        # It may have ended just now, unheard.
+        kill(getpid(), SIGCHLD)
     code = WEXITSTATUS(status) if WIFEXITED(status) else 1
     return True, strerror(code) if code else None
 
 
-def _become(kernel, message, plan, threads, numbers):
+def _has_ended_children():
+    try:
+        return waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT) is not None
+    except OSError:
+        return False
+
+
+def _become(kernel, message, plan, numbers):
     setsid()
     kernel.pid = getpid()
     directory, kind = message["directory"], message["kind"]
     set_wakeup_fd(-1)
-    left = _separate(plan)
+    left = _separate(plan) + sharing.separate()
     kernel.channel = channel.Channel(directory)
     kernel.null = channel.Held("/dev/null", O_RDWR)
     _renew_loops(kernel)
@@ -98,6 +126,7 @@ def _become(kernel, message, plan, threads, numbers):
         _mark(kernel, message["session"])
         _reseed(kernel.modules)
         _forget_endings(kernel.modules)
+        _forget_children(kernel.modules)
         kernel.is_fork = True
         if message["cwd"] is not None:
             _quietly(lambda: chdir(message["cwd"]))
@@ -105,9 +134,7 @@ def _become(kernel, message, plan, threads, numbers):
         _keep_numbers(kernel.modules, numbers)
         if kind == "kernel":
             load.move(directory)
-    kernel.channel.send(channel.encode({
-        "op": "born", "pid": kernel.pid, "threads": threads[:MOST_NAMED],
-        "left": left[:MOST_NAMED]}))
+    return left
 
 
 def _give_up(kernel, message, failure):
@@ -269,6 +296,14 @@ def _forget_endings(modules):
         for info in finalize._registry.values():
             info.atexit = False
         finalize._registered_with_atexit = False
+
+
+def _forget_children(modules):
+    """Those of `multiprocessing` are the original's: they are neither waited for
+    nor ended from here."""
+    process = modules.get("multiprocessing.process")
+    if process is not None:
+        _quietly(lambda: process._children.clear())
 
 
 def _renew_loops(kernel):

@@ -204,7 +204,14 @@ class Loader:
             def find_class(self, module, name):
                 if module == MODULE:
                     return part[name]
-                return base.find_class(self, module, name)
+                try:
+                    return base.find_class(self, module, name)
+                except ModuleNotFoundError:
+                    # Newer versions of Python have some in a private module within.
+                    outer, _, inner = module.rpartition(".")
+                    if not outer or inner[:1] != "_":
+                        raise
+                    return base.find_class(self, outer, name)
 
         io = self.kernel.import_standard("_io")
         _loading = self

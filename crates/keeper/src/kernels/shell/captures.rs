@@ -1,6 +1,6 @@
 //! What a shell's captures say, and the functions that it cannot list itself.
 
-use super::super::{Kernel, Report};
+use super::super::Report;
 use super::dialect::Dialect;
 use super::traps::ExitTrap;
 use super::{SOURCES, Shell, functions, quote, records};
@@ -11,12 +11,10 @@ use sessile_store::SavedKernel;
 use std::fmt::Write;
 use std::io;
 
-/// Captures that are under way, each in a fork of the shell. In dash only one
-/// at a time: two would share the FIFO that hands over the traps.
+/// Captures that are under way, each in a fork of the shell.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     pub(super) under_way: Vec<RunNo>,
-    pub(super) wanted: Option<RunNo>,
 }
 
 impl Shell {
@@ -65,11 +63,8 @@ impl Shell {
         let at = self.captures.under_way.iter().position(|run| *run == as_of)?;
         self.captures.under_way.remove(at);
         let saved = self.take_capture(&format!("x{as_of}"), as_of);
-        // What was wanted meanwhile is the state between two runs, or nothing.
-        if let Some(next) = self.captures.wanted.take()
-            && self.current.is_none()
-        {
-            let _ = self.capture(next);
+        if let Some(fifo) = self.dialect.capture_fifo(as_of) {
+            let _ = std::fs::remove_file(self.path(&fifo));
         }
         Some(match saved {
             Some(saved) => Report::Captured { as_of, saved: Box::new(saved) },

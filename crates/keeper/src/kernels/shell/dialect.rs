@@ -84,8 +84,16 @@ impl Dialect {
     /// a fork of itself.
     pub(super) fn fifos(self) -> &'static [&'static str] {
         match self {
-            Self::Posix => &["traps", "last"],
+            Self::Posix => &["last"],
             Self::Bash | Self::Zsh => &[],
+        }
+    }
+
+    /// The same for one capture, of which several may be under way.
+    pub(super) fn capture_fifo(self, as_of: RunNo) -> Option<String> {
+        match self {
+            Self::Posix => Some(format!("traps{as_of}")),
+            Self::Bash | Self::Zsh => None,
         }
     }
 
@@ -138,14 +146,6 @@ impl Dialect {
         match self {
             Self::Bash => Some("RTMAX"),
             Self::Zsh | Self::Posix => None,
-        }
-    }
-
-    /// Two captures at once would get in each other's way.
-    pub(super) fn captures_alone(self) -> bool {
-        match self {
-            Self::Posix => true,
-            Self::Bash | Self::Zsh => false,
         }
     }
 
@@ -222,7 +222,7 @@ impl Dialect {
             Self::Posix => format!(
                 "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
                  \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' \
-                 9<>{dir}/traps 2>/dev/null\n"
+                 9<>{dir}/traps{as_of} 2>/dev/null\n"
             ),
         }
     }

@@ -1,0 +1,69 @@
+//! The process that brings a save to its store: started by a keeper, which has
+//! no runtime and waits for nothing, and gone when it is done.
+//!
+//! The order comes on stdin and what became of it goes to stdout, both as JSON.
+//! Killing it at any moment leaves the last save as it was.
+
+use serde::{Deserialize, Serialize};
+use sessile_protocol::{RunNo, SessionId};
+use sessile_vault::{Save, Variables, Vault, VaultError};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Behind all that a session runs.
+const NICE: i32 = 19;
+
+#[derive(Debug, Deserialize)]
+struct Order {
+    url: String,
+    session_id: SessionId,
+    as_of_run: RunNo,
+    file: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Saved(Save),
+    Error { code: &'static str, message: String },
+}
+
+pub(crate) fn main() -> ExitCode {
+    // A place where that is not allowed is no reason not to save.
+    let _ = rustix::process::nice(NICE);
+    let outcome = match order() {
+        Ok(order) => carry_out(&order).map_or_else(|error| told(&error), Outcome::Saved),
+        Err(message) => Outcome::Error { code: "bad_request", message },
+    };
+    let text = serde_json::to_string(&outcome).unwrap_or_default();
+    // Nobody may be there any more to read it.
+    let _ = writeln!(std::io::stdout(), "{text}");
+    match outcome {
+        Outcome::Saved(_) => ExitCode::SUCCESS,
+        Outcome::Error { .. } => ExitCode::FAILURE,
+    }
+}
+
+fn order() -> Result<Order, String> {
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    read.map_err(|error| format!("cannot read the order: {error}"))?;
+    serde_json::from_str(&text)
+        .map_err(|_| "an uploader is started by a keeper, not by hand".to_owned())
+}
+
+fn carry_out(order: &Order) -> Result<Save, VaultError> {
+    let vault = Vault::open(&order.url, &variables())?;
+    vault.put(&order.session_id, order.as_of_run, &order.file)
+}
+
+fn told(error: &VaultError) -> Outcome {
+    Outcome::Error { code: error.code(), message: error.to_string() }
+}
+
+/// The environment, as far as it is text.
+pub(crate) fn variables() -> Variables {
+    let text = |value: std::ffi::OsString| value.into_string().ok();
+    std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+}

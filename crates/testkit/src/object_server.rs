@@ -1,0 +1,229 @@
+//! A real object store with S3's interface: SeaweedFS, as `cargo xtask clients`
+//! installs it.
+
+use crate::until;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// May do all, also make a bucket.
+const ADMIN: &str = "admin-key:admin-secret";
+/// May read, write and list.
+const USER: (&str, &str) = ("user-key", "user-secret");
+
+const IDENTITIES: &str = r#"{"identities": [
+    {"name": "admin", "credentials": [{"accessKey": "admin-key", "secretKey": "admin-secret"}],
+     "actions": ["Admin", "Read", "Write", "List", "Tagging"]},
+    {"name": "user", "credentials": [{"accessKey": "user-key", "secretKey": "user-secret"}],
+     "actions": ["Read", "Write", "List", "Tagging"]}
+]}"#;
+
+/// Starts one, unless it is not installed: that is told, and the test is to be
+/// passed over.
+#[must_use]
+pub fn object_server() -> Option<ObjectServer> {
+    let Some(program) = std::env::var_os("SESSILE_TEST_OBJECT_SERVER") else {
+        eprintln!("passed over: SESSILE_TEST_OBJECT_SERVER is not set; `cargo xtask test` sets it");
+        return None;
+    };
+    Some(ObjectServer::start(program.to_str().expect("a path")))
+}
+
+/// The one that all tests of a program share, if it is installed. Nobody may
+/// stop it.
+#[must_use]
+pub fn shared_object_server() -> Option<&'static ObjectServer> {
+    static SHARED: OnceLock<Option<ObjectServer>> = OnceLock::new();
+    let start = || {
+        let (started, receive) = std::sync::mpsc::channel();
+        // It goes with the thread that has started it, and a test's thread is
+        // gone before the last test.
+        std::thread::spawn(move || {
+            let _ = started.send(object_server());
+            loop {
+                std::thread::park();
+            }
+        });
+        receive.recv().expect("an object server")
+    };
+    SHARED.get_or_init(start).as_ref()
+}
+
+/// It has one bucket, `saves`. It goes when this is dropped, and with the thread that has started it.
+#[derive(Debug)]
+pub struct ObjectServer {
+    program: String,
+    folder: tempfile::TempDir,
+    ports: Vec<u16>,
+    child: Child,
+}
+
+impl ObjectServer {
+    fn start(program: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(folder.path().join("identities.json"), IDENTITIES).expect("a file");
+        loop {
+            let ports = free_ports(8);
+            let mut child = spawn(program, &folder, &ports);
+            if is_up(&mut child, ports[0]) {
+                make_bucket(ports[0]);
+                return Self { program: program.to_owned(), folder, ports, child };
+            }
+            // Somebody else has taken one of the ports.
+        }
+    }
+
+    /// Starts it again, at the same address and with what it had.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.child = spawn(&self.program, &self.folder, &self.ports);
+        assert!(is_up(&mut self.child, self.ports[0]), "no object server any more");
+        until("the bucket", || asks(self.ports[0], "GET").then_some(()));
+    }
+
+    /// Ends it with all that it has not written down.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Stops it where it is: it accepts connections and answers nothing.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// # Panics
+    /// When it is gone.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("the object server");
+    }
+
+    /// What to set for one that may read, write and list.
+    #[must_use]
+    pub fn user(&self) -> BTreeMap<String, String> {
+        self.variables(USER)
+    }
+
+    /// What to set for these credentials.
+    #[must_use]
+    pub fn variables(&self, (key, secret): (&str, &str)) -> BTreeMap<String, String> {
+        let endpoint = format!("http://127.0.0.1:{}", self.ports[0]);
+        [
+            ("AWS_ACCESS_KEY_ID", key),
+            ("AWS_SECRET_ACCESS_KEY", secret),
+            ("AWS_ENDPOINT_URL", &endpoint),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+}
+
+impl Drop for ObjectServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ports that nobody uses just now.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    let bound: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    bound.iter().map(|listener| listener.local_addr().expect("an address").port()).collect()
+}
+
+fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
+    let place = folder.path().display();
+    let mut options = vec![
+        format!("-dir={place}"),
+        format!("-s3.config={place}/identities.json"),
+        format!("-filer.localSocket={place}/filer.sock"),
+        format!("-s3.localSocket={place}/s3.sock"),
+    ];
+    let names = [
+        "s3.port",
+        "s3.port.grpc",
+        "filer.port",
+        "filer.port.grpc",
+        "master.port",
+        "master.port.grpc",
+        "volume.port",
+        "volume.port.grpc",
+    ];
+    options.extend(names.iter().zip(ports).map(|(name, port)| format!("-{name}={port}")));
+    let fixed = [
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-filer",
+        "-s3",
+        "-s3.iam=false",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+        "-master.telemetry=false",
+        "-master.volumeSizeLimitMB=64",
+        "-volume.max=30",
+        "-volume.preStopSeconds=0",
+    ];
+    let mut command = Command::new(program);
+    command
+        .args(["-logtostderr=true", "server"])
+        .args(fixed)
+        .args(options)
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(folder.path().join("log")).expect("a log"));
+    dying_with_us(&mut command)
+        .spawn()
+        .expect("the object server; `cargo xtask clients` installs it")
+}
+
+/// A process that goes when the thread is gone that starts it.
+pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
+    let die_with_us =
+        || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into);
+    // SAFETY: one system call, which takes nothing and allocates nothing.
+    unsafe { command.pre_exec(die_with_us) }
+}
+
+/// Its parts come up one after the other, and until then it refuses.
+fn make_bucket(port: u16) {
+    until("a bucket", || asks(port, "PUT").then_some(()));
+}
+
+/// Whether a request for the bucket succeeds.
+fn asks(port: u16, method: &str) -> bool {
+    let asked = Command::new("curl")
+        .args(["--silent", "--fail", "--max-time", "10", "--request", method])
+        .args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ADMIN])
+        .arg(format!("http://127.0.0.1:{port}/saves"))
+        .stdout(Stdio::null())
+        .status();
+    asked.expect("curl").success()
+}
+
+/// Whether it answers, or is gone.
+pub(crate) fn is_up(child: &mut Child, port: u16) -> bool {
+    until("the object server", || {
+        if child.try_wait().expect("a child").is_some() {
+            return Some(false);
+        }
+        TcpStream::connect(("127.0.0.1", port)).ok().map(|_| true)
+    })
+}

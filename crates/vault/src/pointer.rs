@@ -1,0 +1,153 @@
+//! The pointer: which save of a session is the last one, and which was it
+//! before. Decisions only; nothing is read or written here.
+//!
+//! A save is there when the pointer names it. So a reader finds the old or the
+//! new one, and never half of one.
+
+use crate::VaultError;
+use crate::names::Name;
+use serde::{Deserialize, Serialize};
+use sessile_protocol::RunNo;
+
+/// Longer pointers are not ours: two saves take under 1 KiB.
+pub(crate) const LONGEST: u64 = 64 * 1024;
+
+const VERSION: u32 = 1;
+
+/// A save that is complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Save {
+    /// The last run whose effects are in it.
+    pub as_of_run: RunNo,
+    /// RFC 3339, UTC.
+    pub saved_at: String,
+    /// In bytes.
+    pub size: u64,
+    /// BLAKE3 of the file, in hex.
+    pub digest: String,
+}
+
+/// A save, and the object that it is in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    #[serde(flatten)]
+    pub(crate) save: Save,
+    object: String,
+}
+
+impl Stored {
+    pub(crate) fn new(save: Save, name: &Name) -> Self {
+        Self { save, object: name.to_string() }
+    }
+
+    /// The object's name, if it is one that we give.
+    pub(crate) fn name(&self) -> Result<Name, VaultError> {
+        self.object.parse().map_err(|_| VaultError::Damaged("the pointer names no save of ours"))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pointer {
+    version: u32,
+    pub(crate) latest: Stored,
+    /// Kept for whoever reads it while the last one comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Stored>,
+}
+
+impl Pointer {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, VaultError> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let damaged = |_| VaultError::Damaged("the pointer is not what we wrote");
+        let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
+        if head.version != VERSION {
+            return Err(VaultError::Newer(head.version));
+        }
+        let pointer: Self = serde_json::from_slice(bytes).map_err(damaged)?;
+        pointer.latest.name()?;
+        Ok(pointer)
+    }
+
+    pub(crate) fn write(&self) -> Vec<u8> {
+        // Strings and numbers alone: this cannot fail.
+        serde_json::to_vec_pretty(self).unwrap_or_default()
+    }
+
+    /// What the pointer becomes with this save, if the save may become the
+    /// last one: an earlier moment of the session never replaces a later one.
+    pub(crate) fn advance(before: Option<&Self>, save: Stored) -> Result<Self, VaultError> {
+        let previous = match before {
+            Some(before) if before.latest.save.as_of_run > save.save.as_of_run => {
+                return Err(VaultError::Superseded(Box::new(before.latest.save.clone())));
+            }
+            Some(before) => Some(before.latest.clone()),
+            None => None,
+        };
+        Ok(Self { version: VERSION, latest: save, previous })
+    }
+
+    /// Whether nobody needs an object any more. One of a later run may be on
+    /// its way, and one of the same run be another machine's, so these stay
+    /// until the session has gone on.
+    pub(crate) fn has_outlived(&self, name: &Name) -> bool {
+        let named = |stored: &Stored| stored.name().is_ok_and(|kept| kept == *name);
+        let kept = named(&self.latest) || self.previous.as_ref().is_some_and(named);
+        !kept && name.run < self.latest.save.as_of_run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(run: u64, nonce: u64) -> Stored {
+        let save = Save {
+            as_of_run: RunNo(run),
+            saved_at: "2026-11-16T06:00:00.000Z".to_owned(),
+            size: 3,
+            digest: "00".repeat(32),
+        };
+        Stored::new(save, &Name::new(RunNo(run), nonce))
+    }
+
+    fn at(run: u64, nonce: u64) -> Pointer {
+        Pointer::advance(None, stored(run, nonce)).unwrap()
+    }
+
+    #[test]
+    fn a_later_run_replaces_an_earlier_one_and_never_the_other_way() {
+        let later = Pointer::advance(Some(&at(3, 1)), stored(5, 2)).unwrap();
+        assert_eq!(later.latest.save.as_of_run, RunNo(5));
+        let refused = Pointer::advance(Some(&later), stored(4, 3)).unwrap_err();
+        assert!(matches!(refused, VaultError::Superseded(save) if save.as_of_run == RunNo(5)));
+        assert!(Pointer::advance(Some(&later), stored(5, 4)).is_ok());
+    }
+
+    #[test]
+    fn the_last_two_are_kept_and_what_may_be_coming() {
+        let pointer = Pointer::advance(Some(&at(3, 1)), stored(5, 2)).unwrap();
+        let outlived = |run, nonce| pointer.has_outlived(&Name::new(RunNo(run), nonce));
+        assert!(!outlived(5, 2), "the last");
+        assert!(!outlived(3, 1), "the one before");
+        assert!(!outlived(6, 9), "one that is coming");
+        assert!(!outlived(5, 9), "another machine's of the same run");
+        assert!(outlived(2, 0) && outlived(3, 7) && outlived(4, 7));
+    }
+
+    #[test]
+    fn a_pointer_that_is_not_ours_is_refused() {
+        let good = at(1, 1);
+        assert_eq!(Pointer::read(&good.write()).unwrap(), good);
+        let text = String::from_utf8(good.write()).unwrap();
+        let elsewhere = text.replace("00000000000000000001-", "../../other/");
+        for bad in ["", "{}", "[1]", "{\"version\":1}", &text[..40], &elsewhere] {
+            let error = Pointer::read(bad.as_bytes()).unwrap_err();
+            assert!(matches!(error, VaultError::Damaged(_)), "{bad}: {error}");
+        }
+        let newer = text.replace("\"version\": 1", "\"version\": 2");
+        assert!(matches!(Pointer::read(newer.as_bytes()), Err(VaultError::Newer(2))));
+    }
+}
