@@ -214,3 +214,20 @@ fn a_session_that_cannot_be_started_leaves_no_keeper() {
         process.wait_gone();
     }
 }
+
+#[test]
+fn a_fork_that_nobody_waits_for_any_more_is_not_made() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo gate");
+    let going = s.begin("echo > begun; read line < gate");
+    h.wait_for_file("begun");
+    let impatient = h.begin(&["fork", s.id(), "--wait"], b"");
+    impatient.wait_blocked().process().kill().wait_ended();
+    let patient = h.begin(&["fork", s.id(), "--wait", "--name", "second"], b"");
+    patient.wait_blocked();
+    std::fs::write(h.path("gate"), "").expect("a gate");
+    let _ = patient.finish().exits(0);
+    drop(s.answer(going, ""));
+    assert_eq!(h.list().len(), 2);
+}

@@ -202,26 +202,6 @@ fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
 }
 
 #[test]
-fn a_fork_that_nobody_waits_for_any_more_is_not_made() {
-    let h = harness!();
-    let server = h.serve();
-    let session = start(&server, &json!({}));
-    exec(&server, &session, ":");
-    occupy(&h, &server, &session);
-    let waiting = server.owner("POST", &format!("{session}/fork")).json(&json!({"wait": true}));
-    drop(waiting.open());
-    // A second one, which is behind it, and stays.
-    let second = json!({"wait": true, "name": "second"});
-    let second = server.owner("POST", &format!("{session}/fork")).json(&second);
-    let mut second = second.header("connection", "close").open();
-    open(&h);
-    let mut reply = Vec::new();
-    second.read_to_end(&mut reply).expect("an answer");
-    let listed = server.get("/v1/sessions").is(200).json();
-    assert_eq!(listed["sessions"].as_array().expect("a list").len(), 2, "{listed}");
-}
-
-#[test]
 fn checkpoints_are_named_listed_and_dropped() {
     let h = harness!();
     let server = h.serve();
@@ -302,7 +282,7 @@ fn a_request_that_makes_no_sense_is_refused() {
 fn the_history_and_the_events_of_a_session_tell_a_rewind_from_a_run() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"auto": 5}));
+    let session = start(&server, &json!({"shell": "python3", "auto": 5}));
     exec(&server, &session, "x=1");
     exec(&server, &session, "x=2");
     let _ = server.post(&format!("{session}/undo"), &json!({})).is(200);
