@@ -200,6 +200,7 @@ impl Session {
     pub fn release(&mut self, now: Tick) -> Vec<Effect> {
         let mut out = Vec::new();
         self.is_held = false;
+        self.last_activity = now;
         for kernel in self.kernels.values_mut() {
             kernel.release(now, &mut out);
         }
@@ -460,7 +461,7 @@ impl Session {
 
     fn idle_due(&self) -> Option<Tick> {
         let quiet = self.kernels.values().all(Kernel::is_quiet);
-        (quiet && self.limits.idle_timeout > 0)
+        (quiet && !self.is_held && self.limits.idle_timeout > 0)
             .then(|| self.last_activity + self.limits.idle_timeout)
     }
 

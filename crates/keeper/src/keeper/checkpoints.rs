@@ -11,7 +11,7 @@ use super::Keeper;
 use super::images::{Form, Image, ImageId};
 use super::operations::{Progress, Stage};
 use super::requests::refuse;
-use super::workspace::{Journal, Outcome, Purpose, Taken, Task};
+use super::workspace::{Journal, Outcome, Purpose, Step, Taken, Task};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
@@ -81,6 +81,9 @@ const SWEEP_AFTER: usize = 20;
 /// The files as they were before the last rewind that changed them.
 const BEFORE_REWIND: &str = "files-before-rewind";
 
+/// A process that is killed this often in a row will not get its work done.
+const MOST_ATTEMPTS: u32 = 3;
+
 /// A checkpoint whose images are yet to come.
 #[derive(Debug)]
 pub(super) struct Checkpointing {
@@ -90,19 +93,37 @@ pub(super) struct Checkpointing {
 #[derive(Debug)]
 pub(super) struct Rewinding {
     point: PointId,
-    /// Files to put back, and whether that is under way.
+    /// Files to put back, and how far that is.
     files: Option<Putting>,
     plan: Vec<(Language, Origin)>,
     /// Processes that are to come up first.
     expected: Vec<Language>,
     /// Told when the kernels have been replaced.
     done: Option<Box<RewoundView>>,
+    /// Told when the files have been taken back, because of this.
+    failed: Option<Failure>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Putting {
     Wanted(TreeId),
-    UnderWay,
+    /// Those that are there are being taken.
+    Taking(TreeId),
+    UnderWay {
+        tree: TreeId,
+        before: Taken,
+        attempts: u32,
+    },
+    Done(TreeId, RestoredFiles, Taken),
+}
+
+impl Rewinding {
+    pub(super) fn changes_files(&self) -> bool {
+        match self.files {
+            Some(Putting::UnderWay { .. } | Putting::Done(..)) => true,
+            Some(Putting::Wanted(_) | Putting::Taking(_)) | None => self.failed.is_some(),
+        }
+    }
 }
 
 impl Keeper {
@@ -183,7 +204,7 @@ impl Keeper {
         };
         checkpoint.files = match outcome {
             Ok(Outcome::Taken(taken)) => Files::Taken(Box::new(taken)),
-            Ok(Outcome::Put(..) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
+            Ok(Outcome::Put(_) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
             Err(failure) => Files::Failed(failure),
         };
         self.is_timeline_written = false;
@@ -358,7 +379,8 @@ impl Keeper {
                 };
                 let files = tree.map(Putting::Wanted);
                 self.put_back = None;
-                self.bring_up(Rewinding { point, files, plan, expected: Vec::new(), done: None })
+                let (expected, done, failed) = (Vec::new(), None, None);
+                self.bring_up(Rewinding { point, files, plan, expected, done, failed })
             }
             Err(failure) => Progress::failed(failure),
         }
@@ -448,6 +470,13 @@ impl Keeper {
             rewinding.done = Some(done);
             return Progress::Waiting(Stage::Rewinding(rewinding), Self::copy_patience());
         }
+        if let Some(failure) = &rewinding.failed {
+            if self.put_back.is_none() && !is_over {
+                return Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience());
+            }
+            self.remove_journal();
+            return Progress::failed(failure.clone());
+        }
         if let Some((language, why)) = self.thaw_failures.pop_first() {
             self.abandon_thawed();
             return Progress::failed(not_copied(language, &why));
@@ -471,43 +500,82 @@ impl Keeper {
                 return Progress::failed(failure);
             }
         }
-        let switched = self.switch(rewinding.point, &rewinding.plan);
-        self.remove_journal();
-        match switched {
+        let files = match rewinding.files.take() {
+            Some(Putting::Done(tree, restored, before)) => Some((tree, restored, before)),
+            Some(Putting::Wanted(_) | Putting::Taking(_) | Putting::UnderWay { .. }) | None => None,
+        };
+        let trees = files.as_ref().map(|(tree, _, before)| (*tree, before.tree));
+        let files = files.map(|(_, restored, before)| (restored, before));
+        match self.switch(rewinding.point, &rewinding.plan, files) {
             Ok(view) => {
+                self.remove_journal();
                 rewinding.done = Some(Box::new(view));
                 self.go_on_rewinding(rewinding, false)
             }
             Err(failure) => {
                 self.abandon_thawed();
-                Progress::failed(failure)
+                let Some((tree, before)) = trees else {
+                    return Progress::failed(failure);
+                };
+                // The files go where the kernels are.
+                let back = Task::Put { tree: before, before: tree };
+                if self.send_out(back, Purpose::Rewind).is_err() {
+                    return Progress::failed(failure);
+                }
+                rewinding.failed = Some(failure);
+                Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience())
             }
         }
     }
 
-    /// True when the files are as they should be.
+    /// True when the files are as they should be. Those that are there are taken
+    /// first: nothing has been changed until that is done.
     fn put_files_back(&mut self, rewinding: &mut Rewinding) -> Result<bool, Failure> {
-        match rewinding.files {
-            None => Ok(true),
-            Some(Putting::Wanted(tree)) => {
-                let name = self.timeline.point(rewinding.point).map(|point| point.name.clone());
-                self.write_journal(&Journal {
-                    tree,
-                    root: self.boot.work_dir.clone(),
-                    checkpoint: name.unwrap_or_default(),
-                    kernels: self.states_after(rewinding.point, &rewinding.plan),
-                    language: self.boot.kernel.language,
-                    run: self.session.last_run().next(),
-                })?;
-                self.send_out(Task::Put(tree), Purpose::Rewind)?;
-                rewinding.files = Some(Putting::UnderWay);
-                Ok(false)
+        let Some(putting) = rewinding.files.take() else {
+            return Ok(true);
+        };
+        let next = match (putting, self.put_back.take()) {
+            (Putting::Wanted(tree), _) => {
+                self.send_out(Task::Take, Purpose::Rewind)?;
+                Putting::Taking(tree)
             }
-            Some(Putting::UnderWay) => match &self.put_back {
-                None => Ok(false),
-                Some(Ok(_)) => Ok(true),
-                Some(Err(failure)) => Err(failure.clone()),
-            },
+            (Putting::Taking(tree), Some(Step::Taken(before))) => {
+                self.write_journal(&self.journal(rewinding, tree, before.tree))?;
+                self.send_out(Task::Put { tree, before: before.tree }, Purpose::Rewind)?;
+                Putting::UnderWay { tree, before, attempts: 1 }
+            }
+            (Putting::UnderWay { tree, before, .. }, Some(Step::Put(restored))) => {
+                Putting::Done(tree, restored, before)
+            }
+            // Whatever it has done can be done again.
+            (Putting::UnderWay { tree, before, attempts }, Some(Step::Killed))
+                if attempts < MOST_ATTEMPTS =>
+            {
+                self.send_out(Task::Put { tree, before: before.tree }, Purpose::Rewind)?;
+                Putting::UnderWay { tree, before, attempts: attempts + 1 }
+            }
+            (Putting::UnderWay { .. }, Some(Step::Killed)) => return Err(half_done()),
+            (_, Some(Step::Refused(failure))) => return Err(failure),
+            (Putting::Taking(_), Some(Step::Killed | Step::Put(_))) => return Err(not_taken()),
+            (waiting, None | Some(Step::Taken(_) | Step::Put(_) | Step::Killed)) => waiting,
+        };
+        let is_done = matches!(next, Putting::Done(..));
+        rewinding.files = Some(next);
+        Ok(is_done)
+    }
+
+    /// What is to be brought about, for a keeper that may have to finish it.
+    fn journal(&self, rewinding: &Rewinding, tree: TreeId, before: TreeId) -> Journal {
+        let point = self.timeline.point(rewinding.point);
+        Journal {
+            tree,
+            before,
+            line: point.map(|point| point.line().to_vec()).unwrap_or_default(),
+            root: self.boot.work_dir.clone(),
+            checkpoint: point.map(|point| point.name.clone()).unwrap_or_default(),
+            kernels: self.states_after(rewinding.point, &rewinding.plan),
+            language: self.boot.kernel.language,
+            run: self.session.last_run().next(),
         }
     }
 
@@ -516,6 +584,7 @@ impl Keeper {
         &mut self,
         point: PointId,
         plan: &[(Language, Origin)],
+        files: Option<(RestoredFiles, Taken)>,
     ) -> Result<RewoundView, Failure> {
         let before: Vec<LeftBehind> = self.left_by(plan);
         let kernels = self.states_after(point, plan);
@@ -526,7 +595,7 @@ impl Keeper {
         let view = self.checkpoint_view(point);
         let view = view.ok_or_else(gone)?;
         let run = self.record_rewind(&view.name, &undone);
-        let files = self.keep_files_before(run);
+        let files = files.map(|(restored, before)| self.keep_files_before(run, restored, before));
         let _ = self.write_timeline();
         Ok(RewoundView {
             checkpoint: view.name,
@@ -554,8 +623,12 @@ impl Keeper {
     }
 
     /// Where one finds the files that a rewind has changed.
-    fn keep_files_before(&mut self, run: RunNo) -> Option<RestoredFiles> {
-        let (mut restored, before) = self.put_back.take()?.ok()?;
+    fn keep_files_before(
+        &mut self,
+        run: RunNo,
+        restored: RestoredFiles,
+        before: Taken,
+    ) -> RestoredFiles {
         let (point, gone) = self.timeline.mark_aside(BEFORE_REWIND, run);
         let states = self.session.states().map(|(language, _)| language);
         let checkpoint = Checkpoint {
@@ -566,8 +639,7 @@ impl Keeper {
         };
         self.checkpoints.insert(point, checkpoint);
         self.forget_checkpoints(&gone);
-        restored.before = Some(BEFORE_REWIND.to_owned());
-        Some(restored)
+        RestoredFiles { before: Some(BEFORE_REWIND.to_owned()), ..restored }
     }
 
     /// The written-down states that there are after going back.
@@ -686,6 +758,10 @@ impl Keeper {
                 return Err(self.explain(&Unfound::Name(name.clone())));
             }
         }
+        if self.needs_checkpoints() {
+            let message = "a checkpoint is being taken or gone back to; try again when it is done";
+            return Err(Failure::new(Code::Busy, message));
+        }
         let gone = self.timeline.remove(|point| match which {
             DropCheckpoints::All => true,
             DropCheckpoints::Named(names) => names.contains(&point.name),
@@ -719,7 +795,7 @@ impl Keeper {
     fn sweep_files(&mut self) {
         // One that is just being taken is not known yet.
         let is_taking = self.checkpoints.values().any(|c| matches!(c.files, Files::Coming));
-        if self.dropped_trees == 0 || is_taking {
+        if self.dropped_trees == 0 || is_taking || self.needs_checkpoints() {
             return;
         }
         let keep = self.checkpoints.values().filter_map(|checkpoint| match &checkpoint.files {
@@ -808,6 +884,23 @@ impl Keeper {
         self.drop_images(|_| false);
         self.abandon_thawed();
     }
+}
+
+/// A rewind that was finished later: the runs that have led to where it went.
+pub(super) fn recover_line(directory: &Directory, line: Vec<RunNo>) {
+    if let Ok(recorded) = directory.read_json::<RecordedTimeline>(RECORD) {
+        let _ = directory.write_json(RECORD, &RecordedTimeline { line, ..recorded });
+    }
+}
+
+fn not_taken() -> Failure {
+    let message = "nothing was changed: the process that looked after the files was ended";
+    Failure::new(Code::Storage, message)
+}
+
+fn half_done() -> Failure {
+    let message = "the process that puts the files back is ended again and again: some of them may be as of the checkpoint; rewind again";
+    Failure::new(Code::Storage, message)
 }
 
 fn gone() -> Failure {

@@ -33,7 +33,7 @@ use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{
-    Boot, Code, Failure, Language, LeftBehind, RestoredFiles, RunNo, SessionId,
+    Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId,
 };
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
@@ -214,6 +214,8 @@ pub(crate) struct Keeper {
     /// When it is looked whether runs wait for input.
     prompts: Option<prompts::Look>,
     closing: Vec<(Token, u64, requests::Closing)>,
+    /// Asked for while files were put back, which is not left half done.
+    closing_later: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
@@ -233,7 +235,7 @@ pub(crate) struct Keeper {
     thaw_failures: BTreeMap<Language, String>,
     errands: Vec<workspace::Errand>,
     /// What came of putting files back, and of copying them.
-    put_back: Option<Result<(RestoredFiles, workspace::Taken), Failure>>,
+    put_back: Option<workspace::Step>,
     copied: Option<Result<Vec<LeftBehind>, Failure>>,
     /// Trees that went with their checkpoints since the files were last swept.
     dropped_trees: usize,
@@ -367,6 +369,7 @@ impl Keeper {
             silence: None,
             prompts: None,
             closing: Vec::new(),
+            closing_later: Vec::new(),
             inspectors: Vec::new(),
             viewers: Vec::new(),
             followers: Vec::new(),
