@@ -17,8 +17,7 @@ fn jobs(session: &Session<'_>) -> usize {
 
 #[test]
 fn a_fork_of_a_shell_has_all_of_its_state_and_none_of_its_later_changes() {
-    const LOOK: &str =
-        r#"echo "$x $(pwd) $E $(g) $(umask) $-" | tr -d is; trap | grep -c mark; eval al; sh -c 'echo $E'"#;
+    const LOOK: &str = r#"echo "$x $(pwd) $E $(g) $(umask) $-" | tr -d is; trap | grep -c mark; eval al; sh -c 'echo $E'"#;
     let h = harness!();
     for shell in Harness::shells(SHELLS) {
         let s = h.session_of(shell);

@@ -19,11 +19,19 @@ const CASES: &[Case] = &[
     (
         "x = {'a': [1]}; import os; os.environ['E'] = 'e'; os.chdir('/usr'); os.umask(0o27); 5",
         &[
-            (Fork, "x['a'].append(2); os.environ['E'] = 'f'; os.chdir('/'); _ = os.umask(0o77)", ""),
+            (
+                Fork,
+                "x['a'].append(2); os.environ['E'] = 'f'; os.chdir('/'); _ = os.umask(0o77)",
+                "",
+            ),
             (Original, "x, os.environ['E'], os.getcwd()", "({'a': [1]}, 'e', '/usr')\n"),
             (Original, "x['a'][0] = 9; oct(os.umask(0o27))", "'0o27'\n"),
             (Fork, "x, os.getcwd()", "({'a': [1, 2]}, '/')\n"),
-            (Fork, "import subprocess; subprocess.check_output('echo $E', shell=True)", "b'f\\n'\n"),
+            (
+                Fork,
+                "import subprocess; subprocess.check_output('echo $E', shell=True)",
+                "b'f\\n'\n",
+            ),
         ],
     ),
     ("41 + 1", &[(Fork, "_", "42\n"), (Original, "_ + 1", "43\n"), (Fork, "_", "42\n")]),
@@ -53,7 +61,11 @@ const CASES: &[Case] = &[
         "import os; r, w = os.pipe(); _ = os.write(w, b'in')",
         &[
             (Fork, "os.read(r, 5)", "b''\n"),
-            (Fork, "try: os.write(w, b'x')\nexcept OSError as e: print(type(e).__name__)", "BrokenPipeError\n"),
+            (
+                Fork,
+                "try: os.write(w, b'x')\nexcept OSError as e: print(type(e).__name__)",
+                "BrokenPipeError\n",
+            ),
             (Original, "os.read(r, 5)", "b'in'\n"),
         ],
     ),
@@ -65,8 +77,16 @@ const CASES: &[Case] = &[
             (Fork, "try: c.send(b'x')\nexcept OSError: print('closed')", "closed\n"),
             (Fork, "s.close(); c.close(); a.close()", ""),
             (Original, "c.send(b'hi'), a.recv(9)", "(2, b'hi')\n"),
-            (Original, "d = socket.create_connection(s.getsockname()); type(s.accept()[0]).__name__", "'socket'\n"),
-            (Fork, "n = socket.create_server(('127.0.0.1', 0)); m = socket.create_connection(n.getsockname()); n.accept()[0].send(b'yes'), m.recv(9)", "(3, b'yes')\n"),
+            (
+                Original,
+                "d = socket.create_connection(s.getsockname()); type(s.accept()[0]).__name__",
+                "'socket'\n",
+            ),
+            (
+                Fork,
+                "n = socket.create_server(('127.0.0.1', 0)); m = socket.create_connection(n.getsockname()); n.accept()[0].send(b'yes'), m.recv(9)",
+                "(3, b'yes')\n",
+            ),
         ],
     ),
     // Children are the original's.
@@ -87,7 +107,11 @@ const CASES: &[Case] = &[
             (Original, "try: os.wait()\nexcept ChildProcessError: print('none')", "none\n"),
             (Fork, "hits, callable(signal.getsignal(signal.SIGCHLD))", "([], True)\n"),
             (Fork, "os.kill(os.getpid(), signal.SIGUSR1); hits", "['usr']\n"),
-            (Fork, "os.waitpid(os.spawnlp(os.P_NOWAIT, 'true', 'true'), 0)[1], len(hits)", "(0, 2)\n"),
+            (
+                Fork,
+                "os.waitpid(os.spawnlp(os.P_NOWAIT, 'true', 'true'), 0)[1], len(hits)",
+                "(0, 2)\n",
+            ),
             (Original, "hits", "[]\n"),
         ],
     ),
@@ -102,7 +126,11 @@ const CASES: &[Case] = &[
         "import multiprocessing as mp, time; p = mp.get_context('fork').Process(target=time.sleep, args=(600,), daemon=True); p.start()",
         &[
             (Fork, "mp.active_children()", "[]\n"),
-            (Fork, "q = mp.get_context('fork').Process(target=print, args=(7,), kwargs={'flush': True}); q.start(); q.join(); q.exitcode", "7\n0\n"),
+            (
+                Fork,
+                "q = mp.get_context('fork').Process(target=print, args=(7,), kwargs={'flush': True}); q.start(); q.join(); q.exitcode",
+                "7\n0\n",
+            ),
             (Original, "p.is_alive(), len(mp.active_children())", "(True, 1)\n"),
             (Original, "p.terminate(); p.join(); p.exitcode", "-15\n"),
         ],
@@ -124,7 +152,11 @@ const CASES: &[Case] = &[
             (Original, "m[:3] = b'ooo'", ""),
             (Fork, "m[:3], v.value", "(b'xyz', 6)\n"),
             // For its own children it is still shared.
-            (Fork, "def f(): v.value = 7\np = mp.get_context('fork').Process(target=f); p.start(); p.join(); v.value", "7\n"),
+            (
+                Fork,
+                "def f(): v.value = 7\np = mp.get_context('fork').Process(target=f); p.start(); p.join(); v.value",
+                "7\n",
+            ),
         ],
     ),
     (
@@ -215,7 +247,8 @@ fn what_the_original_does_at_its_end_is_not_done_by_its_forks() {
          d = Del(); print(directory.name)",
     )
     .exits(0);
-    let directory = s.run("import os; print(os.path.basename(directory.name), os.path.basename(named.name))");
+    let directory =
+        s.run("import os; print(os.path.basename(directory.name), os.path.basename(named.name))");
     let names: Vec<&str> = directory.stdout().split_whitespace().collect();
     let fork = s.fork();
     fork.run("atexit.register(lambda: open('fork-ended', 'w').write('yes'))").exits(0);
@@ -264,9 +297,11 @@ fn a_thread_that_prints_and_locks_all_the_time_does_not_keep_a_fork_from_working
     .exits(0);
     for _ in 0..10 {
         let fork = s.fork();
-        fork.run("logging.getLogger('x').debug('y'); import decimal; print(threading.active_count())")
-            .prints("1\n")
-            .is_kept();
+        fork.run(
+            "logging.getLogger('x').debug('y'); import decimal; print(threading.active_count())",
+        )
+        .prints("1\n")
+        .is_kept();
         fork.end();
     }
     s.run("threading.active_count()").shows("4").is_kept();

@@ -62,7 +62,9 @@ impl<'h> Scene<'h> {
         std::fs::create_dir_all(&files).unwrap();
         let session = h.session_with(&["--cwd", files.to_str().unwrap()]);
         let write = |n: u32| {
-            format!("x={n}; for i in $(seq {FILES}); do echo {n} >f$i; done; rm -f only*; : >only{n}")
+            format!(
+                "x={n}; for i in $(seq {FILES}); do echo {n} >f$i; done; rm -f only*; : >only{n}"
+            )
         };
         session.run(write(1)).exits(0);
         let python = Process::of(session.python("x = 1; import os; print(os.getpid())").number());

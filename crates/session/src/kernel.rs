@@ -303,9 +303,7 @@ impl Kernel {
     }
 
     fn begin(&mut self, next: Queued, now: Tick, out: &mut Vec<Effect>) {
-        // A session that takes checkpoints needs the state before each run.
-        let is_wanted = next.risky || (self.is_gated && self.language.is_shell());
-        if is_wanted && !self.is_captured() {
+        if next.risky && !self.is_captured() {
             out.push(self.capture());
         }
         let after = |limit: Tick| now.saturating_add(limit);

@@ -15,9 +15,9 @@ use super::workspace::{Journal, Outcome, Purpose, Step, Taken, Task};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewoundView, RunNo,
 };
-use sessile_session::{Epoch, Input, Origin, Point, PointId, Unfound};
+use sessile_session::{Origin, Point, PointId, Unfound};
 use sessile_snapshot::files::TreeId;
 use sessile_store::{Directory, Entry, Remarks, SavedKernel, timestamp};
 use std::collections::BTreeMap;
@@ -237,6 +237,26 @@ impl Keeper {
         Some(self.image_of_now(language, as_of))
     }
 
+    /// The image of a kernel in a checkpoint, while it is yet to come.
+    pub(super) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
+        let checkpoint = self.checkpoints.get(&point);
+        let image = checkpoint.and_then(|checkpoint| checkpoint.images.get(&language));
+        image.is_some_and(|id| self.is_image_coming(*id))
+    }
+
+    /// Has the files of a checkpoint taken. False when they will not be.
+    pub(super) fn take_files(&mut self, point: PointId, purpose: Purpose) -> bool {
+        let files = match self.send_out(Task::Take, purpose) {
+            Ok(()) => Files::Coming,
+            Err(failure) => Files::Failed(failure),
+        };
+        let is_coming = matches!(files, Files::Coming);
+        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
+            checkpoint.files = files;
+        }
+        is_coming
+    }
+
     /// The newest image of a kernel, if it shows it as it is.
     pub(super) fn image_at_hand(&self, language: Language) -> Option<&Image> {
         let (epoch, id) = self.newest_images.get(&language)?;
@@ -266,34 +286,7 @@ impl Keeper {
         id
     }
 
-    /// Before a run, in a session that takes checkpoints by itself.
-    pub(super) fn prepare(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        let Some(auto) = self.boot.auto else {
-            return self.prepared(language, epoch, run);
-        };
-        let point = self.checkpoint_before(run, auto);
-        if !auto.files {
-            return self.prepared(language, epoch, run);
-        }
-        let purpose = Purpose::Prepare { point, language, epoch, run };
-        let files = match self.send_out(Task::Take, purpose) {
-            Ok(()) => Files::Coming,
-            Err(failure) => Files::Failed(failure),
-        };
-        let is_coming = matches!(files, Files::Coming);
-        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
-            checkpoint.files = files;
-        }
-        if !is_coming {
-            self.prepared(language, epoch, run);
-        }
-    }
-
-    pub(super) fn prepared(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        self.step(Input::Prepared { language, epoch, run });
-    }
-
-    fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
+    pub(super) fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
         let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
         let as_of = RunNo(run.0.saturating_sub(1));
         let (point, gone) = self.timeline.mark_before(run, as_of, keep);
@@ -432,14 +425,6 @@ impl Keeper {
             *newest == id && self.session.epoch(language) == Some(*epoch)
         });
         is_as_of && (!image.is_restless || is_newest)
-    }
-
-    /// The images of a point that are yet to come.
-    pub(super) fn coming_images(&self, to: &RewindTo) -> Vec<ImageId> {
-        let point = self.timeline.find(to).ok();
-        let checkpoint = point.and_then(|point| self.checkpoints.get(&point));
-        let images = checkpoint.into_iter().flat_map(|checkpoint| checkpoint.images.values());
-        images.copied().filter(|id| self.is_image_coming(*id)).collect()
     }
 
     /// Has the processes made that are needed.
@@ -879,6 +864,7 @@ impl Keeper {
         let _ = std::fs::remove_file(self.directory.path().join(RECORD));
         self.remove_files();
         self.timeline.clear();
+        self.preparing.clear();
         self.checkpoints.clear();
         self.newest_images.clear();
         self.drop_images(|_| false);

@@ -232,6 +232,10 @@ impl Keeper {
         matches!(form, Some(Form::Coming(_) | Form::Dumping(_)))
     }
 
+    pub(super) fn coming_images(&self) -> Vec<ImageId> {
+        self.images.keys().copied().filter(|id| self.is_image_coming(*id)).collect()
+    }
+
     /// A kernel's state is about to be replaced in the file.
     pub(super) fn take_out_of_file(&mut self, language: Language, saved: &SavedKernel) {
         for image in self.images.values_mut().filter(|image| image.language == language) {
@@ -250,6 +254,7 @@ impl Keeper {
                 image.form = Form::Current;
             }
         }
+        self.pump_preparing();
         self.pump_operations();
     }
 
@@ -262,6 +267,7 @@ impl Keeper {
                 image.form = Form::Saved(Box::new(saved.clone()));
             }
         }
+        self.pump_preparing();
         self.pump_operations();
     }
 
@@ -272,6 +278,7 @@ impl Keeper {
                 image.form = Form::Lost("it could not be written down".to_owned());
             }
         }
+        self.pump_preparing();
     }
 
     /// Has a process made of an image, which stays as it is.

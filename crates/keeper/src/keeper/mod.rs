@@ -13,6 +13,7 @@ mod interaction;
 mod jobs;
 mod operations;
 mod orders;
+mod preparing;
 mod prompts;
 mod records;
 mod requests;
@@ -32,9 +33,7 @@ use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{
-    Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId,
-};
+use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::{BTreeMap, VecDeque};
@@ -237,6 +236,7 @@ pub(crate) struct Keeper {
     /// What came of putting files back, and of copying them.
     put_back: Option<workspace::Step>,
     copied: Option<Result<Vec<LeftBehind>, Failure>>,
+    preparing: Vec<preparing::Preparing>,
     /// Trees that went with their checkpoints since the files were last swept.
     dropped_trees: usize,
     is_timeline_written: bool,
@@ -386,6 +386,7 @@ impl Keeper {
             errands: Vec::new(),
             put_back: None,
             copied: None,
+            preparing: Vec::new(),
             dropped_trees: 0,
             is_timeline_written: true,
             newborn: Vec::new(),
@@ -462,6 +463,9 @@ impl Keeper {
         if self.saving_due().is_some_and(|due| due <= now) {
             self.save_is_overdue();
         }
+        if self.preparing_due().is_some_and(|due| due <= now) {
+            self.pump_preparing();
+        }
         self.tend_savings();
         let is_late = self.operation_due().is_some_and(|due| due <= now);
         if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
@@ -513,6 +517,7 @@ impl Keeper {
             self.inspection_due(),
             self.viewing_due(),
             self.operation_due(),
+            self.preparing_due(),
             self.saving_due(),
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;

@@ -184,9 +184,9 @@ impl Keeper {
                     patience = DUMP_PATIENCE;
                 }
             }
-            // It may have been taken a moment ago.
-            Wish::Rewind(rewind) => {
-                dumps = self.coming_images(&rewind.to);
+            // Some may have been asked for a moment ago, of kernels that go.
+            Wish::Rewind(_) => {
+                dumps = self.coming_images();
                 patience = COPY_PATIENCE;
             }
         }
