@@ -34,7 +34,7 @@ static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum {
-        let _ = USUAL_DESCRIPTORS.set(limit.clone());
+        let _ = USUAL_DESCRIPTORS.set(limit);
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = setrlimit(Resource::Nofile, raised);
     }
@@ -44,7 +44,7 @@ pub(crate) fn raise_descriptor_limit() {
 /// had. Only makes a system call.
 pub(crate) fn lower_descriptor_limit() {
     if let Some(usual) = USUAL_DESCRIPTORS.get() {
-        let _ = setrlimit(Resource::Nofile, usual.clone());
+        let _ = setrlimit(Resource::Nofile, *usual);
     }
 }
 

@@ -252,14 +252,14 @@ impl Kernel {
             self.process = Process::Preparing(next);
             out.push(Effect::Prepare { language, epoch, run });
         } else {
-            self.begin(next, now, out);
+            self.begin(&next, now, out);
         }
     }
 
     /// What had to be done before a run has been done.
     pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.process, Process::Idle) {
-            Process::Preparing(next) if next.run == run => self.begin(next, now, out),
+            Process::Preparing(next) if next.run == run => self.begin(&next, now, out),
             other @ (Process::Absent
             | Process::Starting { .. }
             | Process::Idle
@@ -302,7 +302,7 @@ impl Kernel {
         self.advance(now, out);
     }
 
-    fn begin(&mut self, next: Queued, now: Tick, out: &mut Vec<Effect>) {
+    fn begin(&mut self, next: &Queued, now: Tick, out: &mut Vec<Effect>) {
         if next.risky && !self.is_captured() {
             out.push(self.capture());
         }

@@ -214,7 +214,7 @@ impl Keeper {
         }
         for form in nests {
             if let Form::Coming(Some(nest)) = form {
-                self.close_nest(nest);
+                self.close_nest(&nest);
             }
         }
     }
@@ -308,7 +308,7 @@ impl Keeper {
             self.nascent.iter().filter(|(_, n)| is_successor(n)).map(|(l, _)| *l).collect();
         for language in coming {
             if let Some(nascent) = self.nascent.remove(&language) {
-                self.close_nest(nascent.nest);
+                self.close_nest(&nascent.nest);
             }
         }
         for (_, live) in std::mem::take(&mut self.thawed) {
@@ -325,10 +325,10 @@ impl Keeper {
             match self.images.remove(&id).map(|image| image.form) {
                 Some(Form::Process(pid, nest)) => {
                     processes::signal(&[pid], Signal::KILL);
-                    self.close_nest(nest);
+                    self.close_nest(&nest);
                 }
                 // It may come up any moment; then it finds nobody, and ends.
-                Some(Form::Coming(Some(nest))) => self.close_nest(nest),
+                Some(Form::Coming(Some(nest))) => self.close_nest(&nest),
                 Some(Form::Dumping(path)) => {
                     let _ = std::fs::remove_file(path);
                 }
@@ -343,7 +343,7 @@ impl Keeper {
         }
     }
 
-    fn close_nest(&self, nest: Nest) {
+    fn close_nest(&self, nest: &Nest) {
         self.reactor.remove(&nest.reports);
         let _ = std::fs::remove_dir_all(&nest.directory);
     }
@@ -438,7 +438,7 @@ impl Keeper {
             return;
         };
         let purpose = nascent.purpose;
-        self.close_nest(nascent.nest);
+        self.close_nest(&nascent.nest);
         match purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");

@@ -311,7 +311,8 @@ fn told(restored: &Restored) -> RestoredFiles {
 fn copy(place: &Place, to: &[PathBuf]) -> Result<Vec<LeftBehind>, files::Error> {
     let mut left = Vec::new();
     for path in to {
-        let copied = files::copy(&place.root, Path::new(path), &[place.sessions.clone()])?;
+        let copied =
+            files::copy(&place.root, Path::new(path), std::slice::from_ref(&place.sessions))?;
         left = omissions(&copied.left_out);
     }
     Ok(left)
