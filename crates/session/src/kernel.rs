@@ -175,6 +175,11 @@ impl Kernel {
         }
     }
 
+    /// The first run that has not begun.
+    pub(crate) fn next(&self) -> Option<RunNo> {
+        self.queue.front().map(|queued| queued.run)
+    }
+
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }

@@ -231,6 +231,13 @@ impl Session {
         self.kernels.get(&language).is_some_and(Kernel::is_captured)
     }
 
+    /// The newest number of what is not still to come.
+    #[must_use]
+    pub fn last_begun(&self) -> RunNo {
+        let next = self.kernels.values().filter_map(Kernel::next).min();
+        next.map_or(self.last_run, |next| RunNo(next.0.saturating_sub(1)))
+    }
+
     /// A number for something that is no run.
     pub fn take_number(&mut self) -> RunNo {
         self.last_run = self.last_run.next();

@@ -130,7 +130,7 @@ impl Keeper {
     // Taking them.
 
     pub(super) fn begin_checkpoint(&mut self, new: NewCheckpoint) -> Progress {
-        let as_of = self.session.last_run();
+        let as_of = self.session.last_begun();
         let name = new.name.clone();
         let Some(point) = self.timeline.mark(new.name, as_of) else {
             let name = name.unwrap_or_default();
