@@ -167,6 +167,24 @@ fn only_so_many_are_kept_and_the_rest_is_given_back() {
 }
 
 #[test]
+fn copies_that_are_not_wanted_any_more_when_they_come_up_end() {
+    let h = harness!();
+    let s = h.session_with(&["python3", "--auto", "1"]);
+    s.run("x = 0");
+    for _ in 0..3 {
+        let begun: Vec<_> = (0..15).map(|_| s.begin("x += 1")).collect();
+        for client in begun {
+            s.answer(client, "").exits(0);
+        }
+    }
+    s.wait_children(2);
+    s.undo();
+    s.run("x").shows("44");
+    s.call("drop", &["--all"]).exits(0);
+    s.wait_children(1);
+}
+
+#[test]
 fn dropping_one_leaves_others_that_share_its_state() {
     let h = harness!();
     let s = h.session_with(&["python3"]);

@@ -218,7 +218,10 @@ fn a_fork_during_a_run_is_refused_or_waits_as_asked() {
     s.answer(going, "").exits(0);
     s.answer(next, "").exits(0);
     let fork = h.session_called(answer["session_ids"][0].as_str().unwrap());
-    fork.run("echo $x").prints("3\n");
+    // After the run that was going, or after both: never in between.
+    let as_of = answer["as_of_run"].as_u64().unwrap();
+    assert!(as_of >= 2, "{answer}");
+    fork.run("echo $x").prints(&format!("{}\n", as_of + 1));
     s.run("echo $x").prints("4\n").is_kept();
 }
 

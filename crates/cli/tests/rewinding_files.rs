@@ -1,7 +1,7 @@
 //! The files of a workspace, as part of checkpoints.
 
 use serde_json::Value;
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Client, Harness, Process, Session, harness, until};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -192,7 +192,7 @@ fn a_full_disk_is_a_clear_error_and_changes_nothing() {
     let plain = h.command(&[]);
     command.args(["-c", &start]).current_dir(h.root());
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let started = sessile_testkit::Client::spawn(command, b"").finish().json();
+    let started = Client::spawn(command, b"").finish().json();
     let s = h.session_called(started["session_id"].as_str().unwrap());
     s.run("x=1; echo 1 >f");
     s.checkpoint(&["--files", "--name", "small"]);
@@ -249,8 +249,87 @@ fn files_of_dropped_checkpoints_are_removed() {
     };
     assert!(stored() > 6_000_000);
     s.call("drop", &["a"]).exits(0);
-    sessile_testkit::until("files to be removed", || (stored() < 4_000_000).then_some(()));
+    until("files to be removed", || (stored() < 4_000_000).then_some(()));
     s.run("rm two");
     s.rewind(&["b"]);
     s.run("wc -c <two").prints("3000000\n");
+}
+
+/// A session whose files say 2, with a checkpoint where they say 1, and a client
+/// that has it rewound and has begun to change files.
+#[track_caller]
+fn in_the_middle<'h>(h: &'h Harness) -> (Session<'h>, Client) {
+    let s = in_workspace(h, &["--auto", "9"]);
+    s.run(format!("x=1; for i in $(seq {MANY}); do echo 1 >$i; done")).exits(0);
+    s.checkpoint(&["--files", "--name", "one"]);
+    let run = s.run(format!("x=2; for i in $(seq {MANY}); do echo 2 >$i; done")).exits(0).run();
+    s.wait_captured(run);
+    let client = h.begin(&["rewind", s.id(), "one"], b"");
+    let journal = s.dir().join("rewind.json");
+    until("a rewind that has begun", || journal.exists().then_some(()));
+    (s, client)
+}
+
+/// Files that are rewound in some tenths of a second.
+const MANY: usize = 1500;
+
+/// All files say this.
+#[track_caller]
+fn all_say(h: &Harness, text: &str) {
+    let files: Vec<_> = std::fs::read_dir(h.path("w")).unwrap().flatten().collect();
+    assert_eq!(files.len(), MANY);
+    for file in files {
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), text, "{file:?}");
+    }
+}
+
+#[test]
+fn an_end_in_the_middle_of_a_rewind_comes_after_it() {
+    let h = harness!();
+    let (s, client) = in_the_middle(&h);
+    s.end();
+    let _ = client.finish().json();
+    all_say(&h, "1\n");
+    assert!(!s.dir().join("rewind.json").exists());
+}
+
+#[test]
+fn a_checkpoint_is_not_dropped_in_the_middle_of_a_rewind() {
+    let h = harness!();
+    let (s, client) = in_the_middle(&h);
+    let refused = s.call("drop", &["--all"]).exits(1).errors();
+    assert!(refused.contains("try again"), "{refused}");
+    let _ = client.finish().json();
+    all_say(&h, "1\n");
+    s.run("echo $x").prints("1\n");
+    s.call("drop", &["--all"]).exits(0);
+}
+
+#[test]
+fn another_goes_on_where_a_killed_worker_was() {
+    let h = harness!();
+    let (s, client) = in_the_middle(&h);
+    let worker = s.keeper().children().into_iter().max_by_key(Process::pid).expect("a worker");
+    worker.kill();
+    let _ = client.finish().json();
+    all_say(&h, "1\n");
+    s.run("echo $x").prints("1\n");
+    s.rewind(&["files-before-rewind"]);
+    all_say(&h, "2\n");
+}
+
+#[test]
+fn a_rewind_is_finished_after_the_keepers_death() {
+    let h = harness!();
+    let (s, client) = in_the_middle(&h);
+    s.keeper().kill().wait_gone();
+    let _ = client.finish().exits(1);
+    s.run("echo $x").prints("1\n").is_restored_as_of(1);
+    all_say(&h, "1\n");
+    let told = s.history().to_string();
+    assert!(told.contains("finished after the keeper was ended"), "{told}");
+    // The runs are counted from there: this look, and then the first.
+    s.undo();
+    assert_eq!(s.undo()["undone"], serde_json::json!([1]));
+    s.run("echo ${x-none}").prints("none\n");
 }

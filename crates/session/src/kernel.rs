@@ -175,6 +175,11 @@ impl Kernel {
         }
     }
 
+    /// The first run that has not begun.
+    pub(crate) fn next(&self) -> Option<RunNo> {
+        self.queue.front().map(|queued| queued.run)
+    }
+
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }
@@ -256,14 +261,14 @@ impl Kernel {
             self.process = Process::Preparing(next);
             out.push(Effect::Prepare { language, epoch, run });
         } else {
-            self.begin(next, now, out);
+            self.begin(&next, now, out);
         }
     }
 
     /// What had to be done before a run has been done.
     pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.process, Process::Idle) {
-            Process::Preparing(next) if next.run == run => self.begin(next, now, out),
+            Process::Preparing(next) if next.run == run => self.begin(&next, now, out),
             other @ (Process::Absent
             | Process::Starting { .. }
             | Process::Idle
@@ -306,10 +311,8 @@ impl Kernel {
         self.advance(now, out);
     }
 
-    fn begin(&mut self, next: Queued, now: Tick, out: &mut Vec<Effect>) {
-        // A session that takes checkpoints needs the state before each run.
-        let is_wanted = next.risky || (self.is_gated && self.language.is_shell());
-        if is_wanted && !self.is_captured() {
+    fn begin(&mut self, next: &Queued, now: Tick, out: &mut Vec<Effect>) {
+        if next.risky && !self.is_captured() {
             out.push(self.capture());
         }
         let after = |limit: Tick| now.saturating_add(limit);

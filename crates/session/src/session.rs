@@ -200,6 +200,7 @@ impl Session {
     pub fn release(&mut self, now: Tick) -> Vec<Effect> {
         let mut out = Vec::new();
         self.is_held = false;
+        self.last_activity = now;
         for kernel in self.kernels.values_mut() {
             kernel.release(now, &mut out);
         }
@@ -228,6 +229,13 @@ impl Session {
     #[must_use]
     pub fn is_captured(&self, language: Language) -> bool {
         self.kernels.get(&language).is_some_and(Kernel::is_captured)
+    }
+
+    /// The newest number of what is not still to come.
+    #[must_use]
+    pub fn last_begun(&self) -> RunNo {
+        let next = self.kernels.values().filter_map(Kernel::next).min();
+        next.map_or(self.last_run, |next| RunNo(next.0.saturating_sub(1)))
     }
 
     /// A number for something that is no run.
@@ -460,7 +468,7 @@ impl Session {
 
     fn idle_due(&self) -> Option<Tick> {
         let quiet = self.kernels.values().all(Kernel::is_quiet);
-        (quiet && self.limits.idle_timeout > 0)
+        (quiet && !self.is_held && self.limits.idle_timeout > 0)
             .then(|| self.last_activity + self.limits.idle_timeout)
     }
 

@@ -15,7 +15,8 @@ impl<'h> Session<'h> {
         Self { harness, id }
     }
 
-    pub(crate) fn harness(&self) -> &'h Harness {
+    #[must_use]
+    pub fn harness(&self) -> &'h Harness {
         self.harness
     }
 

@@ -168,7 +168,7 @@ fn kernel(answer: &Map<String, Value>) -> Option<String> {
     match answer.get("kernel").and_then(Value::as_str)? {
         "restarted" => Some("the interpreter ended; a new one has its state".to_owned()),
         "restored" => Some(format!(
-            "the interpreter died; a new one has the state as it was after run {}",
+            "the interpreter is a new one, with the state as it was after run {}",
             number(answer, "as_of_run")
         )),
         "fresh" => Some("the interpreter died; a new one begins without any state".to_owned()),
@@ -330,7 +330,7 @@ mod tests {
             "exit code 130 after 100 ms (run 3)\n\
              error: timed out after 0.1 s and was interrupted; the session's state is kept\n\
              this is a new session: nothing is remembered from before\n\
-             the interpreter died; a new one has the state as it was after run 2\n\
+             the interpreter is a new one, with the state as it was after run 2\n\
              a note\n(no output)"
         );
     }

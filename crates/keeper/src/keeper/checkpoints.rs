@@ -11,13 +11,13 @@ use super::Keeper;
 use super::images::{Form, Image, ImageId};
 use super::operations::{Progress, Stage};
 use super::requests::refuse;
-use super::workspace::{Journal, Outcome, Purpose, Taken, Task};
+use super::workspace::{Journal, Outcome, Purpose, Step, Taken, Task};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
-    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView, RunNo,
+    LeftBehind, NewCheckpoint, RestoredFiles, Rewind, RewoundView, RunNo,
 };
-use sessile_session::{Epoch, Input, Origin, Point, PointId, Unfound};
+use sessile_session::{Origin, Point, PointId, Unfound};
 use sessile_snapshot::files::TreeId;
 use sessile_store::{Directory, Entry, Remarks, SavedKernel, timestamp};
 use std::collections::BTreeMap;
@@ -81,6 +81,9 @@ const SWEEP_AFTER: usize = 20;
 /// The files as they were before the last rewind that changed them.
 const BEFORE_REWIND: &str = "files-before-rewind";
 
+/// A process that is killed this often in a row will not get its work done.
+const MOST_ATTEMPTS: u32 = 3;
+
 /// A checkpoint whose images are yet to come.
 #[derive(Debug)]
 pub(super) struct Checkpointing {
@@ -90,26 +93,44 @@ pub(super) struct Checkpointing {
 #[derive(Debug)]
 pub(super) struct Rewinding {
     point: PointId,
-    /// Files to put back, and whether that is under way.
+    /// Files to put back, and how far that is.
     files: Option<Putting>,
     plan: Vec<(Language, Origin)>,
     /// Processes that are to come up first.
     expected: Vec<Language>,
     /// Told when the kernels have been replaced.
     done: Option<Box<RewoundView>>,
+    /// Told when the files have been taken back, because of this.
+    failed: Option<Failure>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Putting {
     Wanted(TreeId),
-    UnderWay,
+    /// Those that are there are being taken.
+    Taking(TreeId),
+    UnderWay {
+        tree: TreeId,
+        before: Taken,
+        attempts: u32,
+    },
+    Done(TreeId, RestoredFiles, Taken),
+}
+
+impl Rewinding {
+    pub(super) fn changes_files(&self) -> bool {
+        match self.files {
+            Some(Putting::UnderWay { .. } | Putting::Done(..)) => true,
+            Some(Putting::Wanted(_) | Putting::Taking(_)) | None => self.failed.is_some(),
+        }
+    }
 }
 
 impl Keeper {
     // Taking them.
 
     pub(super) fn begin_checkpoint(&mut self, new: NewCheckpoint) -> Progress {
-        let as_of = self.session.last_run();
+        let as_of = self.session.last_begun();
         let name = new.name.clone();
         let Some(point) = self.timeline.mark(new.name, as_of) else {
             let name = name.unwrap_or_default();
@@ -183,7 +204,7 @@ impl Keeper {
         };
         checkpoint.files = match outcome {
             Ok(Outcome::Taken(taken)) => Files::Taken(Box::new(taken)),
-            Ok(Outcome::Put(..) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
+            Ok(Outcome::Put(_) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
             Err(failure) => Files::Failed(failure),
         };
         self.is_timeline_written = false;
@@ -216,6 +237,26 @@ impl Keeper {
         Some(self.image_of_now(language, as_of))
     }
 
+    /// The image of a kernel in a checkpoint, while it is yet to come.
+    pub(super) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
+        let checkpoint = self.checkpoints.get(&point);
+        let image = checkpoint.and_then(|checkpoint| checkpoint.images.get(&language));
+        image.is_some_and(|id| self.is_image_coming(*id))
+    }
+
+    /// Has the files of a checkpoint taken. False when they will not be.
+    pub(super) fn take_files(&mut self, point: PointId, purpose: Purpose) -> bool {
+        let files = match self.send_out(Task::Take, purpose) {
+            Ok(()) => Files::Coming,
+            Err(failure) => Files::Failed(failure),
+        };
+        let is_coming = matches!(files, Files::Coming);
+        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
+            checkpoint.files = files;
+        }
+        is_coming
+    }
+
     /// The newest image of a kernel, if it shows it as it is.
     pub(super) fn image_at_hand(&self, language: Language) -> Option<&Image> {
         let (epoch, id) = self.newest_images.get(&language)?;
@@ -245,8 +286,8 @@ impl Keeper {
         id
     }
 
-    /// In idle time, in such a session: the next run then need not wait for a
-    /// copy to be made.
+    /// In idle time, in a session that takes checkpoints by itself: the next run
+    /// then need not wait for a copy to be made.
     pub(super) fn prepare_ahead(&mut self, language: Language) {
         if self.boot.auto.is_some() && language == Language::Python {
             self.image_of_kernel(language);
@@ -254,34 +295,7 @@ impl Keeper {
         }
     }
 
-    /// Before a run, in a session that takes checkpoints by itself.
-    pub(super) fn prepare(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        let Some(auto) = self.boot.auto else {
-            return self.prepared(language, epoch, run);
-        };
-        let point = self.checkpoint_before(run, auto);
-        if !auto.files {
-            return self.prepared(language, epoch, run);
-        }
-        let purpose = Purpose::Prepare { point, language, epoch, run };
-        let files = match self.send_out(Task::Take, purpose) {
-            Ok(()) => Files::Coming,
-            Err(failure) => Files::Failed(failure),
-        };
-        let is_coming = matches!(files, Files::Coming);
-        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
-            checkpoint.files = files;
-        }
-        if !is_coming {
-            self.prepared(language, epoch, run);
-        }
-    }
-
-    pub(super) fn prepared(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        self.step(Input::Prepared { language, epoch, run });
-    }
-
-    fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
+    pub(super) fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
         let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
         let as_of = RunNo(run.0.saturating_sub(1));
         let (point, gone) = self.timeline.mark_before(run, as_of, keep);
@@ -367,7 +381,8 @@ impl Keeper {
                 };
                 let files = tree.map(Putting::Wanted);
                 self.put_back = None;
-                self.bring_up(Rewinding { point, files, plan, expected: Vec::new(), done: None })
+                let (expected, done, failed) = (Vec::new(), None, None);
+                self.bring_up(Rewinding { point, files, plan, expected, done, failed })
             }
             Err(failure) => Progress::failed(failure),
         }
@@ -421,14 +436,6 @@ impl Keeper {
         is_as_of && (!image.is_restless || is_newest)
     }
 
-    /// The images of a point that are yet to come.
-    pub(super) fn coming_images(&self, to: &RewindTo) -> Vec<ImageId> {
-        let point = self.timeline.find(to).ok();
-        let checkpoint = point.and_then(|point| self.checkpoints.get(&point));
-        let images = checkpoint.into_iter().flat_map(|checkpoint| checkpoint.images.values());
-        images.copied().filter(|id| self.is_image_coming(*id)).collect()
-    }
-
     /// Has the processes made that are needed.
     fn bring_up(&mut self, mut rewinding: Rewinding) -> Progress {
         for (language, origin) in &rewinding.plan {
@@ -458,6 +465,13 @@ impl Keeper {
             rewinding.done = Some(done);
             return Progress::Waiting(Stage::Rewinding(rewinding), Self::copy_patience());
         }
+        if let Some(failure) = &rewinding.failed {
+            if self.put_back.is_none() && !is_over {
+                return Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience());
+            }
+            self.remove_journal();
+            return Progress::failed(failure.clone());
+        }
         if let Some((language, why)) = self.thaw_failures.pop_first() {
             self.abandon_thawed();
             return Progress::failed(not_copied(language, &why));
@@ -481,43 +495,82 @@ impl Keeper {
                 return Progress::failed(failure);
             }
         }
-        let switched = self.switch(rewinding.point, &rewinding.plan);
-        self.remove_journal();
-        match switched {
+        let files = match rewinding.files.take() {
+            Some(Putting::Done(tree, restored, before)) => Some((tree, restored, before)),
+            Some(Putting::Wanted(_) | Putting::Taking(_) | Putting::UnderWay { .. }) | None => None,
+        };
+        let trees = files.as_ref().map(|(tree, _, before)| (*tree, before.tree));
+        let files = files.map(|(_, restored, before)| (restored, before));
+        match self.switch(rewinding.point, &rewinding.plan, files) {
             Ok(view) => {
+                self.remove_journal();
                 rewinding.done = Some(Box::new(view));
                 self.go_on_rewinding(rewinding, false)
             }
             Err(failure) => {
                 self.abandon_thawed();
-                Progress::failed(failure)
+                let Some((tree, before)) = trees else {
+                    return Progress::failed(failure);
+                };
+                // The files go where the kernels are.
+                let back = Task::Put { tree: before, before: tree };
+                if self.send_out(back, Purpose::Rewind).is_err() {
+                    return Progress::failed(failure);
+                }
+                rewinding.failed = Some(failure);
+                Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience())
             }
         }
     }
 
-    /// True when the files are as they should be.
+    /// True when the files are as they should be. Those that are there are taken
+    /// first: nothing has been changed until that is done.
     fn put_files_back(&mut self, rewinding: &mut Rewinding) -> Result<bool, Failure> {
-        match rewinding.files {
-            None => Ok(true),
-            Some(Putting::Wanted(tree)) => {
-                let name = self.timeline.point(rewinding.point).map(|point| point.name.clone());
-                self.write_journal(&Journal {
-                    tree,
-                    root: self.boot.work_dir.clone(),
-                    checkpoint: name.unwrap_or_default(),
-                    kernels: self.states_after(rewinding.point, &rewinding.plan),
-                    language: self.boot.kernel.language,
-                    run: self.session.last_run().next(),
-                })?;
-                self.send_out(Task::Put(tree), Purpose::Rewind)?;
-                rewinding.files = Some(Putting::UnderWay);
-                Ok(false)
+        let Some(putting) = rewinding.files.take() else {
+            return Ok(true);
+        };
+        let next = match (putting, self.put_back.take()) {
+            (Putting::Wanted(tree), _) => {
+                self.send_out(Task::Take, Purpose::Rewind)?;
+                Putting::Taking(tree)
             }
-            Some(Putting::UnderWay) => match &self.put_back {
-                None => Ok(false),
-                Some(Ok(_)) => Ok(true),
-                Some(Err(failure)) => Err(failure.clone()),
-            },
+            (Putting::Taking(tree), Some(Step::Taken(before))) => {
+                self.write_journal(&self.journal(rewinding, tree, before.tree))?;
+                self.send_out(Task::Put { tree, before: before.tree }, Purpose::Rewind)?;
+                Putting::UnderWay { tree, before, attempts: 1 }
+            }
+            (Putting::UnderWay { tree, before, .. }, Some(Step::Put(restored))) => {
+                Putting::Done(tree, restored, before)
+            }
+            // Whatever it has done can be done again.
+            (Putting::UnderWay { tree, before, attempts }, Some(Step::Killed))
+                if attempts < MOST_ATTEMPTS =>
+            {
+                self.send_out(Task::Put { tree, before: before.tree }, Purpose::Rewind)?;
+                Putting::UnderWay { tree, before, attempts: attempts + 1 }
+            }
+            (Putting::UnderWay { .. }, Some(Step::Killed)) => return Err(half_done()),
+            (_, Some(Step::Refused(failure))) => return Err(failure),
+            (Putting::Taking(_), Some(Step::Killed | Step::Put(_))) => return Err(not_taken()),
+            (waiting, None | Some(Step::Taken(_) | Step::Put(_) | Step::Killed)) => waiting,
+        };
+        let is_done = matches!(next, Putting::Done(..));
+        rewinding.files = Some(next);
+        Ok(is_done)
+    }
+
+    /// What is to be brought about, for a keeper that may have to finish it.
+    fn journal(&self, rewinding: &Rewinding, tree: TreeId, before: TreeId) -> Journal {
+        let point = self.timeline.point(rewinding.point);
+        Journal {
+            tree,
+            before,
+            line: point.map(|point| point.line().to_vec()).unwrap_or_default(),
+            root: self.boot.work_dir.clone(),
+            checkpoint: point.map(|point| point.name.clone()).unwrap_or_default(),
+            kernels: self.states_after(rewinding.point, &rewinding.plan),
+            language: self.boot.kernel.language,
+            run: self.session.last_run().next(),
         }
     }
 
@@ -526,6 +579,7 @@ impl Keeper {
         &mut self,
         point: PointId,
         plan: &[(Language, Origin)],
+        files: Option<(RestoredFiles, Taken)>,
     ) -> Result<RewoundView, Failure> {
         let before: Vec<LeftBehind> = self.left_by(plan);
         let kernels = self.states_after(point, plan);
@@ -536,7 +590,7 @@ impl Keeper {
         let view = self.checkpoint_view(point);
         let view = view.ok_or_else(gone)?;
         let run = self.record_rewind(&view.name, &undone);
-        let files = self.keep_files_before(run);
+        let files = files.map(|(restored, before)| self.keep_files_before(run, restored, before));
         let _ = self.write_timeline();
         Ok(RewoundView {
             checkpoint: view.name,
@@ -564,8 +618,12 @@ impl Keeper {
     }
 
     /// Where one finds the files that a rewind has changed.
-    fn keep_files_before(&mut self, run: RunNo) -> Option<RestoredFiles> {
-        let (mut restored, before) = self.put_back.take()?.ok()?;
+    fn keep_files_before(
+        &mut self,
+        run: RunNo,
+        restored: RestoredFiles,
+        before: Taken,
+    ) -> RestoredFiles {
         let (point, gone) = self.timeline.mark_aside(BEFORE_REWIND, run);
         let states = self.session.states().map(|(language, _)| language);
         let checkpoint = Checkpoint {
@@ -576,8 +634,7 @@ impl Keeper {
         };
         self.checkpoints.insert(point, checkpoint);
         self.forget_checkpoints(&gone);
-        restored.before = Some(BEFORE_REWIND.to_owned());
-        Some(restored)
+        RestoredFiles { before: Some(BEFORE_REWIND.to_owned()), ..restored }
     }
 
     /// The written-down states that there are after going back.
@@ -696,6 +753,10 @@ impl Keeper {
                 return Err(self.explain(&Unfound::Name(name.clone())));
             }
         }
+        if self.needs_checkpoints() {
+            let message = "a checkpoint is being taken or gone back to; try again when it is done";
+            return Err(Failure::new(Code::Busy, message));
+        }
         let gone = self.timeline.remove(|point| match which {
             DropCheckpoints::All => true,
             DropCheckpoints::Named(names) => names.contains(&point.name),
@@ -732,7 +793,7 @@ impl Keeper {
     fn sweep_files(&mut self) {
         // One that is just being taken is not known yet.
         let is_taking = self.checkpoints.values().any(|c| matches!(c.files, Files::Coming));
-        if self.dropped_trees == 0 || is_taking {
+        if self.dropped_trees == 0 || is_taking || self.needs_checkpoints() {
             return;
         }
         let keep = self.checkpoints.values().filter_map(|checkpoint| match &checkpoint.files {
@@ -816,11 +877,29 @@ impl Keeper {
         let _ = std::fs::remove_file(self.directory.path().join(RECORD));
         self.remove_files();
         self.timeline.clear();
+        self.preparing.clear();
         self.checkpoints.clear();
         self.newest_images.clear();
         self.drop_images(|_| false);
         self.abandon_thawed();
     }
+}
+
+/// A rewind that was finished later: the runs that have led to where it went.
+pub(super) fn recover_line(directory: &Directory, line: Vec<RunNo>) {
+    if let Ok(recorded) = directory.read_json::<RecordedTimeline>(RECORD) {
+        let _ = directory.write_json(RECORD, &RecordedTimeline { line, ..recorded });
+    }
+}
+
+fn not_taken() -> Failure {
+    let message = "nothing was changed: the process that looked after the files was ended";
+    Failure::new(Code::Storage, message)
+}
+
+fn half_done() -> Failure {
+    let message = "the process that puts the files back is ended again and again: some of them may be as of the checkpoint; rewind again";
+    Failure::new(Code::Storage, message)
 }
 
 fn gone() -> Failure {

@@ -66,6 +66,7 @@ impl Keeper {
             let _ = std::fs::remove_dir_all(directory);
         }
         self.answer_inspectors(Some(language));
+        self.images_lose_kernel(language);
     }
 
     /// A copy that has come up takes the place of the kernel.

@@ -372,6 +372,7 @@ impl Keeper {
         if self.session.is_open() {
             self.step(Input::Died { language, epoch, exit_code, left_state });
             self.report_failed_start(language);
+            self.pump_operations();
         } else if self.kernels.is_empty() {
             self.step(Input::KernelsGone);
         }

@@ -55,7 +55,7 @@ impl Keeper {
         let mut left = Vec::new();
         let seed = self.seed(&mut left);
         let kernels = self.carried(&seed);
-        let as_of_run = self.session.last_run();
+        let as_of_run = self.session.last_begun();
         left.extend(self.background_left());
         let view = ForkedView { as_of_run, forks: Vec::new(), kernels, left };
         let (planned, expected) = (Vec::new(), Vec::new());
@@ -272,7 +272,7 @@ impl Keeper {
             name: order.name.clone(),
             forked_from: Some(ForkedFrom {
                 session_id: self.boot.session.clone(),
-                as_of_run: self.session.last_run(),
+                as_of_run: self.session.last_begun(),
             }),
             durable: self.metadata.durable.as_ref().map(Durable::afresh),
             ..self.metadata.clone()
@@ -290,7 +290,7 @@ impl Keeper {
         directory.write_state(&state).map_err(io::Error::other)?;
         let scratch = self.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
-        let last = self.session.last_run();
+        let last = self.session.last_begun();
         let forked = Session::forked(boot.kernel.language, limits, 0, last, &seed.known);
         let directory = Directory::at(directory.path().to_owned());
         let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;

@@ -194,19 +194,46 @@ impl Keeper {
         true
     }
 
-    /// A kernel process is gone that was to write its state down.
+    /// A kernel process is gone that was to write its state down, or to copy
+    /// itself.
     pub(super) fn images_lose_kernel(&mut self, language: Language) {
+        // A copy that it had made is there, though it has not said so.
+        let children = self.own_children();
+        let is_on_its_way = children.iter().any(|pid| !self.is_known(*pid));
+        let mut nests = Vec::new();
         for image in self.images.values_mut().filter(|image| image.language == language) {
-            if let Form::Dumping(_) | Form::Coming(None) = image.form {
-                image.form = Form::Lost("its process ended before it was written down".to_owned());
+            let is_lost = match &image.form {
+                Form::Dumping(_) | Form::Coming(None) => true,
+                Form::Coming(Some(_)) => !is_on_its_way,
+                Form::Process(..) | Form::Saved(_) | Form::Current | Form::Lost(_) => false,
+            };
+            if is_lost {
+                let lost = Form::Lost("its process ended before it was written down".to_owned());
+                nests.push(std::mem::replace(&mut image.form, lost));
             }
         }
+        for form in nests {
+            if let Form::Coming(Some(nest)) = form {
+                self.close_nest(&nest);
+            }
+        }
+    }
+
+    /// Whether a process is there for something that is known.
+    fn is_known(&self, pid: Pid) -> bool {
+        self.kernels.values().any(|live| live.pid == pid)
+            || self.is_copy(pid)
+            || self.works_on_files(pid)
     }
 
     /// Whether something is asked for that is not there yet.
     pub(super) fn is_image_coming(&self, id: ImageId) -> bool {
         let form = self.images.get(&id).map(|image| &image.form);
         matches!(form, Some(Form::Coming(_) | Form::Dumping(_)))
+    }
+
+    pub(super) fn coming_images(&self) -> Vec<ImageId> {
+        self.images.keys().copied().filter(|id| self.is_image_coming(*id)).collect()
     }
 
     /// A kernel's state is about to be replaced in the file.
@@ -227,6 +254,7 @@ impl Keeper {
                 image.form = Form::Current;
             }
         }
+        self.pump_preparing();
         self.pump_operations();
     }
 
@@ -239,6 +267,7 @@ impl Keeper {
                 image.form = Form::Saved(Box::new(saved.clone()));
             }
         }
+        self.pump_preparing();
         self.pump_operations();
     }
 
@@ -249,6 +278,7 @@ impl Keeper {
                 image.form = Form::Lost("it could not be written down".to_owned());
             }
         }
+        self.pump_preparing();
     }
 
     /// Has a process made of an image, which stays as it is.

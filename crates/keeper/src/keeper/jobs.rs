@@ -102,7 +102,9 @@ impl Keeper {
             left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
         };
         let mut roots: HashSet<Pid> = self.own_children().into_iter().collect();
-        roots.extend(self.kernels.values().flat_map(of_kernel));
+        // What one that is coming up starts is part of its coming up.
+        let up = self.kernels.values().filter(|live| live.has_come_up);
+        roots.extend(up.flat_map(of_kernel));
         roots
             .into_iter()
             .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))

@@ -14,6 +14,7 @@ mod interaction;
 mod jobs;
 mod operations;
 mod orders;
+mod preparing;
 mod prompts;
 mod records;
 mod requests;
@@ -33,9 +34,7 @@ use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{
-    Boot, Code, Failure, Language, LeftBehind, RestoredFiles, RunNo, SessionId,
-};
+use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
 use std::collections::{BTreeMap, VecDeque};
@@ -215,6 +214,8 @@ pub(crate) struct Keeper {
     /// When it is looked whether runs wait for input.
     prompts: Option<prompts::Look>,
     closing: Vec<(Token, u64, requests::Closing)>,
+    /// Asked for while files were put back, which is not left half done.
+    closing_later: Vec<(Token, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
@@ -234,8 +235,9 @@ pub(crate) struct Keeper {
     thaw_failures: BTreeMap<Language, String>,
     errands: Vec<workspace::Errand>,
     /// What came of putting files back, and of copying them.
-    put_back: Option<Result<(RestoredFiles, workspace::Taken), Failure>>,
+    put_back: Option<workspace::Step>,
     copied: Option<Result<Vec<LeftBehind>, Failure>>,
+    preparing: Vec<preparing::Preparing>,
     /// Trees that went with their checkpoints since the files were last swept.
     dropped_trees: usize,
     is_timeline_written: bool,
@@ -374,6 +376,7 @@ impl Keeper {
             silence: None,
             prompts: None,
             closing: Vec::new(),
+            closing_later: Vec::new(),
             inspectors: Vec::new(),
             viewers: Vec::new(),
             followers: Vec::new(),
@@ -390,6 +393,7 @@ impl Keeper {
             errands: Vec::new(),
             put_back: None,
             copied: None,
+            preparing: Vec::new(),
             dropped_trees: 0,
             is_timeline_written: true,
             newborn: Vec::new(),
@@ -470,6 +474,9 @@ impl Keeper {
         if self.durable_due().is_some_and(|due| due <= now) {
             self.begin_durable_save();
         }
+        if self.preparing_due().is_some_and(|due| due <= now) {
+            self.pump_preparing();
+        }
         self.tend_savings();
         let is_late = self.operation_due().is_some_and(|due| due <= now);
         if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
@@ -521,6 +528,7 @@ impl Keeper {
             self.inspection_due(),
             self.viewing_due(),
             self.operation_due(),
+            self.preparing_due(),
             self.saving_due(),
             self.durable_due(),
         ];

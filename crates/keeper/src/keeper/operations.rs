@@ -141,13 +141,18 @@ impl Keeper {
             match progress {
                 Progress::Waiting(stage, patience) => {
                     // What goes on although its time is over has more of it.
-                    let due = due.filter(|due| *due > now).or(Some(now + patience));
+                    let later = now + patience;
+                    let due = due.filter(|due| *due > now).map_or(later, |due| due.min(later));
+                    let due = Some(due);
                     self.operation = Some(Operation { asker, stage, due });
                     return;
                 }
                 Progress::Done(outcome) => {
                     let reply = Reply::new(asker.call, outcome);
                     self.connections.send(asker.connection, &reply, &self.reactor);
+                    for (connection, call, closing) in std::mem::take(&mut self.closing_later) {
+                        let _ = self.close(connection, call, closing);
+                    }
                     if self.wishes.is_empty() {
                         let effects = self.session.release(self.now());
                         self.perform(effects);
@@ -179,9 +184,9 @@ impl Keeper {
                     patience = DUMP_PATIENCE;
                 }
             }
-            // It may have been taken a moment ago.
-            Wish::Rewind(rewind) => {
-                dumps = self.coming_images(&rewind.to);
+            // Some may have been asked for a moment ago, of kernels that go.
+            Wish::Rewind(_) => {
+                dumps = self.coming_images();
                 patience = COPY_PATIENCE;
             }
         }
@@ -210,6 +215,24 @@ impl Keeper {
 
     pub(super) fn stage(&mut self) -> Option<&mut Stage> {
         self.operation.as_mut().map(|operation| &mut operation.stage)
+    }
+
+    /// Whether the workspace is neither what it was nor what it is to be.
+    pub(super) fn changes_files(&self) -> bool {
+        match self.operation.as_ref().map(|operation| &operation.stage) {
+            Some(Stage::Rewinding(rewinding)) => rewinding.changes_files(),
+            Some(Stage::Gathering { .. } | Stage::Forking(_) | Stage::Checkpointing(_)) | None => {
+                false
+            }
+        }
+    }
+
+    /// Whether something is done for which checkpoints have to stay.
+    pub(super) fn needs_checkpoints(&self) -> bool {
+        match self.operation.as_ref().map(|operation| &operation.stage) {
+            Some(Stage::Rewinding(_) | Stage::Checkpointing(_)) => true,
+            Some(Stage::Gathering { .. } | Stage::Forking(_)) | None => false,
+        }
     }
 
     pub(super) fn operation_due(&self) -> Option<Tick> {

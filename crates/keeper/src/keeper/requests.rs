@@ -195,12 +195,16 @@ impl Keeper {
         }
     }
 
-    fn close(
+    pub(super) fn close(
         &mut self,
         connection: Token,
         call: u64,
         closing: Closing,
     ) -> Result<Option<Answer>, Failure> {
+        if self.changes_files() {
+            self.closing_later.push((connection, call, closing));
+            return Ok(None);
+        }
         self.cancel_operations();
         self.closing.push((connection, call, closing));
         let why = match closing {

@@ -5,8 +5,8 @@
 //! done is written down: a keeper that is killed in the middle leaves it to the
 //! next, which finishes it.
 
-use super::Keeper;
 use super::bundle::omissions;
+use super::{Keeper, checkpoints};
 use crate::reactor::Token;
 use crate::worker::{Progress, Worker};
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,11 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) enum Task {
     Take,
-    /// Make the workspace what it was.
-    Put(TreeId),
+    /// Make the workspace what it was, or leave it as it is.
+    Put {
+        tree: TreeId,
+        before: TreeId,
+    },
     /// Copies for forks.
     Copy(Vec<PathBuf>),
     /// Remove what none of these needs.
@@ -56,11 +59,21 @@ pub(super) struct Taken {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Outcome {
     Taken(Taken),
-    /// Put back; what was there before was taken first.
-    Put(RestoredFiles, Taken),
+    Put(RestoredFiles),
     /// What is not in the copies.
     Copied(Vec<LeftBehind>),
     Swept,
+}
+
+/// What became of a rewind's worker.
+#[derive(Debug)]
+pub(super) enum Step {
+    Taken(Taken),
+    Put(RestoredFiles),
+    /// Nothing was changed.
+    Refused(Failure),
+    /// It was ended, and nobody knows how far it was.
+    Killed,
 }
 
 /// Whom a worker works for.
@@ -83,6 +96,11 @@ pub(super) struct Errand {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) tree: TreeId,
+    /// What there was before; where that cannot be had, neither can this.
+    pub(super) before: TreeId,
+    /// The runs that lead to the checkpoint.
+    #[serde(default)]
+    pub(super) line: Vec<RunNo>,
     pub(super) root: PathBuf,
     pub(super) checkpoint: String,
     pub(super) kernels: BTreeMap<Language, SavedKernel>,
@@ -121,6 +139,7 @@ impl Keeper {
             Progress::Failed => None,
         };
         let Errand { purpose, .. } = self.errands.remove(at);
+        let was_killed = outcome.is_none();
         let outcome: Result<Outcome, Failure> = outcome.unwrap_or_else(|| {
             let message = "the process that looked after the files was ended";
             Err(Failure::new(Code::Storage, message))
@@ -136,15 +155,18 @@ impl Keeper {
                 self.prepared(language, epoch, run);
             }
             Purpose::Rewind => {
-                self.put_back = Some(outcome.and_then(|outcome| match outcome {
-                    Outcome::Put(restored, before) => Ok((restored, before)),
-                    Outcome::Taken(_) | Outcome::Copied(_) | Outcome::Swept => Err(unexpected()),
-                }));
+                self.put_back = Some(match outcome {
+                    Ok(Outcome::Taken(before)) => Step::Taken(before),
+                    Ok(Outcome::Put(restored)) => Step::Put(restored),
+                    Ok(Outcome::Copied(_) | Outcome::Swept) => Step::Refused(unexpected()),
+                    Err(_) if was_killed => Step::Killed,
+                    Err(failure) => Step::Refused(failure),
+                });
             }
             Purpose::Fork => {
                 self.copied = Some(outcome.and_then(|outcome| match outcome {
                     Outcome::Copied(left) => Ok(left),
-                    Outcome::Taken(_) | Outcome::Put(..) | Outcome::Swept => Err(unexpected()),
+                    Outcome::Taken(_) | Outcome::Put(_) | Outcome::Swept => Err(unexpected()),
                 }));
             }
             Purpose::Sweep => {}
@@ -181,7 +203,7 @@ impl Keeper {
 }
 
 /// Finishes what a keeper that was killed had begun: the session is as of the
-/// checkpoint then, files and shells.
+/// checkpoint then, files and shells; or, if that cannot be, as it was.
 pub(super) fn recover(directory: &Directory) {
     let Ok(journal) = directory.read_json::<Journal>(JOURNAL) else {
         return;
@@ -189,16 +211,16 @@ pub(super) fn recover(directory: &Directory) {
     let sessions = directory.path().parent().unwrap_or(directory.path()).to_owned();
     let depot = directory.path().join(DEPOT);
     let place = Place { root: journal.root, depot, sessions };
-    let restored = Depot::open(&place.depot)
-        .and_then(|depot| depot.restore(journal.tree, &place.root, &rules(&place)));
-    let what = match restored {
-        Ok(restored) if restored.is_complete() => "finished after the keeper was ended".to_owned(),
-        Ok(_) => "finished after the keeper was ended, except for some files".to_owned(),
-        Err(error) => format!("the keeper was ended in it, and it could not be finished: {error}"),
+    let what = match put(&place, journal.tree, journal.before) {
+        Ok(_) => {
+            let mut state = directory.state().unwrap_or_default();
+            state.kernels = journal.kernels;
+            let _ = directory.write_state(&state);
+            checkpoints::recover_line(directory, journal.line);
+            "finished after the keeper was ended".to_owned()
+        }
+        Err(failure) => format!("the keeper was ended in it: {failure}"),
     };
-    let mut state = directory.state().unwrap_or_default();
-    state.kernels = journal.kernels;
-    let _ = directory.write_state(&state);
     let command = format!("rewind {} ({what})", journal.checkpoint);
     let entry = Entry::event(journal.run, journal.language, "rewind", command);
     let _ = directory.history().append(&entry);
@@ -223,7 +245,7 @@ fn rules(place: &Place) -> Rules {
 fn perform(place: &Place, task: Task) -> Result<Outcome, Failure> {
     let done = match task {
         Task::Take => take(place).map(Outcome::Taken),
-        Task::Put(tree) => return put(place, tree),
+        Task::Put { tree, before } => return put(place, tree, before),
         Task::Copy(to) => copy(place, &to).map(Outcome::Copied),
         Task::Sweep(keep) => sweep(place, &keep).map(|()| Outcome::Swept),
     };
@@ -252,13 +274,12 @@ fn take(place: &Place) -> Result<Taken, files::Error> {
     Ok(Taken { tree: snapshot.tree, view })
 }
 
-fn put(place: &Place, tree: TreeId) -> Result<Outcome, Failure> {
-    let before = take(place).map_err(|error| failure(&error))?;
+fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> {
     let depot = Depot::open(&place.depot).map_err(|error| failure(&error))?;
     let restored = depot.restore(tree, &place.root, &rules(place));
     let refused = match restored {
         Ok(restored) if restored.is_complete() => {
-            return Ok(Outcome::Put(told(&restored), before));
+            return Ok(Outcome::Put(told(&restored)));
         }
         Ok(restored) => {
             let first = restored.failed.first();
@@ -267,7 +288,7 @@ fn put(place: &Place, tree: TreeId) -> Result<Outcome, Failure> {
         Err(error) => error.to_string(),
     };
     // All or nothing.
-    let undone = depot.restore(before.tree, &place.root, &rules(place));
+    let undone = depot.restore(before, &place.root, &rules(place));
     let message = match undone {
         Ok(undone) if undone.is_complete() => {
             format!("nothing was changed, because not all files could be put back: {refused}")
