@@ -289,7 +289,9 @@ impl Keeper {
     /// In idle time, in a session that takes checkpoints by itself: the next run
     /// then need not wait for a copy to be made.
     pub(super) fn prepare_ahead(&mut self, language: Language) {
-        if self.boot.auto.is_some() && language == Language::Python {
+        // Who has let go of all of them wants no process left behind.
+        let is_wanted = self.boot.auto.is_some() && !self.checkpoints.is_empty();
+        if is_wanted && language == Language::Python {
             self.image_of_kernel(language);
             self.forget_checkpoints(&[]);
         }
@@ -590,6 +592,7 @@ impl Keeper {
         let view = self.checkpoint_view(point);
         let view = view.ok_or_else(gone)?;
         let run = self.record_rewind(&view.name, &undone);
+        self.answer_followers();
         let files = files.map(|(restored, before)| self.keep_files_before(run, restored, before));
         let _ = self.write_timeline();
         Ok(RewoundView {
@@ -762,6 +765,8 @@ impl Keeper {
             DropCheckpoints::Named(names) => names.contains(&point.name),
         });
         let ids: Vec<PointId> = gone.iter().map(|point| point.id).collect();
+        // Also the one that was made ahead of the next run.
+        self.newest_images.clear();
         self.forget_checkpoints(&ids);
         self.sweep_files();
         self.write_timeline()?;
