@@ -18,9 +18,11 @@ mod preparing;
 mod prompts;
 mod records;
 mod requests;
+mod rewinding;
 mod saving;
 mod silence;
 mod terminals;
+mod timeline;
 mod waiting;
 mod workspace;
 

@@ -9,9 +9,10 @@
 //! ```
 
 use super::Keeper;
-use super::checkpoints::{Checkpointing, Rewinding};
+use super::checkpoints::Checkpointing;
 use super::forks::Forking;
 use super::images::ImageId;
+use super::rewinding::Rewinding;
 use crate::reactor::Token;
 use sessile_protocol::{
     Answer, Code, Failure, ForkOrder, Language, NewCheckpoint, Reply, Rewind, RunNo,

@@ -6,7 +6,7 @@
 //! next, which finishes it.
 
 use super::bundle::omissions;
-use super::{Keeper, checkpoints};
+use super::{Keeper, timeline};
 use crate::reactor::Token;
 use crate::worker::{Progress, Worker};
 use serde::{Deserialize, Serialize};
@@ -216,7 +216,7 @@ pub(super) fn recover(directory: &Directory) {
             let mut state = directory.state().unwrap_or_default();
             state.kernels = journal.kernels;
             let _ = directory.write_state(&state);
-            checkpoints::recover_line(directory, journal.line);
+            timeline::recover_line(directory, journal.line);
             "finished after the keeper was ended".to_owned()
         }
         Err(failure) => format!("the keeper was ended in it: {failure}"),
