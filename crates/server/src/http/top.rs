@@ -22,8 +22,8 @@ use utoipa::{IntoParams, ToSchema};
 /// More would be a load by itself, and shorter than what CPU is counted in.
 const LEAST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// As long as proxies wait for something to be said.
-const MOST_INTERVAL: Duration = Duration::from_secs(60);
+/// As long as a caller that wants one answer, or a proxy, surely waits.
+const MOST_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Between two events.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[serde(deny_unknown_fields)]
 pub(super) struct TopQuery {
     /// The time in which CPU is measured, such as `500ms`; of a stream, the time
-    /// between two events. From `100ms` to `60s`: others are taken for the
+    /// between two events. From `100ms` to `10s`: others are taken for the
     /// nearest of these
     #[serde(default, deserialize_with = "span_text")]
     #[param(value_type = Option<wire::Span>)]
