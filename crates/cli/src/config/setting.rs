@@ -131,6 +131,8 @@ settings! {
         "Connections at once";
     MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
         "Bytes of a request's body";
+    MAX_RESTORED: "max-restored", Form::Size, Some("1GiB"), "SIZE",
+        "Bytes of a saved session that is restored; 0: none is";
     MAX_OUTPUT: "max-output", Form::Size, Some("16MiB"), "SIZE",
         "Bytes of each stream of a run that an answer may carry";
     REQUEST_TIMEOUT: "request-timeout", Form::Time, Some("30s"), "TIME",
