@@ -126,7 +126,7 @@ settings! {
     MAX_QUEUE: "max-queue", Form::Number, Some("256"), "N",
         "Runs that wait in a session; more than 256 do not";
     MAX_STREAMS: "max-streams", Form::Number, Some("256"), "N",
-        "Event streams and WebSockets at once";
+        "Event streams, WebSockets, and files of sessions that are sent, at once";
     MAX_CONNECTIONS: "max-connections", Form::Number, Some("1024"), "N",
         "Connections at once";
     MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
