@@ -88,6 +88,19 @@ pub(super) async fn receive(
     Ok(upload)
 }
 
+/// Nothing is to be in the body.
+pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), ServiceError> {
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        if !chunk.map_err(|_| cut_off())?.is_empty() {
+            discard(&mut chunks).await;
+            let message = "the file is in the body, or named by path, not both";
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+    }
+    Ok(())
+}
+
 async fn read(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ServiceError> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();

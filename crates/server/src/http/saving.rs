@@ -1,11 +1,11 @@
 //! Sessions as files: saved, handed out, restored.
 
 use super::App;
-use super::body::{Body, Params, Session, receive};
+use super::body::{Body, Params, Session, expect_nothing, receive};
 use super::branch_wire::LeftRow;
 use super::wire;
 use crate::service::{Caller, RestoreOrder, SaveOrder, ServiceError, Source, StreamGuard};
-use axum::body::{Body as Bytes, HttpBody};
+use axum::body::Body as Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -208,10 +208,9 @@ pub(super) async fn restore(
 ) -> Result<(StatusCode, Json<Value>), ServiceError> {
     let _guard = app.service.open_stream()?;
     let source = match query.path {
-        Some(path) if body.is_end_stream() => Source::Path(path),
-        Some(_) => {
-            let message = "the file is in the body, or named by path, not both";
-            return Err(ServiceError::new(crate::service::ErrorCode::BadRequest, message));
+        Some(path) => {
+            expect_nothing(body).await?;
+            Source::Path(path)
         }
         None => Source::Upload(receive(&app.service, &headers, body).await?),
     };
