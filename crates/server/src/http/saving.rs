@@ -52,6 +52,12 @@ pub(super) struct SaveRequest {
     wait: bool,
 }
 
+/// A saved session's bytes.
+#[derive(Debug, ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "only described: it is streamed")]
+pub(super) struct SavedFile(Vec<u8>);
+
 /// A session that was saved.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only described: it is rendered elsewhere")]
@@ -101,7 +107,7 @@ pub(super) struct Restored {
     get, path = "/v1/sessions/{id}/save", tag = "saving",
     params(("id" = String, Path, description = "The session"), SaveQuery),
     responses(
-        (status = 200, content((Vec<u8> = "application/octet-stream"))),
+        (status = 200, content((SavedFile = "application/octet-stream"))),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -192,7 +198,7 @@ pub(super) struct RestoreQuery {
 /// same sessions directory is refused (403 `untrusted`) without `trust`.
 #[utoipa::path(
     post, path = "/v1/restore", tag = "saving", params(RestoreQuery),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = Option<SavedFile>, content_type = "application/octet-stream"),
     responses(
         (status = 201, body = Restored),
         (status = "4XX", body = wire::ErrorBody),
