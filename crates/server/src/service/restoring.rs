@@ -127,7 +127,7 @@ impl Service {
         let restored = blocking(move || {
             let restored = launcher.restore(&sessions, &restoring);
             drop(upload);
-            Ok(restored.map_err(|error| refusal(error, restoring.max_size))?)
+            restored.map_err(|error| refusal(error, restoring.max_size))
         })
         .await?;
         self.live.fetch_add(1, Ordering::Relaxed);
@@ -173,6 +173,9 @@ impl Service {
 }
 
 fn refusal(error: RestoreError, limit: u64) -> ServiceError {
+    if let RestoreError::Client(error) = error {
+        return error.into();
+    }
     let code = match error.obstacle() {
         Obstacle::File => ErrorCode::BadFile,
         Obstacle::Size => return too_large(limit),
@@ -181,10 +184,7 @@ fn refusal(error: RestoreError, limit: u64) -> ServiceError {
             return ServiceError::new(ErrorCode::Untrusted, message);
         }
         Obstacle::Directory => ErrorCode::BadDirectory,
-        Obstacle::Machine => match error {
-            RestoreError::Client(error) => return error.into(),
-            error => return ServiceError::new(ErrorCode::Storage, error.to_string()),
-        },
+        Obstacle::Machine => ErrorCode::Storage,
     };
     ServiceError::new(code, error.to_string())
 }
