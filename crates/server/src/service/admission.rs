@@ -234,6 +234,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_new_lies_in_a_directory_that_may_be_used() {
+        let outer = tempfile::tempdir().unwrap();
+        let outer = std::fs::canonicalize(outer.path()).unwrap();
+        let root = outer.join("root");
+        std::fs::create_dir_all(root.join("a")).unwrap();
+        std::os::unix::fs::symlink(&outer, root.join("out")).unwrap();
+        let roots = [root.clone()];
+        let newcomer = |given: &str| newcomer(given, &roots, &Caller::owner());
+        let code = |given: &str| newcomer(given).err().map(|error| error.code);
+        assert_eq!(newcomer("new").unwrap(), root.join("new"));
+        assert_eq!(newcomer("a/../new").unwrap(), root.join("new"));
+        // The link itself, not where it leads.
+        assert_eq!(newcomer("out").unwrap(), root.join("out"));
+        for path in ["../new", "out/new", "/new", "/etc/new", "a/../../new"] {
+            assert_eq!(code(path), Some(ErrorCode::Forbidden), "{path}");
+        }
+        for path in ["", ".", "..", "/", "a/..", "a/", "a/.", "no/new", "a/b\0"] {
+            assert_eq!(code(path), Some(ErrorCode::BadDirectory), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_two_lists_have_in_common_is_the_deeper_of_each_pair() {
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let both = common(&paths(&["/a", "/b/c"]), &paths(&["/a/x", "/b", "/ab", "/z"]));
+        assert_eq!(both, paths(&["/a/x", "/b/c"]));
+    }
+
+    #[test]
     fn a_token_is_held_to_its_workspaces() {
         let root = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(root.path()).unwrap();
