@@ -3,6 +3,8 @@
 use crate::config::Source;
 use sessile_client::Launcher;
 use sessile_store::Sessions;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The first argument of a keeper process.
@@ -16,6 +18,14 @@ pub(crate) struct Settings {
     pub(crate) sessions_dir: Option<PathBuf>,
     /// Who said that.
     pub(crate) sessions_dir_from: Source,
+}
+
+/// The environment that sessions begin with, as far as it is text.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
 }
 
 impl Settings {

@@ -12,4 +12,4 @@ pub mod top;
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo, end};
 pub use launch::Launcher;
-pub use restore::{RestoreError, RestoredSession, Restoring, Trust};
+pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};

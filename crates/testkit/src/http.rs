@@ -52,6 +52,13 @@ impl Request {
         self.header("content-type", "application/json")
     }
 
+    /// A file.
+    #[must_use]
+    pub fn file(mut self, body: &[u8]) -> Self {
+        self.body = body.to_vec();
+        self.header("content-type", "application/octet-stream")
+    }
+
     fn head(&self) -> String {
         let mut head = format!("{} {} HTTP/{}\r\n", self.method, self.path, self.version);
         let has_host = self.headers.iter().any(|(name, _)| name == "host");

@@ -1,8 +1,8 @@
 use crate::args;
-use crate::settings::Settings;
+use crate::settings::{Settings, environment};
 use clap::{Args, ValueEnum};
 use sessile_server::mcp::{Home, Offer};
-use sessile_server::{Limits, Service, mcp};
+use sessile_server::{Limits, Service, SessionDefaults, mcp};
 use sessile_store::Sessions;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,10 +65,12 @@ fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
 /// As for `sessile tool`: with the workspace, unless all are to be in one place.
 fn home(settings: &Settings, roots: &[PathBuf]) -> anyhow::Result<Home> {
     let launcher = settings.launcher.clone();
+    let defaults = SessionDefaults { environment: environment(), ..SessionDefaults::default() };
     let Some(directory) = &settings.sessions_dir else {
-        return Ok(Home::with_workspaces(launcher, roots)?);
+        return Ok(Home::with_workspaces(launcher, roots, defaults)?);
     };
     let sessions = Sessions::at(std::path::absolute(directory)?);
-    let service = Service::new(sessions, launcher, roots, Limits::default())?;
+    let service =
+        Service::new(sessions, launcher, roots, Limits::default())?.with_defaults(defaults);
     Ok(Home::one(Arc::new(service)))
 }

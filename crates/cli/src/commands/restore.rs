@@ -1,8 +1,8 @@
-use crate::settings::Settings;
+use crate::settings::{Settings, environment};
 use crate::{args, output, uploader};
 use anyhow::{Context, ensure};
 use clap::Args;
-use sessile_client::{Restoring, SavedTo, Trust};
+use sessile_client::{Bounds, Restoring, SavedTo, Trust};
 use sessile_protocol::SessionId;
 use sessile_vault::Vault;
 use std::path::PathBuf;
@@ -51,9 +51,6 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
         let fetched = match self.file.to_str().filter(|text| text.contains("://")) {
             Some(url) => Some(Fetched::from(url, settings, self.max_size)?),
             None => None,
@@ -63,12 +60,14 @@ impl Restore {
             &Restoring {
                 path: fetched.as_ref().map_or(self.file, |fetched| fetched.path.clone()),
                 cwd: self.cwd,
+                bounds: Bounds { roots: vec!["/".into()], otherwise: ".".into() },
                 trust: if self.trust { Trust::Given } else { Trust::Own },
                 max_size: self.max_size,
                 name: self.name,
                 owner: None,
                 durable: self.durable,
-                environment: std::env::vars_os().filter_map(text).collect(),
+                max_queue: None,
+                environment: environment(),
             },
         )?;
         let answer = sessile_gateway::restored(

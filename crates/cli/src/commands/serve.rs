@@ -1,7 +1,7 @@
 use crate::config::{Auth, Config, Flags, Listing};
 use crate::otlp::Traces;
 use crate::presence::{Announcement, Presence};
-use crate::settings::Settings;
+use crate::settings::{Settings, environment};
 use crate::{log, open_files, output};
 use anyhow::bail;
 use clap::Args;
@@ -73,6 +73,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
             durable: config.durable.clone(),
+            environment: environment(),
         });
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;

@@ -142,6 +142,7 @@ impl Listing {
             sessions_per_token: self.number(setting::MAX_SESSIONS_PER_TOKEN)? as u64,
             queue: self.number(setting::MAX_QUEUE)? as u64,
             body: usize::try_from(self.parsed(setting::MAX_BODY, parse_size)?)?,
+            restored: self.parsed(setting::MAX_RESTORED, parse_size)?,
             streams: self.number(setting::MAX_STREAMS)?,
             output: self.parsed(setting::MAX_OUTPUT, parse_size)?,
         };

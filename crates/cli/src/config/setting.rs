@@ -126,11 +126,13 @@ settings! {
     MAX_QUEUE: "max-queue", Form::Number, Some("256"), "N",
         "Runs that wait in a session; more than 256 do not";
     MAX_STREAMS: "max-streams", Form::Number, Some("256"), "N",
-        "Event streams and WebSockets at once";
+        "Event streams, WebSockets, and files of sessions that are sent, at once";
     MAX_CONNECTIONS: "max-connections", Form::Number, Some("1024"), "N",
         "Connections at once";
     MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
         "Bytes of a request's body";
+    MAX_RESTORED: "max-restored", Form::Size, Some("1GiB"), "SIZE",
+        "Bytes of a saved session that is restored; 0: none is";
     MAX_OUTPUT: "max-output", Form::Size, Some("16MiB"), "SIZE",
         "Bytes of each stream of a run that an answer may carry";
     REQUEST_TIMEOUT: "request-timeout", Form::Time, Some("30s"), "TIME",

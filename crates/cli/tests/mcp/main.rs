@@ -8,6 +8,7 @@ mod http;
 mod interaction;
 mod long_runs;
 mod peer;
+mod saving;
 mod server;
 mod survival;
 mod terminals;

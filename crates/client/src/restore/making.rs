@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::moving::{Move, Place};
-use super::{RestoreError, RestoredSession, Restoring};
+use super::{Bounds, RestoreError, RestoredSession, Restoring};
 use crate::create::new_id;
 use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind};
@@ -24,7 +24,7 @@ pub(super) fn make(
     let has_files = document.reader.part(part::FILES).is_some() && restoring.cwd.is_some();
     let (place, workspace) = match &restoring.cwd {
         Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
-        None => (Place::Same, Workspace::of_before(&document.manifest)?),
+        None => (Place::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?),
     };
     let id = new_id()?;
     let unfinished = Unfinished { directory: sessions.create(&id)?, is_finished: false };
@@ -124,7 +124,7 @@ fn metadata(
         command_timeout_ms: manifest.command_timeout_ms,
         max_history: manifest.max_history,
         output_cap: manifest.output_cap,
-        max_queue: None,
+        max_queue: restoring.max_queue,
         workspace: None,
         name: restoring.name.clone().or_else(|| manifest.name.clone()),
         owner: restoring.owner.clone(),
@@ -208,16 +208,30 @@ impl Workspace {
         Ok(Self { path, origin, trouble: None })
     }
 
-    /// Where it was saved, or else here.
-    fn of_before(manifest: &Manifest) -> Result<Self, RestoreError> {
+    /// Where it was saved if it may be there, or else where the bounds say.
+    fn of_before(manifest: &Manifest, bounds: &Bounds) -> Result<Self, RestoreError> {
         let before = &manifest.work_dir;
-        if before.is_absolute() && before.is_dir() {
-            let path = before.clone();
-            return Ok(Self { path, origin: Origin::Theirs, trouble: None });
+        let is_within = |path: &Path| bounds.roots.iter().any(|root| path.starts_with(root));
+        let found = std::fs::canonicalize(before).ok().filter(|path| path.is_dir());
+        // Whether something exists outside is not told.
+        let trouble = match &found {
+            None if is_within(before) => format!("{} is not there", before.display()),
+            None | Some(_) => {
+                format!("{} is outside of the directories that may be used", before.display())
+            }
+        };
+        let origin = Origin::Theirs;
+        match found.filter(|path| before.is_absolute() && is_within(path)) {
+            // A name of it that leads there by links is kept.
+            Some(_) if is_within(before) => {
+                Ok(Self { path: before.clone(), origin, trouble: None })
+            }
+            Some(path) => Ok(Self { path, origin, trouble: None }),
+            None => {
+                let path = std::fs::canonicalize(&bounds.otherwise).map_err(ClientError::Io)?;
+                Ok(Self { path, origin, trouble: Some(trouble) })
+            }
         }
-        let here = std::fs::canonicalize(".").map_err(ClientError::Io)?;
-        let trouble = Some(format!("{} is not there", before.display()));
-        Ok(Self { path: here, origin: Origin::Theirs, trouble })
     }
 
     fn left(&self) -> Vec<LeftBehind> {

@@ -29,6 +29,8 @@ pub struct Restoring {
     /// Where it is to be, with its files: empty, or not there yet. Without it,
     /// the session is where it was, and its files stay in the file.
     pub cwd: Option<PathBuf>,
+    /// Where it may go on when `cwd` is absent.
+    pub bounds: Bounds,
     pub trust: Trust,
     /// Bytes that the file may hold, decompressed, unless it is one's own.
     pub max_size: u64,
@@ -36,9 +38,20 @@ pub struct Restoring {
     pub owner: Option<String>,
     /// Whether the new session is saved in idle time.
     pub durable: Option<SavedTo>,
+    /// Runs that may wait in it, if fewer than a keeper allows by itself.
+    pub max_queue: Option<u64>,
     /// The environment that the new session's kernels begin with. What was not
     /// changed in the session is as it is here.
     pub environment: BTreeMap<String, String>,
+}
+
+/// The directories that a session may go on in if it was there.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Canonical; also what is below them.
+    pub roots: Vec<PathBuf>,
+    /// Where it goes on if it was elsewhere, or that is gone.
+    pub otherwise: PathBuf,
 }
 
 /// Whose files are taken.
@@ -88,6 +101,69 @@ pub enum RestoreError {
     Files(#[from] files::Error),
     #[error(transparent)]
     Client(#[from] ClientError),
+}
+
+/// What it is that stands in the way of restoring a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The file is damaged, or no saved session.
+    File,
+    /// It holds too much.
+    Size,
+    Trust,
+    /// The directory that was named for it.
+    Directory,
+    /// Something else, of this machine.
+    Machine,
+}
+
+impl RestoreError {
+    #[must_use]
+    pub fn obstacle(&self) -> Obstacle {
+        match self {
+            Self::Open { .. } | Self::NotAFile { .. } | Self::Newer { .. } | Self::Damaged(_) => {
+                Obstacle::File
+            }
+            Self::Bundle(error) | Self::Files(files::Error::Bundle(error)) => of_bundle(error),
+            Self::Untrusted => Obstacle::Trust,
+            Self::Directory { .. } => Obstacle::Directory,
+            Self::Files(files::Error::TooLarge { .. } | files::Error::TooMany { .. }) => {
+                Obstacle::Size
+            }
+            Self::Files(
+                files::Error::Damaged { .. }
+                | files::Error::Missing { .. }
+                | files::Error::Incomplete { .. },
+            ) => Obstacle::File,
+            Self::Files(
+                files::Error::Io { .. }
+                | files::Error::NotADepot { .. }
+                | files::Error::Newer { .. }
+                | files::Error::InTheWay { .. }
+                | files::Error::Exists { .. }
+                | files::Error::Busy,
+            )
+            | Self::Write(_)
+            | Self::Client(_) => Obstacle::Machine,
+        }
+    }
+}
+
+fn of_bundle(error: &bundle::Error) -> Obstacle {
+    match error {
+        bundle::Error::NotABundle
+        | bundle::Error::Newer { .. }
+        | bundle::Error::Truncated
+        | bundle::Error::Damaged(_)
+        | bundle::Error::NoSuchPart(_)
+        | bundle::Error::BadName(_)
+        | bundle::Error::WrongLength { .. } => Obstacle::File,
+        bundle::Error::TooLarge { .. } => Obstacle::Size,
+        bundle::Error::Io { .. }
+        | bundle::Error::Read(_)
+        | bundle::Error::Write(_)
+        | bundle::Error::Source { .. } => Obstacle::Machine,
+    }
 }
 
 impl From<sessile_store::StoreError> for RestoreError {

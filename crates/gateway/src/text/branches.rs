@@ -102,7 +102,7 @@ fn tell_kernels(text: &mut String, kernels: &[CarriedKernel]) {
     }
 }
 
-fn tell_left(text: &mut String, title: &str, left: &[LeftBehind]) {
+pub(super) fn tell_left(text: &mut String, title: &str, left: &[LeftBehind]) {
     if left.is_empty() {
         return;
     }

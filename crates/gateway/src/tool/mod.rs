@@ -4,6 +4,7 @@ mod again;
 mod branches;
 mod call;
 mod request;
+mod saving;
 mod schema;
 mod sessions;
 mod terminals;
@@ -12,6 +13,7 @@ pub use again::Again;
 pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use request::{Action, Request, Run, Target};
+pub use saving::{RestoreCall, SaveCall};
 pub use schema::schema;
 pub use sessions::{
     SessionCall, SessionList, SessionLogs, SessionStart, Wanted, all_of, session_of,

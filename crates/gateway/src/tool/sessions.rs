@@ -69,6 +69,7 @@ pub struct SessionStart {
     pub command_timeout_ms: Option<u64>,
     pub idle_timeout_ms: Option<u64>,
     pub auto: Option<Auto>,
+    pub durable: Option<bool>,
 }
 
 impl SessionStart {
@@ -84,6 +85,7 @@ impl SessionStart {
             command_timeout_ms: fields.number("command_timeout_ms")?,
             idle_timeout_ms: fields.number("idle_timeout_ms")?,
             auto: fields.auto()?,
+            durable: fields.choice("durable")?,
         })
     }
 }

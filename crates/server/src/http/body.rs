@@ -1,7 +1,8 @@
 //! Reading requests, with refusals in our own words.
 
 use super::App;
-use crate::service::{ErrorCode, ServiceError};
+use crate::service::{ErrorCode, Service, ServiceError, Upload};
+use axum::body::BodyDataStream;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -46,24 +47,68 @@ fn is_json(headers: &HeaderMap) -> bool {
 const PATIENCE_BYTES: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
+fn cut_off() -> ServiceError {
+    ServiceError::new(ErrorCode::BadRequest, "the body was cut off")
+}
+
+async fn discard(chunks: &mut BodyDataStream) {
+    let rest = async {
+        let mut discarded = 0;
+        while let Some(Ok(chunk)) = chunks.next().await
+            && discarded < PATIENCE_BYTES
+        {
+            discarded += chunk.len();
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, rest).await;
+}
+
+/// A file in a body: as large as may be, and never as a whole in memory.
+pub(super) async fn receive(
+    service: &Service,
+    headers: &HeaderMap,
+    body: axum::body::Body,
+) -> Result<Upload, ServiceError> {
+    service.check_restoring()?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/octet-stream")) {
+        let hint = "send the file with `Content-Type: application/octet-stream`";
+        let refused = ServiceError::new(ErrorCode::UnsupportedMediaType, "this takes a file");
+        return Err(ServiceError { hint, ..refused });
+    }
+    let mut upload = service.begin_upload().await?;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| cut_off())?;
+        if let Err(refused) = upload.write(&chunk).await {
+            discard(&mut chunks).await;
+            return Err(refused);
+        }
+    }
+    Ok(upload)
+}
+
+/// Nothing is to be in the body.
+pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), ServiceError> {
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        if !chunk.map_err(|_| cut_off())?.is_empty() {
+            discard(&mut chunks).await;
+            let message = "the file is in the body, or named by path, not both";
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+    }
+    Ok(())
+}
+
 async fn read(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ServiceError> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
-        let Ok(chunk) = chunk else {
-            return Err(ServiceError::new(ErrorCode::BadRequest, "the body was cut off"));
-        };
+        let chunk = chunk.map_err(|_| cut_off())?;
         if bytes.len() + chunk.len() > limit {
             drop(bytes);
-            let rest = async {
-                let mut discarded = 0;
-                while let Some(Ok(chunk)) = chunks.next().await
-                    && discarded < PATIENCE_BYTES
-                {
-                    discarded += chunk.len();
-                }
-            };
-            let _ = tokio::time::timeout(PATIENCE, rest).await;
+            discard(&mut chunks).await;
             let message = format!("the body is over the limit of {limit} bytes");
             return Err(ServiceError::new(ErrorCode::TooLarge, message));
         }

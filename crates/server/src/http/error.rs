@@ -11,11 +11,13 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::BadRequest
         | ErrorCode::BadCommand
         | ErrorCode::BadDirectory
+        | ErrorCode::BadFile
         | ErrorCode::UnknownProgram => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::Forbidden | ErrorCode::HostNotAllowed | ErrorCode::OriginNotAllowed => {
-            StatusCode::FORBIDDEN
-        }
+        ErrorCode::Forbidden
+        | ErrorCode::Untrusted
+        | ErrorCode::HostNotAllowed
+        | ErrorCode::OriginNotAllowed => StatusCode::FORBIDDEN,
         ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::RunNotFound

@@ -11,6 +11,7 @@ mod jobs;
 mod live;
 mod log;
 mod runs;
+mod saving;
 mod session_events;
 mod sessions;
 mod stream;
@@ -56,6 +57,7 @@ pub struct App {
         (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
         (name = "runs", description = "Runs: begun, waited for, read, fed"),
         (name = "checkpoints", description = "Forks of sessions, and going back"),
+        (name = "saving", description = "Sessions in files"),
         (name = "jobs", description = "Jobs: what runs have left in the background"),
         (name = "terminals", description = "Terminals of runs: looked at, typed on"),
         (name = "tools", description = "Tools for agents"),
@@ -86,6 +88,8 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(branches::drop_one))
         .routes(routes!(branches::rewind))
         .routes(routes!(branches::undo))
+        .routes(routes!(saving::download, saving::save))
+        .routes(routes!(saving::restore))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::signal))
         .routes(routes!(terminals::screen))

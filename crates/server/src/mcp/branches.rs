@@ -98,7 +98,7 @@ fn tell(exact: Value, text: String, continuity: &Continuity) -> Told {
 
 /// Waits until the client does not want it any more, or has waited for as long
 /// as it does: then nothing of it is done.
-async fn while_wanted<T>(
+pub(super) async fn while_wanted<T>(
     waiter: &Waiter<'_>,
     work: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, Refusal> {

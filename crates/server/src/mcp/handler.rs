@@ -6,7 +6,7 @@ use super::home::Home;
 use super::progress::Progress;
 use super::tools::{Offer, ToolName};
 use super::waiting::Waiter;
-use super::{branches, http, runtime, sessions, terminals, watching};
+use super::{branches, http, runtime, saving, sessions, terminals, watching};
 use crate::service::Caller;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -89,6 +89,8 @@ impl Handler {
             ToolName::SessionBranch(tool) => {
                 branches::answer(service, waiter, tool, &arguments).await
             }
+            ToolName::SessionSave => saving::save(service, waiter, &arguments).await,
+            ToolName::SessionRestore => saving::restore(service, waiter, &arguments).await,
             ToolName::SessionLogs => watching::logs(service, waiter, &arguments).await,
             ToolName::SessionTop => watching::top(service, waiter, &arguments).await,
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,

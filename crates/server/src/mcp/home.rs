@@ -1,7 +1,7 @@
 //! Where the sessions of a call are kept.
 
 use crate::keepers::held;
-use crate::service::{Caller, Limits, Service, ServiceError};
+use crate::service::{Caller, Limits, Service, ServiceError, SessionDefaults};
 use sessile_client::Launcher;
 use sessile_gateway::tool::Target;
 use sessile_store::Sessions;
@@ -36,10 +36,15 @@ impl Home {
     ///
     /// # Errors
     /// When a root is not a directory.
-    pub fn with_workspaces(launcher: Launcher, roots: &[PathBuf]) -> Result<Self, ServiceError> {
+    pub fn with_workspaces(
+        launcher: Launcher,
+        roots: &[PathBuf],
+        defaults: SessionDefaults,
+    ) -> Result<Self, ServiceError> {
         let first = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
         let sessions = Sessions::at(first.join(".sessions"));
-        let main = Service::new(sessions, launcher.clone(), roots, Limits::default())?;
+        let main = Service::new(sessions, launcher.clone(), roots, Limits::default())?
+            .with_defaults(defaults);
         let workspaces = Workspaces { launcher, open: Mutex::default() };
         Ok(Self { main: Arc::new(main), workspaces: Some(workspaces) })
     }

@@ -3,7 +3,7 @@
 //! Nothing is kept for a client: sessions are named in the arguments of a call
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime`, `sessions`, `terminals`, `branches` and `watching` (what a call does),
+//! `runtime`, `sessions`, `terminals`, `branches`, `saving` and `watching` (what a call does),
 //! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
 
 mod answer;
@@ -16,6 +16,8 @@ mod http;
 mod interaction;
 mod progress;
 mod runtime;
+mod saving;
+mod saving_tools;
 mod sessions;
 mod stdio;
 mod terminal_tools;

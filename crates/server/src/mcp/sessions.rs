@@ -30,6 +30,7 @@ pub(super) async fn start(
         command_timeout_ms: wanted.command_timeout_ms,
         name: wanted.name,
         auto: wanted.auto,
+        durable: wanted.durable,
         ..StartSession::default()
     };
     let metadata = service.start(waiter.caller, new).await?;

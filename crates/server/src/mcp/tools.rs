@@ -1,6 +1,7 @@
 //! The tools as a model sees them.
 
 use super::branch_tools;
+use super::saving_tools::{self, RESTORE, SAVE};
 use super::terminal_tools::{self, KEYS, RESIZE, SCREEN};
 use super::watching_tools::{self, LOGS, TOP};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -28,13 +29,15 @@ pub(super) enum ToolName {
     SessionResize,
     SessionJobs,
     SessionBranch(BranchTool),
+    SessionSave,
+    SessionRestore,
     SessionLogs,
     SessionTop,
     SessionEnd,
     SessionList,
 }
 
-const SESSIONS: [ToolName; 16] = [
+const SESSIONS: [ToolName; 18] = [
     ToolName::SessionStart,
     ToolName::SessionExec,
     ToolName::SessionScreen,
@@ -47,6 +50,8 @@ const SESSIONS: [ToolName; 16] = [
     ToolName::SessionBranch(BranchTool::Rewind),
     ToolName::SessionBranch(BranchTool::Undo),
     ToolName::SessionBranch(BranchTool::Drop),
+    ToolName::SessionSave,
+    ToolName::SessionRestore,
     ToolName::SessionLogs,
     ToolName::SessionTop,
     ToolName::SessionEnd,
@@ -89,6 +94,8 @@ impl ToolName {
             Self::SessionResize => "session_resize",
             Self::SessionJobs => "session_jobs",
             Self::SessionBranch(tool) => branch_tools::name(tool),
+            Self::SessionSave => "session_save",
+            Self::SessionRestore => "session_restore",
             Self::SessionLogs => "session_logs",
             Self::SessionTop => "session_top",
             Self::SessionEnd => "session_end",
@@ -113,6 +120,10 @@ impl ToolName {
             }
             Self::SessionJobs => ("Show what goes on", JOBS.to_owned(), session_schema()),
             Self::SessionBranch(tool) => branch_tools::definition(tool),
+            Self::SessionSave => ("Save a session", SAVE.to_owned(), saving_tools::save_schema()),
+            Self::SessionRestore => {
+                ("Restore a session", RESTORE.to_owned(), saving_tools::restore_schema())
+            }
             Self::SessionLogs => {
                 ("Read what was run", LOGS.to_owned(), watching_tools::logs_schema())
             }
@@ -130,11 +141,16 @@ impl ToolName {
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
-            Self::Runtime | Self::SessionExec | Self::SessionKeys => {
+            // What is in a restored file runs.
+            Self::Runtime | Self::SessionExec | Self::SessionKeys | Self::SessionRestore => {
                 hints.read_only(false).destructive(true).idempotent(false).open_world(true)
             }
             Self::SessionStart | Self::SessionBranch(BranchTool::Fork | BranchTool::Checkpoint) => {
                 hints.read_only(false).destructive(false).idempotent(false).open_world(false)
+            }
+            // A file that is there is replaced.
+            Self::SessionSave => {
+                hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
             Self::SessionResize => {
                 hints.read_only(false).destructive(false).idempotent(true).open_world(false)
@@ -199,6 +215,8 @@ impl ToolName {
                 terminal_tools::output()
             }
             Self::SessionBranch(tool) => branch_tools::output(tool),
+            Self::SessionSave => saving_tools::save_output(),
+            Self::SessionRestore => saving_tools::restore_output(),
             Self::SessionJobs => json!({
                 "runs": {"type": "array", "items": {"type": "object"}},
                 "jobs": {"type": "array", "items": {"type": "object"}},
@@ -352,6 +370,7 @@ fn start_schema() -> Value {
             },
             "name": {"type": "string", "description": "A name to know it by"},
             "auto": branch_tools::auto(),
+            "durable": saving_tools::durable(),
             "command_timeout_ms": {
                 "type": "integer",
                 "minimum": 0,

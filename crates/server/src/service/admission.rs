@@ -3,6 +3,7 @@
 use super::{ErrorCode, ServiceError};
 use crate::keepers::Place;
 use sessile_client::{NewSession, SavedTo};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ pub struct Limits {
     pub queue: u64,
     /// Bytes of a request's body.
     pub body: usize,
+    /// Bytes of a saved session that is restored, as it comes and decompressed;
+    /// zero: none is.
+    pub restored: u64,
     /// Event streams and WebSockets at once.
     pub streams: usize,
     /// Bytes of each stream that an answer may carry.
@@ -30,6 +34,7 @@ impl Default for Limits {
             sessions_per_token: 1000,
             queue: 256,
             body: 24 << 20,
+            restored: 1 << 30,
             streams: 256,
             output: 16 << 20,
         }
@@ -43,6 +48,8 @@ pub struct SessionDefaults {
     pub command_timeout: Duration,
     /// Whether they are saved in idle time, and where to.
     pub durable: Option<SavedTo>,
+    /// The environment that they begin with: that of whoever runs the server.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl Default for SessionDefaults {
@@ -52,6 +59,7 @@ impl Default for SessionDefaults {
             idle_timeout: Duration::from_millis(usual.idle_timeout_ms),
             command_timeout: Duration::from_millis(usual.command_timeout_ms),
             durable: None,
+            environment: BTreeMap::new(),
         }
     }
 }
@@ -114,6 +122,18 @@ fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| directory.starts_with(root))
 }
 
+/// The directories that are in both lists, or below both.
+pub(super) fn common(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
+    let pairs = some.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+    let common =
+        pairs.filter_map(|(one, other)| match (one.starts_with(other), other.starts_with(one)) {
+            (true, _) => Some(one.clone()),
+            (false, true) => Some(other.clone()),
+            (false, false) => None,
+        });
+    common.collect()
+}
+
 pub(super) fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, ServiceError> {
     given
         .iter()
@@ -163,6 +183,25 @@ pub(super) fn directory(
     Ok(resolved)
 }
 
+/// Something in a directory that may be used, which need not be there itself:
+/// a file to be written, a directory to be made. Nothing is followed at the end
+/// of the path.
+pub(super) fn newcomer(
+    given: &str,
+    roots: &[PathBuf],
+    caller: &Caller,
+) -> Result<PathBuf, ServiceError> {
+    let path = Path::new(given);
+    let is_plain = !given.contains('\0') && !given.ends_with('/') && !given.ends_with("/.");
+    let Some(name) = path.file_name().filter(|_| is_plain) else {
+        let message = format!("{given:?} does not end with a name");
+        return Err(ServiceError::new(ErrorCode::BadDirectory, message));
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.map(|parent| parent.to_string_lossy());
+    Ok(directory(parent.as_deref(), roots, caller)?.join(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +231,35 @@ mod tests {
         for path in ["", ".", "a/b", "in/b", "a/../a", root.join("a").to_str().unwrap()] {
             assert_eq!(code(path, &roots, &anybody), None, "{path}");
         }
+    }
+
+    #[test]
+    fn what_is_new_lies_in_a_directory_that_may_be_used() {
+        let outer = tempfile::tempdir().unwrap();
+        let outer = std::fs::canonicalize(outer.path()).unwrap();
+        let root = outer.join("root");
+        std::fs::create_dir_all(root.join("a")).unwrap();
+        std::os::unix::fs::symlink(&outer, root.join("out")).unwrap();
+        let roots = [root.clone()];
+        let newcomer = |given: &str| newcomer(given, &roots, &Caller::owner());
+        let code = |given: &str| newcomer(given).err().map(|error| error.code);
+        assert_eq!(newcomer("new").unwrap(), root.join("new"));
+        assert_eq!(newcomer("a/../new").unwrap(), root.join("new"));
+        // The link itself, not where it leads.
+        assert_eq!(newcomer("out").unwrap(), root.join("out"));
+        for path in ["../new", "out/new", "/new", "/etc/new", "a/../../new"] {
+            assert_eq!(code(path), Some(ErrorCode::Forbidden), "{path}");
+        }
+        for path in ["", ".", "..", "/", "a/..", "a/", "a/.", "no/new", "a/b\0"] {
+            assert_eq!(code(path), Some(ErrorCode::BadDirectory), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_two_lists_have_in_common_is_the_deeper_of_each_pair() {
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let both = common(&paths(&["/a", "/b/c"]), &paths(&["/a/x", "/b", "/ab", "/z"]));
+        assert_eq!(both, paths(&["/a/x", "/b/c"]));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub enum ErrorCode {
     BadRequest,
     BadCommand,
     BadDirectory,
+    BadFile,
+    Untrusted,
     UnknownProgram,
     Unauthorized,
     Forbidden,
@@ -46,10 +48,12 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 37] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
+        Self::BadFile,
+        Self::Untrusted,
         Self::UnknownProgram,
         Self::Unauthorized,
         Self::Forbidden,
@@ -90,6 +94,8 @@ impl ErrorCode {
             Self::BadRequest => "bad_request",
             Self::BadCommand => "bad_command",
             Self::BadDirectory => "bad_directory",
+            Self::BadFile => "bad_file",
+            Self::Untrusted => "untrusted",
             Self::UnknownProgram => "unknown_program",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
@@ -131,6 +137,8 @@ impl ErrorCode {
             Self::BadRequest => "compare the request with /openapi.json",
             Self::BadCommand => "put data into a file or on stdin",
             Self::BadDirectory => "name a directory that exists",
+            Self::BadFile => "send the file as it was saved, whole",
+            Self::Untrusted => "ask with trust=true if you trust whoever made the file",
             Self::UnknownProgram => "use bash, sh, dash, zsh, python3 or node, or the path of one",
             Self::Unauthorized => {
                 "send `Authorization: Bearer TOKEN`; the token is in the file `token` of the sessions directory"

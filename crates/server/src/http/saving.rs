@@ -1,0 +1,233 @@
+//! Sessions as files: saved, handed out, restored.
+
+use super::App;
+use super::body::{Body, Params, Session, expect_nothing, receive};
+use super::branch_wire::LeftRow;
+use super::wire;
+use crate::service::{Caller, RestoreOrder, SaveOrder, ServiceError, Source, StreamGuard};
+use axum::body::Body as Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::Value;
+use sessile_client::Trust;
+use sessile_protocol::SessionId;
+use std::io;
+use tokio::io::AsyncReadExt;
+use utoipa::{IntoParams, ToSchema};
+
+/// Bytes of a file that are sent at once.
+const PIECE: usize = 64 << 10;
+
+const AS_OF_RUN: HeaderName = HeaderName::from_static("sessile-as-of-run");
+const LEFT: HeaderName = HeaderName::from_static("sessile-left");
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SaveQuery {
+    /// With the files of the session's directory
+    #[serde(default)]
+    files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+}
+
+/// A file to save a session to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SaveRequest {
+    /// In a directory that may be used; a file that is there is replaced
+    #[schema(example = "work.sessile")]
+    path: String,
+    /// With the files of the session's directory
+    #[serde(default)]
+    files: bool,
+    /// Wait for runs that are going, instead of refusing
+    #[serde(default)]
+    wait: bool,
+}
+
+/// A saved session's bytes.
+#[derive(Debug, ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "only described: it is streamed")]
+pub(super) struct SavedFile(Vec<u8>);
+
+/// A session that was saved.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Saved {
+    session_id: String,
+    path: String,
+    bytes: u64,
+    /// The newest run that is in it
+    as_of_run: u64,
+    #[schema(value_type = Vec<Object>)]
+    kernels: Vec<Value>,
+    /// What could not be carried
+    left: Vec<LeftRow>,
+    #[schema(required = false, value_type = Object)]
+    files: Value,
+    continuity: wire::Continuity,
+}
+
+/// A session that was restored.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+pub(super) struct Restored {
+    session_id: String,
+    command: String,
+    work_dir: String,
+    status: String,
+    /// The session that was saved
+    restored_from: String,
+    saved_at: String,
+    /// The newest run that is in it
+    as_of_run: u64,
+    #[schema(value_type = Vec<Object>)]
+    kernels: Vec<Value>,
+    /// What was not carried
+    left: Vec<LeftRow>,
+    #[schema(required = false, value_type = Object)]
+    files: Value,
+}
+
+/// A session as a file
+///
+/// The body is the file; the headers say in `Sessile-As-Of-Run` the newest run
+/// that is in it, and in `Sessile-Left` how many things could not be carried,
+/// which are listed when it is restored. What the session has in variables and
+/// environment is in it, secrets included.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/save", tag = "saving",
+    params(("id" = String, Path, description = "The session"), SaveQuery),
+    responses(
+        (status = 200, content((SavedFile = "application/octet-stream"))),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn download(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Params(query): Params<SaveQuery>,
+) -> Result<Response, ServiceError> {
+    let guard = app.service.open_stream()?;
+    let order = SaveOrder { files: query.files, wait: query.wait };
+    let saved = app.service.hand_out(&caller, &id, order).await?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_LENGTH, saved.length.into()),
+        (header::CONTENT_DISPOSITION, attachment(&id)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (AS_OF_RUN, saved.view.as_of_run.0.into()),
+        (LEFT, saved.view.left.len().into()),
+    ];
+    Ok((headers, pieces(saved.file, guard)).into_response())
+}
+
+fn attachment(id: &SessionId) -> HeaderValue {
+    let text = format!("attachment; filename=\"{id}.sessile\"");
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+/// A file in pieces, each read when the one before is taken.
+fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
+    let file = tokio::fs::File::from_std(file);
+    Bytes::from_stream(stream::try_unfold((file, guard), |(mut file, guard)| async move {
+        let mut piece = vec![0; PIECE];
+        let length = file.read(&mut piece).await?;
+        piece.truncate(length);
+        Ok::<_, io::Error>((length > 0).then_some((piece, (file, guard))))
+    }))
+}
+
+/// Save a session to a file of the server's machine
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/save", tag = "saving",
+    params(("id" = String, Path, description = "The session")),
+    request_body = SaveRequest,
+    responses(
+        (status = 200, body = Saved),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn save(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Body(body): Body<SaveRequest>,
+) -> Result<Json<Value>, ServiceError> {
+    let order = SaveOrder { files: body.files, wait: body.wait };
+    let told = app.service.save(&caller, &id, &body.path, order).await?;
+    let mut answer = sessile_gateway::saved(&id, &told.answer.path, &told.answer.view);
+    answer.insert("continuity".to_owned(), told.continuity.to_json());
+    Ok(Json(answer.into()))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RestoreQuery {
+    /// Run what is in the file, whoever made it
+    #[serde(default)]
+    trust: bool,
+    /// Go on in this directory, with the saved files if there are any: then it
+    /// must be new or empty. Where the session was when absent, if that may be
+    cwd: Option<String>,
+    /// What to call it; as the saved one when absent
+    #[param(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
+    name: Option<String>,
+    /// Save the new session in idle time; as the server was told when absent
+    durable: Option<bool>,
+    /// A file of the server's machine, in the place of a body
+    path: Option<String>,
+}
+
+/// Make a session from a saved one
+///
+/// The body is the file, or `path` names one. Restoring runs code that is in the
+/// file, as the user who runs the server: a file that was not saved from the
+/// same sessions directory is refused (403 `untrusted`) without `trust`.
+#[utoipa::path(
+    post, path = "/v1/restore", tag = "saving", params(RestoreQuery),
+    request_body(content = Option<SavedFile>, content_type = "application/octet-stream"),
+    responses(
+        (status = 201, body = Restored),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn restore(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Params(query): Params<RestoreQuery>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(StatusCode, Json<Value>), ServiceError> {
+    let _guard = app.service.open_stream()?;
+    let source = match query.path {
+        Some(path) => {
+            expect_nothing(body).await?;
+            Source::Path(path)
+        }
+        None => Source::Upload(receive(&app.service, &headers, body).await?),
+    };
+    let order = RestoreOrder {
+        trust: if query.trust { Trust::Given } else { Trust::Own },
+        cwd: query.cwd,
+        name: query.name,
+        durable: query.durable,
+    };
+    let made = app.service.restore(&caller, source, order).await?;
+    let answer =
+        sessile_gateway::restored(&made.metadata, &made.manifest, &made.left, made.has_files);
+    Ok((StatusCode::CREATED, Json(answer.into())))
+}

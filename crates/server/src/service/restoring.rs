@@ -1,0 +1,190 @@
+//! Files become sessions.
+//!
+//! What comes over the network is written into a file without a name, so that
+//! nothing of it is left, whatever happens; and the session that is made of it
+//! is where its caller may be. What is in it then runs as whoever runs the
+//! server, as everything does that a caller runs.
+
+use super::saving::storage;
+use super::sessions::check_name;
+use super::{Caller, ErrorCode, Service, ServiceError, admission};
+use crate::keepers::{Place, blocking};
+use sessile_client::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::io::AsyncWriteExt;
+
+/// How a session is to be made.
+#[derive(Debug)]
+pub(crate) struct RestoreOrder {
+    pub(crate) trust: Trust,
+    pub(crate) cwd: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) durable: Option<bool>,
+}
+
+/// What it is made of.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Upload(Upload),
+    /// A file in a directory that the caller may use.
+    Path(String),
+}
+
+/// A file that is still coming.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    file: tokio::fs::File,
+    written: u64,
+    limit: u64,
+}
+
+impl Upload {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), ServiceError> {
+        self.written += bytes.len() as u64;
+        if self.written > self.limit {
+            return Err(too_large(self.limit));
+        }
+        self.file.write_all(bytes).await.map_err(|error| storage(&error))
+    }
+}
+
+fn too_large(limit: u64) -> ServiceError {
+    let message = format!("the file holds more than the {limit} bytes that this server restores");
+    let hint = "have whoever runs the server raise max-restored";
+    ServiceError { hint, ..ServiceError::new(ErrorCode::TooLarge, message) }
+}
+
+impl Service {
+    /// Whoever runs the server may want none of it.
+    pub(crate) fn check_restoring(&self) -> Result<(), ServiceError> {
+        if self.limits.restored > 0 {
+            return Ok(());
+        }
+        let message = "this server restores no sessions: its max-restored is 0";
+        let hint = "ask whoever runs the server";
+        Err(ServiceError { hint, ..ServiceError::new(ErrorCode::Forbidden, message) })
+    }
+
+    pub(crate) async fn begin_upload(&self) -> Result<Upload, ServiceError> {
+        let sessions = self.keepers.sessions().clone();
+        let file = blocking(move || {
+            sessions.make()?;
+            tempfile::tempfile_in(sessions.root()).map_err(|error| storage(&error))
+        })
+        .await?;
+        let file = tokio::fs::File::from_std(file);
+        Ok(Upload { file, written: 0, limit: self.limits.restored })
+    }
+
+    pub(crate) async fn restore(
+        &self,
+        caller: &Caller,
+        source: Source,
+        order: RestoreOrder,
+    ) -> Result<RestoredSession, ServiceError> {
+        self.check_restoring()?;
+        check_name(order.name.as_deref())?;
+        let cwd = match &order.cwd {
+            Some(given) => Some(self.new_or_known(caller, given)?),
+            None => None,
+        };
+        let (path, upload) = match source {
+            Source::Path(given) => (self.readable(caller, &given)?, None),
+            Source::Upload(mut upload) => {
+                upload.file.flush().await.map_err(|error| storage(&error))?;
+                let file = upload.file.into_std().await;
+                (PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())), Some(file))
+            }
+        };
+        let restoring = Restoring {
+            path,
+            cwd,
+            bounds: self.bounds(caller)?,
+            trust: order.trust,
+            max_size: self.limits.restored,
+            name: order.name,
+            owner: caller.token.clone(),
+            durable: self.defaults.durability(order.durable),
+            max_queue: Some(self.limits.queue),
+            environment: self.defaults.environment.clone(),
+        };
+        self.make(caller, restoring, upload).await
+    }
+
+    async fn make(
+        &self,
+        caller: &Caller,
+        restoring: Restoring,
+        upload: Option<File>,
+    ) -> Result<RestoredSession, ServiceError> {
+        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let (sessions, launcher) =
+            (self.keepers.sessions().clone(), self.keepers.launcher().clone());
+        let restored = blocking(move || {
+            let restored = launcher.restore(&sessions, &restoring);
+            drop(upload);
+            restored.map_err(|error| refusal(error, restoring.max_size))
+        })
+        .await?;
+        self.live.fetch_add(1, Ordering::Relaxed);
+        let place =
+            Place::new(self.keepers.sessions(), restored.directory.clone(), &restored.metadata);
+        self.keepers.admit(&Arc::new(place));
+        Ok(restored)
+    }
+
+    /// A directory that is there, or one to be made in such a one.
+    fn new_or_known(&self, caller: &Caller, given: &str) -> Result<PathBuf, ServiceError> {
+        let unknown = match admission::directory(Some(given), &self.roots, caller) {
+            Err(error) if error.code == ErrorCode::BadDirectory => error,
+            outcome => return outcome,
+        };
+        let path = admission::newcomer(given.trim_end_matches('/'), &self.roots, caller)?;
+        match std::fs::symlink_metadata(&path) {
+            Ok(_) => Err(unknown),
+            Err(_) => Ok(path),
+        }
+    }
+
+    fn readable(&self, caller: &Caller, given: &str) -> Result<PathBuf, ServiceError> {
+        let path = admission::newcomer(given, &self.roots, caller)?;
+        let missing = || {
+            let message = format!("{given} is not a file");
+            ServiceError::new(ErrorCode::BadFile, message)
+        };
+        // A link is not followed: it could lead out.
+        let found = std::fs::symlink_metadata(&path).map_err(|_| missing())?;
+        if found.is_file() { Ok(path) } else { Err(missing()) }
+    }
+
+    /// Where a session goes on that is to be where it was.
+    fn bounds(&self, caller: &Caller) -> Result<Bounds, ServiceError> {
+        let roots = match &caller.workspaces {
+            Some(workspaces) => admission::common(&self.roots, workspaces),
+            None => self.roots.clone(),
+        };
+        let otherwise = admission::directory(None, &self.roots, caller)?;
+        Ok(Bounds { roots, otherwise })
+    }
+}
+
+fn refusal(error: RestoreError, limit: u64) -> ServiceError {
+    if let RestoreError::Client(error) = error {
+        return error.into();
+    }
+    let code = match error.obstacle() {
+        Obstacle::File => ErrorCode::BadFile,
+        Obstacle::Size => return too_large(limit),
+        Obstacle::Trust => {
+            let message = "the file was not saved from this server's sessions directory, and restoring it runs code that is in it; ask with trust if you trust whoever made it";
+            return ServiceError::new(ErrorCode::Untrusted, message);
+        }
+        Obstacle::Directory => ErrorCode::BadDirectory,
+        Obstacle::Machine => ErrorCode::Storage,
+    };
+    ServiceError::new(code, error.to_string())
+}

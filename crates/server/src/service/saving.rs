@@ -1,0 +1,160 @@
+//! Sessions become files: one that the caller names, or one that is handed out.
+//!
+//! What is handed out has a name only while the keeper writes it. Whoever goes
+//! away meanwhile, or in the middle of reading, leaves nothing behind.
+
+use super::sessions::unexpected;
+use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
+use crate::keepers::{Reached, blocking};
+use sessile_protocol::{Answer, Request, SavedView, SessionId};
+use sessile_store::Directory;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Keepers of this version and later can save.
+const SAVING: u16 = 3;
+
+/// How a session is to be saved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SaveOrder {
+    /// With the files of its directory.
+    pub(crate) files: bool,
+    /// Wait for runs that are going, instead of refusing.
+    pub(crate) wait: bool,
+}
+
+/// A session in a file of the caller's.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(crate) path: PathBuf,
+    pub(crate) view: SavedView,
+}
+
+/// A session in a file without a name.
+#[derive(Debug)]
+pub(crate) struct HandedOut {
+    pub(crate) file: File,
+    pub(crate) length: u64,
+    pub(crate) view: SavedView,
+}
+
+impl Service {
+    /// Into a file of a directory that the caller may use; one that is there is
+    /// replaced when the new one is whole.
+    pub(crate) async fn save(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: &str,
+        order: SaveOrder,
+    ) -> Result<Told<Saved>, ServiceError> {
+        let mut reached = self.reach_saving(caller, id).await?;
+        let path = admission::newcomer(path, &self.roots, caller)?;
+        let root = self.keepers.sessions().root().to_owned();
+        let checked = path.clone();
+        blocking(move || check(&checked, &root)).await?;
+        let view = save(&mut reached, path.clone(), order).await?;
+        Ok(Told { answer: Saved { path, view }, continuity: reached.continuity.clone() })
+    }
+
+    pub(crate) async fn hand_out(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        order: SaveOrder,
+    ) -> Result<HandedOut, ServiceError> {
+        let mut reached = self.reach_saving(caller, id).await?;
+        let directory = reached.place.directory.clone();
+        let hatch = blocking(move || Hatch::open(&directory)).await?;
+        let view = save(&mut reached, hatch.file(), order).await?;
+        blocking(move || {
+            let file = File::open(hatch.file()).map_err(|error| storage(&error))?;
+            let length = file.metadata().map_err(|error| storage(&error))?.len();
+            Ok(HandedOut { file, length, view })
+        })
+        .await
+    }
+
+    async fn reach_saving(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
+        let reached = self.reach(caller, id).await?;
+        if reached.version() >= SAVING {
+            return Ok(reached);
+        }
+        let message = "this session's keeper is of an older version, which cannot save; start a new session for that";
+        Err(ServiceError::new(ErrorCode::BadRequest, message))
+    }
+}
+
+async fn save(
+    reached: &mut Reached,
+    path: PathBuf,
+    order: SaveOrder,
+) -> Result<SavedView, ServiceError> {
+    let SaveOrder { files, wait } = order;
+    match reached.call(Request::Save { path, files, wait }).await {
+        Ok(Answer::Saved(view)) => Ok(*view),
+        Ok(_) => Err(unexpected()),
+        // The keeper's words are for the command line.
+        Err(error) if error.code == ErrorCode::Busy => {
+            let message = "a run is going, and its state cannot be saved before it ends";
+            Err(ServiceError::new(ErrorCode::Busy, message))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether something may be put there: not over a directory, and not over the
+/// files of sessions, the server's own tokens among them.
+fn check(path: &Path, sessions: &Path) -> Result<(), ServiceError> {
+    let sessions = std::fs::canonicalize(sessions);
+    if sessions.is_ok_and(|sessions| path.starts_with(sessions)) {
+        let message = format!("{} is in the sessions directory", path.display());
+        return Err(ServiceError::new(ErrorCode::Forbidden, message));
+    }
+    if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        let message = format!("{} is a directory; name a file in it", path.display());
+        return Err(ServiceError::new(ErrorCode::BadRequest, message));
+    }
+    Ok(())
+}
+
+pub(super) fn storage(error: &io::Error) -> ServiceError {
+    let message = format!("the saved session cannot be kept: {error}");
+    ServiceError::new(ErrorCode::Storage, message)
+}
+
+/// A private directory with room for one file. A keeper that comes to put a file
+/// there after it is gone finds no place for it.
+#[derive(Debug)]
+struct Hatch(PathBuf);
+
+impl Hatch {
+    fn open(directory: &Directory) -> Result<Self, ServiceError> {
+        let made = tempfile::Builder::new()
+            .prefix("handed-out-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(directory.make_kernels()?);
+        Ok(Self(made.map_err(|error| storage(&error))?.keep()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("session")
+    }
+}
+
+/// A keeper that is just putting its file there does so in two steps; each may
+/// come between looking and removing.
+const ATTEMPTS: usize = 4;
+
+impl Drop for Hatch {
+    fn drop(&mut self) {
+        for _ in 0..ATTEMPTS {
+            match std::fs::remove_dir_all(&self.0) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                Ok(()) | Err(_) => return,
+            }
+        }
+    }
+}
