@@ -84,12 +84,12 @@ impl<'h> Scene<'h> {
         };
         let youngest = || self.keeper.children().into_iter().max_by_key(Process::pid);
         match victim {
-            Victim::Keeper => Some(&self.keeper).map(kill),
-            Victim::Guardian => Some(&self.guardian).map(kill),
+            Victim::Keeper => Some(kill(&self.keeper)),
+            Victim::Guardian => Some(kill(&self.guardian)),
             Victim::Youngest => youngest().as_ref().map(kill),
-            Victim::Shell => Some(&self.shell).map(kill),
-            Victim::Python => Some(&self.python).map(kill),
-            Victim::Client => Some(&client.process()).map(kill),
+            Victim::Shell => Some(kill(&self.shell)),
+            Victim::Python => Some(kill(&self.python)),
+            Victim::Client => Some(kill(&client.process())),
         };
     }
 
