@@ -66,6 +66,14 @@ fn the_tools_are_those_that_were_asked_for() {
         "session_keys",
         "session_resize",
         "session_jobs",
+        "session_fork",
+        "session_checkpoint",
+        "session_checkpoints",
+        "session_rewind",
+        "session_undo",
+        "session_drop",
+        "session_save",
+        "session_restore",
         "session_logs",
         "session_top",
         "session_end",
@@ -86,8 +94,14 @@ fn the_tools_are_those_that_were_asked_for() {
             assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["outputSchema"]["type"], "object");
-            let looks =
-                ["session_list", "session_screen", "session_jobs", "session_logs", "session_top"];
+            let looks = [
+                "session_list",
+                "session_screen",
+                "session_jobs",
+                "session_checkpoints",
+                "session_logs",
+                "session_top",
+            ];
             let only_looks = looks.iter().any(|name| tool["name"] == *name);
             assert_eq!(tool["annotations"]["readOnlyHint"], only_looks, "{tool}");
         }
