@@ -84,13 +84,13 @@ impl<'h> Scene<'h> {
         };
         let youngest = || self.keeper.children().into_iter().max_by_key(Process::pid);
         match victim {
-            Victim::Keeper => Some(kill(&self.keeper)),
-            Victim::Guardian => Some(kill(&self.guardian)),
-            Victim::Youngest => youngest().as_ref().map(kill),
-            Victim::Shell => Some(kill(&self.shell)),
-            Victim::Python => Some(kill(&self.python)),
-            Victim::Client => Some(kill(&client.process())),
-        };
+            Victim::Keeper => kill(&self.keeper),
+            Victim::Guardian => kill(&self.guardian),
+            Victim::Youngest => youngest().iter().for_each(kill),
+            Victim::Shell => kill(&self.shell),
+            Victim::Python => kill(&self.python),
+            Victim::Client => kill(&client.process()),
+        }
     }
 
     /// What files and shell agree upon.
