@@ -111,6 +111,21 @@ fn what_hides_from_its_fork_ends_with_the_family() {
 }
 
 #[test]
+fn what_has_no_environment_belongs_to_whom_it_writes() {
+    let h = harness!();
+    let s = h.session();
+    let fork = s.fork();
+    let of_fork = fork.spawns("env -i setsid sh -c 'sleep 600 & echo $!'");
+    let of_original = s.spawns("env -i setsid sh -c 'sleep 600 & echo $!'");
+    s.end();
+    of_original.wait_gone();
+    of_fork.assert_alive();
+    fork.run("echo here").prints("here\n").is_kept();
+    fork.end();
+    of_fork.wait_gone();
+}
+
+#[test]
 fn a_killed_kernel_of_a_fork_is_the_forks_loss_alone() {
     let h = harness!();
     let s = h.session();

@@ -8,6 +8,7 @@ use sessile_protocol::{Failure, LeftBehind, SessionId};
 use sessile_session::{Close, Input};
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Who else is in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,18 @@ impl Keeper {
         }
         match processes::variable(pid, MARKER) {
             Some(session) => session == self.boot.session.as_str(),
-            None => self.kin == Kin::Younger,
+            None => self.is_own_by_files(pid),
+        }
+    }
+
+    /// Of a process that has thrown its environment away: whose pipes it holds.
+    fn is_own_by_files(&self, pid: Pid) -> bool {
+        let files = processes::open_files(pid);
+        let is_of = |directory: &Path| files.iter().any(|file| file.starts_with(directory));
+        match self.kin {
+            Kin::None => true,
+            Kin::Elder => is_of(self.scratch.path()),
+            Kin::Younger => !self.scratch.forks().iter().any(|fork| is_of(fork)),
         }
     }
 }
