@@ -497,6 +497,13 @@ impl Directory {
         Ok(socket)
     }
 
+    /// Whether there is a socket: one that has ended has none, even if its
+    /// keeper is still about to go.
+    #[must_use]
+    pub fn has_socket(&self) -> bool {
+        self.path.join(SOCKET).symlink_metadata().is_ok()
+    }
+
     pub fn remove_socket(&self) {
         let _ = std::fs::remove_file(self.path.join(SOCKET));
     }

@@ -373,7 +373,10 @@ impl Service {
         &self,
         place: &Arc<Place>,
     ) -> Result<Option<Reached>, ServiceError> {
-        if let Some(reached) = self.keepers.reach_idle(place) {
+        // A connection may be left to a keeper that has ended the session already.
+        if place.directory.has_socket()
+            && let Some(reached) = self.keepers.reach_idle(place)
+        {
             return Ok(Some(reached));
         }
         let directory = place.directory.clone();
