@@ -178,7 +178,8 @@ fn copies_that_are_not_wanted_any_more_when_they_come_up_end() {
             s.answer(client, "").exits(0);
         }
     }
-    s.wait_children(2);
+    // The kernel, the image before the last run, and the one ahead of the next.
+    s.wait_children(3);
     s.undo();
     s.run("x").shows("44");
     s.call("drop", &["--all"]).exits(0);
