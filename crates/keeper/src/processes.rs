@@ -50,16 +50,22 @@ pub(crate) fn lower_descriptor_limit() {
 
 /// Whether a process descends from another.
 pub(crate) fn is_below(pid: Pid, above: Pid) -> bool {
+    // One in between may end while we look: then those below it have another
+    // parent, and the next look finds that one.
+    (0..LOOKS).any(|_| leads_to(pid, above))
+}
+
+const LOOKS: u32 = 5;
+
+fn leads_to(pid: Pid, above: Pid) -> bool {
     let mut at = Some(pid);
     // Longer than any line of ancestors in practice; a reused number may make
     // a circle.
     for _ in 0..1000 {
         match at.and_then(|pid| Stat::of(pid)?.parent) {
             Some(parent) if parent == above => return true,
-            parent => at = parent,
-        }
-        if at.is_none() {
-            return false;
+            Some(parent) => at = Some(parent),
+            None => return false,
         }
     }
     false
