@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use sessile_client::{Client, Launcher};
-use sessile_protocol::{Answer, Auto, Completed, Exec, Language, Request, SessionId};
-use sessile_store::{Liveness, Metadata, SessionStatus, Sessions, timestamp};
+use sessile_protocol::{Answer, Auto, Completed, Exec, Language, Request};
+use sessile_store::{Liveness, Metadata, SessionStatus, Sessions, new_session_id, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,9 +31,7 @@ impl Session {
 
     fn launch(sessile: &Path, language: Language, auto: Option<Auto>) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
-        let mut random = [0; 12];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let session_id = SessionId::from_random(random);
+        let session_id = new_session_id()?;
         let directory = Sessions::at(temporary.path().to_owned()).create(&session_id)?;
         let program = match language {
             Language::Python => "python3",

@@ -103,7 +103,7 @@ impl Following {
     pub(crate) fn next(&mut self, listener: BorrowedFd<'_>) -> anyhow::Result<Next> {
         loop {
             if let Some(event) = self.runs.event() {
-                return Ok(Next::Event(dated(event)));
+                return Ok(Next::Event(event.dated(timestamp)));
             }
             while let Some((asked, request)) = self.runs.question() {
                 match self.client.ask(request) {
@@ -129,21 +129,5 @@ impl Following {
 
     fn over(&self) -> anyhow::Result<Next> {
         Ok(Next::Over(self.directory.observed_metadata()?.status))
-    }
-}
-
-/// A run that was queued when we heard of it began just now.
-fn dated(event: Event) -> Event {
-    match event {
-        Event::Began(began) if began.timestamp.is_none() => {
-            Event::Began(Began { timestamp: Some(timestamp()), ..began })
-        }
-        Event::Began(_)
-        | Event::Output { .. }
-        | Event::Ended(_)
-        | Event::Closed(_)
-        | Event::Left(_)
-        | Event::Happened(_)
-        | Event::Cancelled { .. } => event,
     }
 }

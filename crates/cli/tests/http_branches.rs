@@ -1,7 +1,7 @@
 //! Forks, checkpoints and going back over HTTP, on real sessions.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, Server, harness, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, until, v1};
 use std::io::Read;
 
 fn start(server: &Server, body: &Value) -> String {
@@ -34,19 +34,6 @@ fn names(server: &Server, session: &str) -> Vec<String> {
     let list = server.get(&format!("{session}/checkpoints")).is(200).json();
     let rows = list.as_array().expect("a list").iter();
     rows.map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
-}
-
-/// Has a run going that waits until the gate is opened.
-fn occupy(h: &Harness, server: &Server, session: &str) {
-    let made = std::process::Command::new("mkfifo").arg(h.path("gate")).status();
-    assert!(made.expect("mkfifo").success());
-    let body = json!({"command": "x=late; echo begun > begun; read line < gate", "wait": 0});
-    let _ = server.post(&format!("{session}/exec"), &body).is(202);
-    h.wait_for_file("begun");
-}
-
-fn open(h: &Harness) {
-    std::fs::File::options().write(true).open(h.path("gate")).expect("a gate");
 }
 
 /// What sets a variable, what shows it, and what kills the kernel.
@@ -183,7 +170,7 @@ fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
     let session = start(&server, &json!({"auto": 5}));
     exec(&server, &session, "x=early");
     checkpoint(&server, &session, "early");
-    occupy(&h, &server, &session);
+    let gate = Gate::occupy(&h, &server, &session);
     for call in ["fork", "checkpoints", "rewind", "undo"] {
         let refused = server.post(&format!("{session}/{call}"), &json!({}));
         let _ = refused.is_refused(409, "busy");
@@ -192,7 +179,7 @@ fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
     assert!(names(&server, &session).contains(&"early".to_owned()));
     let waiting = server.owner("POST", &format!("{session}/fork")).json(&json!({"wait": true}));
     let mut waiting = waiting.header("connection", "close").open();
-    open(&h);
+    gate.open();
     let mut reply = Vec::new();
     waiting.read_to_end(&mut reply).expect("an answer");
     let reply = sessile_testkit::http::Response::parse(&reply).expect("an answer").is(201);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile_testkit::http::Response;
-use sessile_testkit::{Harness, Server, harness, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, until, v1};
 use std::io::Read;
 use std::path::Path;
 
@@ -50,19 +50,6 @@ fn nameless(server: &Server) -> usize {
     let open = std::fs::read_dir(folder).expect("descriptors").flatten();
     let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     links.filter(|link| link.to_string_lossy().ends_with("(deleted)")).count()
-}
-
-/// Has a run going that waits until the gate is opened.
-fn occupy(h: &Harness, server: &Server, session: &str) {
-    let made = std::process::Command::new("mkfifo").arg(h.path("gate")).status();
-    assert!(made.expect("mkfifo").success());
-    let body = json!({"command": "x=late; echo begun > begun; read line < gate", "wait": 0});
-    let _ = server.post(&format!("{session}/exec"), &body).is(202);
-    h.wait_for_file("begun");
-}
-
-fn open(h: &Harness) {
-    std::fs::File::options().write(true).open(h.path("gate")).expect("a gate");
 }
 
 const LANGUAGES: [(&str, &str, &str, &str); 4] = [
@@ -283,7 +270,7 @@ fn a_run_that_is_going_is_not_saved_and_may_be_waited_for() {
     let h = harness!();
     let server = h.serve();
     let session = start(&server, &json!({}));
-    occupy(&h, &server, &session);
+    let gate = Gate::occupy(&h, &server, &session);
     let refused = server.get(&format!("{session}/save")).is_refused(409, "busy");
     assert!(!refused.text().contains("--wait"), "{}", refused.text());
     let _ =
@@ -298,7 +285,7 @@ fn a_run_that_is_going_is_not_saved_and_may_be_waited_for() {
         .header("connection", "close")
         .open();
     until("a place", || (!handed_out(&h).is_empty()).then_some(()));
-    open(&h);
+    gate.open();
     let mut bytes = Vec::new();
     waiting.read_to_end(&mut bytes).expect("an answer");
     let file = Response::parse(&bytes).expect("an answer").is(200).body;

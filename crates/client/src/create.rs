@@ -1,10 +1,10 @@
 //! New sessions, and ending them.
 
 use crate::{Client, ClientError, Launcher};
-use sessile_protocol::{Auto, Language, Request, SessionId};
+use sessile_protocol::{Auto, Language, Request};
 use sessile_store::{
     Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
-    timestamp,
+    new_session_id, timestamp,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl NewSession {
             self.program
         };
         Ok(Metadata {
-            session_id: new_id()?,
+            session_id: new_session_id()?,
             command,
             created_at: timestamp(),
             last_executed_at: None,
@@ -127,12 +127,6 @@ impl NewSession {
             restored_from: None,
         })
     }
-}
-
-pub(crate) fn new_id() -> std::io::Result<SessionId> {
-    let mut bytes = [0; 12];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(SessionId::from_random(bytes))
 }
 
 impl Launcher {

@@ -39,6 +39,16 @@ pub struct Sessions {
     root: PathBuf,
 }
 
+/// An id that no session has, here or elsewhere.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub fn new_session_id() -> io::Result<SessionId> {
+    let mut bytes = [0; 12];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(SessionId::from_random(bytes))
+}
+
 impl Sessions {
     #[must_use]
     pub fn at(root: PathBuf) -> Self {

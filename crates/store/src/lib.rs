@@ -40,7 +40,7 @@ mod secret;
 mod workspaces;
 
 pub use accepted::Accepted;
-pub use directory::{Directory, Liveness, Lock, Sessions, StoreError};
+pub use directory::{Directory, Liveness, Lock, Sessions, StoreError, new_session_id};
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};

@@ -3,12 +3,12 @@
 use super::document::Document;
 use super::moving::{Move, Place};
 use super::{Bounds, RestoreError, RestoredSession, Restoring};
-use crate::create::new_id;
 use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
 use sessile_store::{
-    Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, part, timestamp,
+    Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, new_session_id, part,
+    timestamp,
 };
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) fn make(
         Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
         None => (Place::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?),
     };
-    let id = new_id()?;
+    let id = new_session_id()?;
     let unfinished = Unfinished { directory: sessions.create(&id)?, is_finished: false };
     let directory = unfinished.directory.clone();
     if has_files {

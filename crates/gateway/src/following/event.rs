@@ -30,6 +30,26 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The same, if it has a time, or as of now: a run that was queued when we
+    /// heard of it began just now.
+    #[must_use]
+    pub fn dated(self, now: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Began(began) if began.timestamp.is_none() => {
+                Self::Began(Began { timestamp: Some(now()), ..began })
+            }
+            Self::Began(_)
+            | Self::Output { .. }
+            | Self::Ended(_)
+            | Self::Closed(_)
+            | Self::Left(_)
+            | Self::Happened(_)
+            | Self::Cancelled { .. } => self,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Began {
     pub run: RunNo,

@@ -16,7 +16,8 @@ use sessile_protocol::{
 };
 use sessile_session::{Origin, Session};
 use sessile_store::{
-    Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, timestamp,
+    Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, new_session_id,
+    timestamp,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ impl Keeper {
         let failed = |why: String| Failure::new(Code::ForkFailed, why);
         let root = self.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
         for _ in 0..forking.order.count {
-            let session = new_id().map_err(|error| failed(error.to_string()))?;
+            let session = new_session_id().map_err(|error| failed(error.to_string()))?;
             let directory = Sessions::at(root.clone()).create(&session);
             let directory = directory.map_err(|error| failed(error.to_string()))?;
             forking.planned.push((session, directory));
@@ -379,10 +380,4 @@ fn discard(planned: &[(SessionId, Directory)]) {
     for (_, directory) in planned {
         let _ = directory.remove();
     }
-}
-
-fn new_id() -> io::Result<SessionId> {
-    let mut bytes = [0; 12];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(SessionId::from_random(bytes))
 }

@@ -168,6 +168,9 @@ pub(crate) struct Born {
     /// The original changes by itself, without runs: threads, tasks.
     #[serde(default)]
     pub(crate) restless: bool,
+    /// The interpreter's.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
 }
 
 /// A copy of a kernel's process that is to be made.

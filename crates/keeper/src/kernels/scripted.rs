@@ -201,7 +201,10 @@ impl Scripted {
                 };
                 Some(Report::Captured { as_of, saved: Box::new(saved) })
             }
-            Message::Born(born) => Some(Report::Born(Box::new(born))),
+            Message::Born(born) => {
+                self.version.clone_from(&born.version);
+                Some(Report::Born(Box::new(born)))
+            }
             Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
             Message::Dumping { path, pid } => {

@@ -92,7 +92,7 @@ impl SessionFollower {
     pub(crate) async fn next(&mut self) -> Result<Option<Happening>, ServiceError> {
         loop {
             if let Some(event) = self.runs.event() {
-                return Ok(Some(Happening::Run(dated(event))));
+                return Ok(Some(Happening::Run(event.dated(timestamp))));
             }
             match &mut self.source {
                 Source::Keeper(link) => {
@@ -279,20 +279,4 @@ fn arrange(
         runs.cancel(*run, message);
     }
     runs
-}
-
-/// A run that was queued when we heard of it began just now.
-fn dated(event: Event) -> Event {
-    match event {
-        Event::Began(began) if began.timestamp.is_none() => {
-            Event::Began(Began { timestamp: Some(timestamp()), ..began })
-        }
-        Event::Began(_)
-        | Event::Output { .. }
-        | Event::Ended(_)
-        | Event::Closed(_)
-        | Event::Left(_)
-        | Event::Happened(_)
-        | Event::Cancelled { .. } => event,
-    }
 }

@@ -52,6 +52,7 @@ def answer(kernel, message):
         left = _become(kernel, message, plan, numbers)
         kernel.channel.send(channel.encode({
             "op": "born", "pid": kernel.pid, "restless": restless,
+            "version": sys.version.split()[0],
             "threads": threads[:MOST_NAMED], "left": left[:MOST_NAMED]}))
     except BaseException as failure:
         _give_up(kernel, message, failure)

@@ -1,0 +1,35 @@
+//! A run that goes on for as long as a test wants.
+
+use crate::{Harness, Server};
+use serde_json::json;
+
+/// Dropped without being opened, it leaves the run to its session's end.
+#[derive(Debug)]
+#[must_use]
+pub struct Gate<'h> {
+    harness: &'h Harness,
+}
+
+impl<'h> Gate<'h> {
+    /// Has a run going in bash, which sets `x=late` and then waits.
+    ///
+    /// # Panics
+    /// When it cannot be begun.
+    #[track_caller]
+    pub fn occupy(harness: &'h Harness, server: &Server, session: &str) -> Self {
+        let made = std::process::Command::new("mkfifo").arg(harness.path("gate")).status();
+        assert!(made.expect("mkfifo").success());
+        let body = json!({"command": "x=late; echo begun > begun; read line < gate", "wait": 0});
+        let _ = server.post(&format!("{session}/exec"), &body).is(202);
+        harness.wait_for_file("begun");
+        Self { harness }
+    }
+
+    /// Lets the run end.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn open(self) {
+        std::fs::File::options().write(true).open(self.harness.path("gate")).expect("a gate");
+    }
+}
