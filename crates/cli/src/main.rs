@@ -54,10 +54,23 @@ fn main() -> ExitCode {
     match commands::dispatch(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("Error: {error:#}");
+            eprintln!("Error: {}", reasons(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and what is behind it, each reason once: some say theirs themselves.
+fn reasons(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// One line of what may be a paragraph and a summary.
@@ -72,4 +85,21 @@ fn usage(error: &clap::Error) -> String {
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_reason_is_told_once() {
+        let missing = || Err::<(), _>(std::io::Error::other("no such file"));
+        let path = std::path::PathBuf::from("x");
+        let source = missing().unwrap_err();
+        let told = sessile_client::RestoreError::Open { path, source };
+        assert_eq!(reasons(&told.into()), "cannot open x: no such file");
+        let told = missing().context("it cannot be read").unwrap_err();
+        assert_eq!(reasons(&told), "it cannot be read: no such file");
+    }
 }
