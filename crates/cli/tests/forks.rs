@@ -96,33 +96,60 @@ fn the_end_of_the_original_ends_its_jobs_and_leaves_the_fork_whole() {
     stays.wait_gone();
 }
 
-#[test]
-fn what_hides_from_its_fork_ends_with_the_family() {
-    let h = harness!();
-    let s = h.session();
-    let fork = s.fork();
-    let hidden = fork.spawns("env -i setsid sh -c '(sleep 600 >/dev/null 2>&1 & echo $!)'");
-    let own = fork.spawns("setsid sh -c '(sleep 600 >/dev/null 2>&1 & echo $!)'");
-    fork.end();
-    own.wait_gone();
-    s.run("echo here").prints("here\n").is_kept();
-    s.end();
-    hidden.wait_gone();
-}
+/// Starts what nothing speaks of: no environment, session, file or parent.
+const HIDDEN: &str = "env -i setsid sh -c '(sleep 600 </dev/null >/dev/null 2>&1 & echo $!)'";
 
 #[test]
-fn what_has_no_environment_belongs_to_whom_it_writes() {
+fn what_hides_still_belongs_to_whoever_started_it() {
     let h = harness!();
     let s = h.session();
     let fork = s.fork();
-    let of_fork = fork.spawns("env -i setsid sh -c 'sleep 600 & echo $!'");
-    let of_original = s.spawns("env -i setsid sh -c 'sleep 600 & echo $!'");
+    let of_fork = fork.spawns(HIDDEN);
+    let of_original = s.spawns(HIDDEN);
     s.end();
     of_original.wait_gone();
     of_fork.assert_alive();
-    fork.run("echo here").prints("here\n").is_kept();
+    let grandchild = fork.fork();
+    let of_grandchild = grandchild.spawns(HIDDEN);
     fork.end();
     of_fork.wait_gone();
+    of_grandchild.assert_alive();
+    grandchild.run("echo here").prints("here\n").is_kept();
+    grandchild.end();
+    of_grandchild.wait_gone();
+}
+
+#[test]
+fn what_hides_from_python_still_belongs_to_its_fork() {
+    let h = harness!();
+    let s = h.session();
+    s.python("import subprocess");
+    let fork = s.fork();
+    let sibling = fork.fork();
+    let hides = |of: &Session<'_>| {
+        let code = format!("print(subprocess.getoutput({HIDDEN:?}))");
+        Process::of(of.python(&code).exits(0).number())
+    };
+    let [of_original, of_fork, of_sibling] = [&s, &fork, &sibling].map(hides);
+    fork.end();
+    of_fork.wait_gone();
+    of_original.assert_alive();
+    of_sibling.assert_alive();
+    sibling.end();
+    of_sibling.wait_gone();
+    of_original.assert_alive();
+    s.end();
+    of_original.wait_gone();
+}
+
+#[test]
+fn limits_are_the_users_in_a_fork_too() {
+    let h = harness!();
+    let s = h.session();
+    let limits = |of: &Session<'_>| of.state()["limits"].clone();
+    assert_eq!(limits(&s), limits(&s.fork().fork()), "what tells processes apart is not shown");
+    s.run("ulimit -S -R 900000000").exits(0);
+    s.fork().run("ulimit -S -R").prints("900000000\n");
 }
 
 #[test]

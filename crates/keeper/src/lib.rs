@@ -19,6 +19,7 @@ mod family;
 mod guardian;
 mod keeper;
 mod kernels;
+mod labels;
 mod origins;
 mod ports;
 mod processes;

@@ -121,12 +121,6 @@ pub(crate) fn holds(pid: Pid, path: &std::path::Path) -> bool {
     opened.any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path))
 }
 
-/// The paths of what a process has open.
-pub(crate) fn open_files(pid: Pid) -> Vec<PathBuf> {
-    let opened = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
-    opened.into_iter().flatten().flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect()
-}
-
 /// What tells one run's pipe from another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PipeId {

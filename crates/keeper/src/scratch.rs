@@ -69,14 +69,6 @@ impl Scratch {
         }
     }
 
-    /// The directories of the forks in the family.
-    pub(crate) fn forks(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.root()).into_iter().flatten().flatten();
-        let is_fork = |name: &str| name.starts_with(FORK);
-        let forks = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_fork));
-        forks.map(|entry| entry.path()).collect()
-    }
-
     fn is_of_fork(&self) -> bool {
         let name = self.path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(FORK))

@@ -135,6 +135,7 @@ impl Keeper {
                 std::path::Path::new("/")
             },
             heritage: Heritage { state: saved.as_ref(), status },
+            label: self.label(),
         };
         let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
         let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;

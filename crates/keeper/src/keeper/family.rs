@@ -1,6 +1,7 @@
 //! A session among its kin: which processes are its own, and who it was born of.
 
 use super::{Keeper, MARKER};
+use crate::labels::Label;
 use crate::processes::{self, Stat};
 use crate::reactor::{Interest, Reactor};
 use rustix::process::Pid;
@@ -8,7 +9,6 @@ use sessile_protocol::{Failure, LeftBehind, SessionId};
 use sessile_session::{Close, Input};
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 
 /// Who else is in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,20 +101,19 @@ impl Keeper {
         if stat.leader == of_keeper {
             return self.works_on_files(pid) || self.works_on_save(pid);
         }
-        match processes::variable(pid, MARKER) {
-            Some(session) => session == self.boot.session.as_str(),
-            None => self.is_own_by_files(pid),
+        if let Some(session) = processes::variable(pid, MARKER) {
+            return session == self.boot.session.as_str();
         }
+        // It has thrown its environment away.
+        let label = Label::of_process(pid);
+        if label == Label::of_process(rustix::process::getpid()) {
+            return self.kin == Kin::Younger;
+        }
+        label == self.label()
     }
 
-    /// Of a process that has thrown its environment away: whose pipes it holds.
-    fn is_own_by_files(&self, pid: Pid) -> bool {
-        let files = processes::open_files(pid);
-        let is_of = |directory: &Path| files.iter().any(|file| file.starts_with(directory));
-        match self.kin {
-            Kin::None => true,
-            Kin::Elder => is_of(self.scratch.path()),
-            Kin::Younger => !self.scratch.forks().iter().any(|fork| is_of(fork)),
-        }
+    /// What tells the processes of a fork from others of the family.
+    pub(super) fn label(&self) -> Option<Label> {
+        self.parent.as_ref().map(|_| Label::of_session(self.boot.session.as_str()))
     }
 }

@@ -412,6 +412,9 @@ impl Keeper {
             return;
         };
         self.origins.add_kernel(pid, language);
+        if let Some(label) = self.label() {
+            label.put_on(pid);
+        }
         let reports = (nest.reports, nest.token);
         let epoch = match purpose {
             Purpose::First(epoch) => epoch,

@@ -3,6 +3,7 @@
 use super::scripted::Scripted;
 use super::shell::Shell;
 use super::{Heritage, Kernel};
+use crate::labels::Label;
 use crate::processes;
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use rustix::process::{Pid, Signal};
@@ -44,6 +45,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
     pub(crate) heritage: Heritage<'a>,
+    pub(crate) label: Option<Label>,
 }
 
 #[derive(Debug)]
@@ -125,6 +127,7 @@ impl Plan<'_> {
         };
         command.stdin(stdin).stdout(Stdio::null()).stderr(stderr);
         let keeper = rustix::process::getpid();
+        let label = self.label;
         // SAFETY: only async-signal-safe system calls between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -136,6 +139,9 @@ impl Plan<'_> {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 processes::lower_descriptor_limit();
+                if let Some(label) = label {
+                    label.put_on_self();
+                }
                 // The keeper blocks what it reads from a descriptor, and the
                 // guardian ignores these; both would be inherited.
                 let mut none = std::mem::zeroed::<libc::sigset_t>();

@@ -4,10 +4,14 @@
 //! The text comes from a process that user code has had its hands on: nothing
 //! of it is trusted to be there or to make sense.
 
+use crate::labels::is_label;
 use serde_json::{Map, Value};
 
 /// Prompts that show nothing, as a kernel is started with.
 const PROMPTS: [&str; 3] = [r"\[\]", "%{%}", ""];
+
+/// How a shell prints that a limit is none.
+const UNLIMITED: &str = "unlimited";
 
 /// A captured shell, as far as the keeper cares.
 #[derive(Debug, Default)]
@@ -28,6 +32,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
     }
     let mut captured = Captured::default();
     let mut sections = Sections::default();
+    let mut needless = None;
     for [kind, name, value] in records {
         let (name, value) = (lossy(name), lossy(value));
         match *kind {
@@ -42,7 +47,18 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
             b"alias" => sections.aliases.put(name, value),
             b"opt" => sections.options.put(name, value),
             b"umask" => captured.put("umask", value.trim_end().to_owned()),
-            b"ulimit" => sections.limits.put(name, value.trim_end().replace('\n', " ")),
+            b"ulimit" => {
+                let mut value = value.trim_end().replace('\n', " ");
+                if name == "-R"
+                    && let Some((soft, hard)) = value.split_once(' ')
+                    && (is_label(soft) || soft == UNLIMITED)
+                {
+                    // A kernel starts with no limit, or with its own label.
+                    needless = Some(format!("\n\\builtin ulimit -S -R {soft}\n"));
+                    value = format!("{UNLIMITED} {hard}");
+                }
+                sections.limits.put(name, value);
+            }
             b"arg" => sections.arguments.push(Value::from(value)),
             b"job" => sections.jobs.put(name, value),
             b"trap" => {
@@ -57,6 +73,11 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Captured> {
             // A record of a newer script.
             _ => {}
         }
+    }
+    if let Some(line) = needless
+        && let Some(at) = captured.restore.rfind(&line)
+    {
+        captured.restore.replace_range(at..at + line.len(), "\n");
     }
     sections.finish(&mut captured.view);
     Some(captured)
