@@ -101,7 +101,7 @@ fn lines_are_edited_completed_and_remembered() {
 #[test]
 fn programs_are_interrupted_stopped_and_brought_back() {
     let h = harness!();
-    for shell in Harness::shells(&["bash", "dash"]) {
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
         let s = h.session_of(shell);
         let mut person = attach(&h, &s, &[]);
         type_line(&mut person, "sh -c 'echo sleeps; exec sleep 1000'", "sleeps");
@@ -109,12 +109,14 @@ fn programs_are_interrupted_stopped_and_brought_back() {
         person.shows("[130]");
         type_line(&mut person, "sh -c 'echo reads; exec cat'", "reads");
         person.press("\x1a");
-        person.shows("Stopped");
+        let (stopped, going) =
+            if shell == "zsh" { ("suspended", "continued") } else { ("Stopped", "sh -c") };
+        person.shows(stopped);
         at_prompt(&mut person);
         person.press("fg\r");
         person.until("cat again", |lines| {
-            lines.iter().filter(|line| line.starts_with("sh -c") && line.contains("cat")).count()
-                > 0
+            let is_named = |line: &&String| !line.contains('$') && line.contains("cat");
+            lines.iter().filter(is_named).any(|line| line.contains(going))
         });
         person.press("back again\r");
         person.until("an echo", |lines| lines.iter().filter(|l| *l == "back again").count() == 2);

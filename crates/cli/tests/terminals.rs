@@ -153,9 +153,7 @@ fn python_at_its_prompt_is_spoken_to() {
         assert_eq!(view["waiting_for_input"], true, "{shell}");
         on_run(&h, &s, "input", run, &["--eof"]).exits(0);
         let done = finish(&h, &s, run);
-        let expected = if shell == "zsh" { vec![0, 130] } else { vec![0] };
-        let code = done["exit_code"].as_i64().unwrap();
-        assert!(expected.contains(&code), "{shell}: {code}");
+        assert_eq!(done["exit_code"], 0, "{shell}: {done:#}");
         s.run("echo alive").prints("alive\n").is_kept();
     }
 }
@@ -180,18 +178,22 @@ fn ctrl_c_ends_what_runs_and_keeps_what_is_remembered() {
 #[test]
 fn a_stopped_program_comes_back_in_a_later_run() {
     let h = harness!();
-    for shell in Harness::shells(&["bash", "dash"]) {
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
         let s = h.session_of(shell);
+        let job = s.spawns("sleep 1000 & echo $!");
         let run = start(&s, &[], "cat");
         press(&h, &s, run, "one<Enter>", "one\none");
         on_run(&h, &s, "keys", run, &["<C-z>"]).exits(0);
         let done = finish(&h, &s, run);
         assert_eq!(done["exit_code"], 148, "{shell}: {done:#}");
-        assert!(done["stdout"].as_str().unwrap().contains("Stopped"), "{shell}");
+        let (stopped, going) =
+            if shell == "zsh" { ("suspended", " continued +cat$") } else { ("Stopped", "^cat$") };
+        assert!(done["stdout"].as_str().unwrap().contains(stopped), "{shell}");
         // Ordinary runs go on meanwhile.
         s.run("echo between").prints("between\n").is_kept();
+        job.assert_alive();
         let run = start(&s, &[], "fg");
-        shows(&h, &s, run, "^cat$");
+        shows(&h, &s, run, going);
         press(&h, &s, run, "two<Enter>", "two\ntwo");
         on_run(&h, &s, "keys", run, &["<C-d>"]).exits(0);
         assert_eq!(finish(&h, &s, run)["exit_code"], 0, "{shell}");
@@ -203,16 +205,46 @@ fn a_stopped_program_comes_back_in_a_later_run() {
 }
 
 #[test]
-fn a_program_that_stops_itself_and_its_shell_goes_on() {
+fn a_program_that_stops_itself_and_its_kernel_goes_on() {
     let h = harness!();
     // Without job control there is nobody who could bring it back.
-    for shell in Harness::shells(&["zsh"]) {
+    let s = h.session_with(&["python3"]);
+    let stop = "import os, signal; os.kill(0, signal.SIGTSTP); print('on')";
+    let done = s.run_with(&["--pty"], stop).exits(0);
+    assert!(done.stdout().contains("on\r\n"));
+}
+
+#[test]
+fn what_stops_programs_is_the_users_again_after_a_terminal() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
         let s = h.session_of(shell);
-        s.run_with(&["--pty"], "sh -c 'kill -TSTP 0; echo on'; echo after").exits(0);
-        let s = h.session_with(&["python3"]);
-        let stop = "import os, signal; os.kill(0, signal.SIGTSTP); print('on')";
-        let done = s.run_with(&["--pty"], stop).exits(0);
-        assert!(done.stdout().contains("on\r\n"));
+        // Of a program, which is what matters: shells have their own ways.
+        let ignored = "sed -n 's/SigIgn:.*\\(....\\)$/\\1/p' /proc/self/status";
+        let look = |s: &Session<'_>| s.run(ignored).stdout().to_owned();
+        let before = look(&s);
+        let on_terminal = s.run_with(&["--pty"], format!("{ignored}; echo $-")).exits(0);
+        assert!(on_terminal.stdout().contains('m'), "{shell}: {on_terminal:?}");
+        assert_eq!(on_terminal.stdout().split_once('\r').unwrap().0, before.trim(), "{shell}");
+        assert_eq!(look(&s), before, "{shell}");
+        s.run("echo $-").exits(0);
+        assert!(!s.run("echo $-").stdout().contains('m'), "{shell}");
+        // A trap of the user's is worth more than job control.
+        s.run("trap 'echo caught' TSTP");
+        s.run_with(&["--pty"], "echo shown").exits(0);
+        s.run("kill -TSTP $$").prints("caught\n").is_kept();
+    }
+}
+
+#[test]
+fn a_wait_on_a_terminal_obeys_its_timeout() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        let done = s.run_with(&["--pty", "--timeout", "300ms"], "sleep 1000 & wait");
+        done.timed_out().is_kept();
+        s.run("echo $x").prints("1\n").is_kept();
     }
 }
 

@@ -4,7 +4,7 @@ use super::events::letter;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::{Inheritance, Keeper, Live};
-use crate::kernels::{Heritage, Order, Plan, Stdin};
+use crate::kernels::{Heritage, Order, Plan, Pressed, Stdin};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::runs::Run;
@@ -220,6 +220,9 @@ impl Keeper {
         // Only the end of a job ends a `wait` of zsh, if nothing else has.
         let work = match pressure {
             Pressure::Interrupt | Pressure::Terminate => live.awaited(),
+            Pressure::KillWork | Pressure::KillKernel if language == Language::Zsh => {
+                live.started()
+            }
             Pressure::KillWork | Pressure::KillKernel => live.foreground(),
         };
         let (to_work, to_kernel) = match pressure {
@@ -247,7 +250,7 @@ impl Keeper {
         processes::signal(&[live.pid], Signal::CONT);
         processes::signal(&work, Signal::CONT);
         if let Some(run) = live.current {
-            let _ = live.kernel.pressed(run);
+            let _ = live.kernel.pressed(run, Pressed::Kernel);
             // An interpreter that is deep in a read notices the interrupt when
             // the read comes back; but the interrupt has to be there first.
             if pressure > Pressure::Interrupt {

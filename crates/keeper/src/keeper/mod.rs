@@ -123,17 +123,18 @@ impl Live {
 
     /// The processes that the current run waits for.
     fn foreground(&self) -> Vec<Pid> {
-        let pipes = [self.stdout.id(), self.stderr.id()];
         let Some(group) = self.foreground_group() else {
-            return processes::foreground(self.pid, self.begun, pipes);
+            return self.started();
         };
-        let mut work = if group == self.pid {
-            processes::foreground(self.pid, self.begun, pipes)
-        } else {
-            processes::descendants(self.pid)
-        };
+        let mut work =
+            if group == self.pid { self.started() } else { processes::descendants(self.pid) };
         work.retain(|pid| processes::group(*pid) == Some(group));
         work
+    }
+
+    /// The same without regard to who has the terminal.
+    fn started(&self) -> Vec<Pid> {
+        processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
     }
 
     /// Who gets the keys of the terminal that the current run has, if it is the

@@ -9,7 +9,7 @@
 use super::Keeper;
 use super::events::TURN;
 use super::interaction::check_room;
-use crate::kernels::{self, Release};
+use crate::kernels::{self, Pressed, Release};
 use crate::processes;
 use crate::reactor::Token;
 use crate::streams::Drained;
@@ -389,6 +389,11 @@ impl Keeper {
             return Err(no_terminal(number));
         };
         check_room(number, terminal.unread(), bytes.len())?;
+        let group = terminal.foreground_group().filter(|_| terminal.controls(live.pid));
+        let who = match group {
+            Some(group) if group != live.pid => Pressed::Program,
+            Some(_) | None => Pressed::Kernel,
+        };
         let keys = terminal.signal_keys();
         let signal_of = |byte: u8| keys.iter().find(|(key, _)| *key == byte).map(|(_, s)| *s);
         let signals: Vec<i32> = bytes.iter().filter_map(|byte| signal_of(*byte)).collect();
@@ -407,7 +412,7 @@ impl Keeper {
             }
         }
         if signals.contains(&libc::SIGINT) {
-            let _ = live.kernel.pressed(number);
+            let _ = live.kernel.pressed(number, who);
         }
         Ok(self.terminal_of(number).map_or(0, Terminal::unread))
     }

@@ -212,6 +212,15 @@ pub(crate) struct Ended {
     pub(crate) notes: Vec<String>,
 }
 
+/// Who was signalled of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pressed {
+    /// The kernel, and whatever it runs.
+    Kernel,
+    /// Only the program that has the terminal.
+    Program,
+}
+
 pub(crate) trait Kernel: Debug {
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
@@ -220,7 +229,7 @@ pub(crate) trait Kernel: Debug {
     fn pressing(&mut self, _: RunNo) {}
 
     /// The run was signalled: whatever the kernel needs besides, to notice.
-    fn pressed(&mut self, run: RunNo) -> io::Result<()>;
+    fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()>;
 
     /// Asks for a capture, which is reported when it is done.
     fn capture(&mut self, as_of: RunNo) -> io::Result<()>;

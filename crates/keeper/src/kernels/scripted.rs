@@ -3,7 +3,8 @@
 
 use super::launch::{DriverFiles, Invocation, install};
 use super::{
-    Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Question, Release, Report, Stdin,
+    Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question, Release,
+    Report, Stdin,
 };
 use crate::scratch::write_file;
 use serde::Deserialize;
@@ -257,7 +258,7 @@ impl Kernel for Scripted {
         let _ = write_file(&self.directory.join("interrupt"), run.to_string().as_bytes());
     }
 
-    fn pressed(&mut self, _: RunNo) -> io::Result<()> {
+    fn pressed(&mut self, _: RunNo, _: Pressed) -> io::Result<()> {
         Ok(())
     }
 

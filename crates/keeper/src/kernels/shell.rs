@@ -24,7 +24,7 @@
 
 use super::launch::{Invocation, install};
 use super::records;
-use super::{Ended, Heritage, Kernel, Lines, Order, Release, Report, Stdin, mentions};
+use super::{Ended, Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::processes;
 use crate::scratch::{Slate, make_fifo, write_file};
 use rustix::process::Pid;
@@ -305,7 +305,7 @@ impl Shell {
         if current.form == Form::Replaced && self.flags.contains('x') {
             let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
         }
-        if let Some(line) = self.jobs.end(self.voice) {
+        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
             let _ = self.send(&line);
         }
         self.keep_status(status);
@@ -375,9 +375,9 @@ impl Kernel for Shell {
         Ok(())
     }
 
-    fn pressed(&mut self, run: RunNo) -> io::Result<()> {
+    fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
         if let Some(current) = &mut self.current {
-            current.pressed = true;
+            current.pressed |= who == Pressed::Kernel;
         }
         // The report line may be gone: dash throws away what it has read ahead,
         // and a second SIGINT may have hit bash in the middle of it. Reported

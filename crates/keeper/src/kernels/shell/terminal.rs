@@ -1,9 +1,9 @@
 //! A shell and the terminal of its run.
 //!
 //! A session leader that opens a terminal gets it as its controlling one; so a
-//! redirection is all that bash and dash need. (zsh opens everything in a way
-//! that avoids it.) With a terminal they can do job control, which is on for
-//! the time of the run only.
+//! redirection is all that bash and dash need. zsh opens everything in a way that
+//! avoids it, but for the files that it compiles. With a terminal they can do job
+//! control, which is on for the time of the run only.
 //!
 //! When the terminal hangs up, the system sends SIGHUP to the shell, and to
 //! nobody else. So the shell ignores that signal for an instant: it sets the
@@ -35,6 +35,12 @@ enum Way {
     FailedExec,
     /// dash looks for it when monitoring is turned on.
     Monitor,
+    /// zsh looks for it when it starts, and when its input is exchanged. It
+    /// keeps signals of the terminal away from itself only if it had one at its
+    /// start, and when it comes back from `suspend`. (That stops nobody: the
+    /// system stops no process whose parent is in another session, for nobody
+    /// there would wake it.)
+    Suspend,
     None,
 }
 
@@ -54,7 +60,8 @@ impl JobControl {
         let way = match dialect {
             Dialect::Bash => Way::FailedExec,
             Dialect::Posix if is_dash => Way::Monitor,
-            Dialect::Posix | Dialect::Zsh => Way::None,
+            Dialect::Zsh => Way::Suspend,
+            Dialect::Posix => Way::None,
         };
         Self { way, state: State::Off, awaited: None }
     }
@@ -71,10 +78,30 @@ impl JobControl {
     }
 
     /// After a run.
-    pub(super) fn end(&mut self, voice: Voice) -> Option<String> {
+    pub(super) fn end(&mut self, dir: &str, voice: Voice) -> Option<String> {
         let was = std::mem::replace(&mut self.state, State::Off);
-        (was == State::Ours).then(|| format!("{}set +m\n", voice.prefix))
+        (was == State::Ours).then(|| {
+            let prefix = voice.prefix;
+            let mut line = format!("{prefix}set +m");
+            if self.way == Way::Suspend {
+                let signals =
+                    format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
+                line = format!("{line};{}", unless_trapped(&signals, dir, voice));
+            }
+            line + "\n"
+        })
     }
+}
+
+/// Those by which programs are stopped.
+const TERMINAL_SIGNALS: &str = "TSTP TTIN TTOU";
+
+/// In zsh, for lines that would take away what the user has in place for the
+/// signals by which programs are stopped: then there is no job control.
+fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
+    let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
+    let list = format!("{}trap >|{dir}/k", voice.prefix);
+    format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
 }
 
 impl Shell {
@@ -83,16 +110,32 @@ impl Shell {
         let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
             Way::None => return String::new(),
-            Way::FailedExec | Way::Monitor if self.flags.contains('m') => State::Users,
-            Way::FailedExec | Way::Monitor => State::Ours,
+            Way::FailedExec | Way::Monitor | Way::Suspend if self.flags.contains('m') => {
+                State::Users
+            }
+            Way::FailedExec | Way::Monitor | Way::Suspend => State::Ours,
+        };
+        let monitor = match self.jobs.way {
+            Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
+            Way::Suspend => {
+                let lines = format!("{prefix}set -m && {prefix}suspend -f");
+                unless_trapped(&lines, dir, self.voice) + "\n"
+            }
         };
         if !terminal.is_new {
-            return format!("{prefix}set -m\n");
+            return monitor;
         }
         let open = format!("{prefix}: <>{path}\n");
         match self.jobs.way {
             Way::None => open,
-            Way::Monitor => format!("{open}{prefix}set -m\n"),
+            Way::Monitor => open + &monitor,
+            Way::Suspend => {
+                let (exec, reopen) = (self.exec(), self.reopen());
+                format!(
+                    "{prefix}zcompile {dir}/nothing.zwc {path} || {prefix}:\n\
+                     {exec} <>{path};{reopen}\n{monitor}"
+                )
+            }
             // The exec is a line of its own, for nothing follows it; and some
             // versions forget all traps over it. Where it was in vain, programs
             // that are not in the shell's own process group would be stopped
@@ -124,7 +167,12 @@ impl Shell {
             ),
         };
         write_file(&self.path("g"), script.as_bytes())?;
-        self.send(&format!("{call} </dev/null >/dev/null 2>&1\n"))?;
+        let mut line = format!("{call} </dev/null >/dev/null 2>&1");
+        if self.jobs.way == Way::Suspend {
+            // It sees then that there is no terminal any more.
+            line = format!("{line};{}", self.reopen());
+        }
+        self.send(&(line + "\n"))?;
         Ok(Release::Awaited)
     }
 
