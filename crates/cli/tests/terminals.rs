@@ -237,6 +237,18 @@ fn what_stops_programs_is_the_users_again_after_a_terminal() {
 }
 
 #[test]
+fn line_editing_does_not_get_between_a_shell_and_its_orders() {
+    let h = harness!();
+    for shell in Harness::shells(&["zsh"]) {
+        let s = h.session_of(shell);
+        s.run_with(&["--pty"], "setopt zle; x=1").exits(0).is_kept();
+        let args = ["--pty", "--timeout", "300ms"];
+        s.run_with(&args, "setopt zle; x=2; sleep 1000").timed_out().is_kept();
+        s.run("echo $x").prints("2\n").is_kept();
+    }
+}
+
+#[test]
 fn a_wait_on_a_terminal_obeys_its_timeout() {
     let h = harness!();
     for shell in Harness::shells(&["bash", "dash", "zsh"]) {

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// How the directories of forks begin; nothing else does.
@@ -127,6 +127,43 @@ pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
+/// A FIFO to which many may write at any time, for as long as there is a reader.
+///
+/// Its name goes before its reader does: who opens it in between would wait for
+/// another one for ever.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Inbox {
+    pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
+        make_fifo(&path)?;
+        Ok(Self { fd: open_both_ways(&path)?, path })
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        // A successor may have one of its own there.
+        let is_own = || {
+            let (ours, there) =
+                (rustix::fs::fstat(&self.fd).ok()?, rustix::fs::stat(&self.path).ok()?);
+            Some((ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
+        };
+        if is_own() == Some(true) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// A file that is written anew for each run, and read by the kernel before the
 /// next: kept open, because making and removing it would cost as much as the
 /// run.
@@ -159,4 +196,21 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     File::from(file).write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_inbox_goes_before_its_reader_and_a_successors_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let first = Inbox::create(path.clone()).unwrap();
+        let second = Inbox::create(path.clone()).unwrap();
+        drop(first);
+        assert!(path.exists());
+        drop(second);
+        assert!(!path.exists());
+    }
 }

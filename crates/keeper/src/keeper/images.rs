@@ -10,13 +10,13 @@ use super::{Keeper, Live};
 use crate::kernels::{Born, Copy, DriverFiles, Dumped, Kernel, Kind, Report, nest};
 use crate::processes;
 use crate::reactor::{Interest, Token};
+use crate::scratch::Inbox;
 use crate::streams::Stream;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Language, LeftBehind, RunNo};
 use sessile_session::{Epoch, Input};
 use sessile_store::{SavedKernel, StreamName};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// Names the state of a kernel at some time.
@@ -54,7 +54,7 @@ pub(super) enum Form {
 #[derive(Debug)]
 pub(super) struct Nest {
     kernel: Box<dyn Kernel>,
-    reports: OwnedFd,
+    reports: Inbox,
     token: Token,
     directory: PathBuf,
 }

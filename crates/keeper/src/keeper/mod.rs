@@ -31,7 +31,7 @@ use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
 use crate::reactor::{Reactor, Token};
 use crate::runs::{Runs, ticks};
-use crate::scratch::Scratch;
+use crate::scratch::{Inbox, Scratch};
 use crate::streams::{CHUNK, Lingering, Stream};
 use crate::terminal::Terminal;
 use crate::{guardian, processes};
@@ -42,7 +42,6 @@ use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionS
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -60,7 +59,7 @@ struct Live {
     epoch: Epoch,
     pid: Pid,
     kernel: Box<dyn Kernel>,
-    reports: OwnedFd,
+    reports: Inbox,
     reporting: Token,
     stdout: Stream,
     stderr: Stream,
@@ -95,7 +94,7 @@ impl Live {
         epoch: Epoch,
         pid: Pid,
         kernel: Box<dyn Kernel>,
-        (reports, reporting): (OwnedFd, Token),
+        (reports, reporting): (Inbox, Token),
         (stdout, stderr): (Stream, Stream),
         directory: PathBuf,
     ) -> Self {

@@ -5,14 +5,13 @@ use super::shell::Shell;
 use super::{Heritage, Kernel};
 use crate::labels::Label;
 use crate::processes;
-use crate::scratch::{make_fifo, open_both_ways, write_file};
+use crate::scratch::{Inbox, make_fifo, open_both_ways, write_file};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{KernelProgram, Language};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -52,7 +51,7 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Spawned {
     pub(crate) pid: Pid,
     pub(crate) kernel: Box<dyn Kernel>,
-    pub(crate) reports: OwnedFd,
+    pub(crate) reports: Inbox,
 }
 
 /// How an interpreter is called.
@@ -66,11 +65,10 @@ pub(super) struct Invocation {
 impl Plan<'_> {
     pub(crate) fn spawn(self) -> Result<Spawned, LaunchError> {
         let program = self.resolve()?;
-        let (orders, reports) = (self.directory.join("t"), self.directory.join("s"));
+        let orders = self.directory.join("t");
         make_fifo(&orders)?;
-        make_fifo(&reports)?;
         let orders = open_both_ways(&orders)?;
-        let reports = open_both_ways(&reports)?;
+        let reports = Inbox::create(self.directory.join("s"))?;
         let (kernel, invocation): (Box<dyn Kernel>, Invocation) = match self.kernel.language {
             Language::Bash | Language::Sh | Language::Zsh => {
                 let (shell, invocation) = Shell::prepare(
@@ -207,12 +205,11 @@ pub(crate) fn nest(
     language: Language,
     directory: &Path,
     files: DriverFiles,
-) -> io::Result<(Box<dyn Kernel>, OwnedFd)> {
-    let (orders, reports) = (directory.join("t"), directory.join("s"));
+) -> io::Result<(Box<dyn Kernel>, Inbox)> {
+    let orders = directory.join("t");
     make_fifo(&orders)?;
-    make_fifo(&reports)?;
     let orders = open_both_ways(&orders)?;
-    let reports = open_both_ways(&reports)?;
+    let reports = Inbox::create(directory.join("s"))?;
     let (kernel, _) = Scripted::prepare(language, directory, orders, files)?;
     Ok((Box::new(kernel), reports))
 }

@@ -206,7 +206,7 @@ impl Shell {
             _ if self.flags.contains('e') => String::new(),
             _ => format!("{} {dir}/q || ", self.voice.source),
         };
-        let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
+        let mut source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
         let (voice, questions) = match self.probe {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
             None => (self.voice, String::new()),
@@ -217,6 +217,10 @@ impl Shell {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => format!(">{dir}/o 2>{dir}/e"),
         };
+        if self.dialect == Dialect::Zsh && order.terminal.is_some() {
+            // Line editing would take its next line from the terminal.
+            source = format!("{{ {source} }} always {{ {prefix}unsetopt zle }}");
+        }
         let (exec, reopen) = (self.exec(), self.reopen());
         Ok(match form {
             // A text that moves descriptors about may have closed the copies

@@ -56,12 +56,14 @@ enum State {
 impl JobControl {
     pub(super) fn of(dialect: Dialect, program: &Path) -> Self {
         let real = std::fs::canonicalize(program).unwrap_or_default();
-        let is_dash = real.file_name().is_some_and(|name| name == "dash");
         let way = match dialect {
             Dialect::Bash => Way::FailedExec,
-            Dialect::Posix if is_dash => Way::Monitor,
             Dialect::Zsh => Way::Suspend,
-            Dialect::Posix => Way::None,
+            Dialect::Posix => match real.file_name().and_then(|name| name.to_str()) {
+                Some("dash" | "busybox") => Way::Monitor,
+                Some("bash") => Way::FailedExec,
+                Some(_) | None => Way::None,
+            },
         };
         Self { way, state: State::Off, awaited: None }
     }
