@@ -237,6 +237,26 @@ fn what_stops_programs_is_the_users_again_after_a_terminal() {
 }
 
 #[test]
+fn a_job_of_an_ordinary_run_is_reached_and_not_waited_for() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
+        let s = h.session_of(shell);
+        let job = s.spawns("sleep 1000 & echo $!");
+        let refused = s.run_with(&["--pty"], "fg");
+        assert_ne!(refused.json()["exit_code"], 0, "{shell}");
+        let refused = refused.is_kept().stdout().to_owned();
+        let reasons = ["without", "not created under job control"];
+        assert!(reasons.iter().any(|reason| refused.contains(reason)), "{shell}: {refused}");
+        job.assert_alive();
+        // dash never finds such a job by its number, with a terminal or without.
+        let spec = if shell == "dash" { job.pid().to_string() } else { "%sleep".to_owned() };
+        s.run_with(&["--pty"], format!("sh -c 'exit 3' & wait $!; kill {spec}")).exits(0);
+        job.wait_gone();
+        s.run("type fg kill | grep -c built").prints("2\n").is_kept();
+    }
+}
+
+#[test]
 fn line_editing_does_not_get_between_a_shell_and_its_orders() {
     let h = harness!();
     for shell in Harness::shells(&["zsh"]) {

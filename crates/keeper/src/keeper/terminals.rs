@@ -45,11 +45,13 @@ pub(super) struct Viewer {
 pub(super) struct TerminalOrder {
     path: String,
     is_new: bool,
+    has_leftovers: bool,
 }
 
 impl TerminalOrder {
     pub(super) fn as_order(&self) -> kernels::Terminal<'_> {
-        kernels::Terminal { path: &self.path, is_new: self.is_new }
+        let (is_new, has_leftovers) = (self.is_new, self.has_leftovers);
+        kernels::Terminal { path: &self.path, is_new, has_leftovers }
     }
 }
 
@@ -91,7 +93,9 @@ impl Keeper {
             terminal.push(&typed, &self.reactor);
         }
         let path = terminal.path().to_str().ok_or(io::ErrorKind::InvalidData)?.to_owned();
-        Ok(Some(TerminalOrder { path, is_new }))
+        let is_left = |pid: &Pid| processes::group(*pid) == Some(live.pid);
+        let has_leftovers = processes::children(live.pid).iter().any(is_left);
+        Ok(Some(TerminalOrder { path, is_new, has_leftovers }))
     }
 
     fn terminal(&self, language: Language) -> Option<&Terminal> {

@@ -38,6 +38,8 @@ pub(crate) struct Terminal<'a> {
     pub(crate) path: &'a str,
     /// The kernel has not had it before.
     pub(crate) is_new: bool,
+    /// Earlier runs have left something in the kernel's own process group.
+    pub(crate) has_leftovers: bool,
 }
 
 /// What becomes of a terminal that a kernel is to let go of.

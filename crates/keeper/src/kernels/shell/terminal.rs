@@ -24,6 +24,8 @@ use std::path::Path;
 pub(super) struct JobControl {
     way: Way,
     state: State,
+    /// Functions of ours are in the place of `fg` and `kill`.
+    is_guarded: bool,
     /// Held open while the shell comes back from its wait for it.
     awaited: Option<OwnedFd>,
 }
@@ -65,7 +67,7 @@ impl JobControl {
                 Some(_) | None => Way::None,
             },
         };
-        Self { way, state: State::Off, awaited: None }
+        Self { way, state: State::Off, is_guarded: false, awaited: None }
     }
 
     pub(super) fn is_possible(&self) -> bool {
@@ -90,6 +92,9 @@ impl JobControl {
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
                 line = format!("{line};{}", unless_trapped(&signals, dir, voice));
             }
+            if std::mem::take(&mut self.is_guarded) {
+                line.push_str(&without_guards(voice));
+            }
             line + "\n"
         })
     }
@@ -104,6 +109,16 @@ fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
     let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
     let list = format!("{}trap >|{dir}/k", voice.prefix);
     format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
+}
+
+/// Takes away what is still there of jobs.zsh.
+fn without_guards(voice: Voice) -> String {
+    let prefix = voice.prefix;
+    let without = ["fg", "kill"].map(|name| {
+        let is_ours = format!("[[ $({prefix}whence -f {name}) == *__sessile_jobs* ]]");
+        format!(";{is_ours} && {prefix}unfunction {name}")
+    });
+    without.concat()
 }
 
 impl Shell {
@@ -121,7 +136,14 @@ impl Shell {
             Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
             Way::Suspend => {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
-                unless_trapped(&lines, dir, self.voice) + "\n"
+                let mut line = unless_trapped(&lines, dir, self.voice);
+                if terminal.has_leftovers {
+                    let _ = write_file(&self.path("j"), include_bytes!("jobs.zsh"));
+                    let source = format!("{prefix}emulate zsh -c '{prefix}. {dir}/j'");
+                    line = format!("{line};[[ ! -o monitor ]] || {source}");
+                    self.jobs.is_guarded = true;
+                }
+                line + "\n"
             }
         };
         if !terminal.is_new {
