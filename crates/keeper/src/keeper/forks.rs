@@ -10,11 +10,12 @@ use super::workspace::{Purpose, Task};
 use super::{Birth, Keeper, MARKER};
 use crate::kernels::{Copy, Kind};
 use crate::processes;
+use rustix::process::Pid;
 use sessile_protocol::{
     Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
     Language, LeftBehind, SessionId,
 };
-use sessile_session::{Origin, Session};
+use sessile_session::{Origin, Session, Tick};
 use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, new_session_id,
     timestamp,
@@ -31,6 +32,8 @@ pub(super) struct Forking {
     order: ForkOrder,
     /// Those whose processes are not there yet.
     expected: Vec<SessionId>,
+    /// The process that copies itself for them.
+    original: Option<Pid>,
     failure: Option<Failure>,
 }
 
@@ -48,6 +51,9 @@ struct Seed {
     known: Vec<(Language, Origin)>,
 }
 
+/// How long a copy may take to say that it is there when its original is not.
+const LAST_WORDS: Tick = 1000;
+
 /// The name of a fork's own workspace in its directory.
 const WORKSPACE: &str = "workspace";
 
@@ -59,8 +65,8 @@ impl Keeper {
         let as_of_run = self.session.last_begun();
         left.extend(self.background_left());
         let view = ForkedView { as_of_run, forks: Vec::new(), kernels, left };
-        let (planned, expected) = (Vec::new(), Vec::new());
-        let mut forking = Forking { view, planned, order, expected, failure: None };
+        let (planned, expected, original) = (Vec::new(), Vec::new(), self.pid(Language::Python));
+        let mut forking = Forking { view, planned, order, expected, original, failure: None };
         if let Err(failure) = self.plan_forks(&mut forking) {
             discard(&forking.planned);
             return Progress::failed(failure);
@@ -107,7 +113,10 @@ impl Keeper {
             forking.failure = Some(Failure::new(Code::ForkFailed, "a fork did not come up"));
         }
         if !forking.expected.is_empty() {
-            return Progress::Waiting(Stage::Forking(forking), Self::copy_patience());
+            // Of one that is dead, only a copy that is on its way may come yet.
+            let is_there = self.pid(Language::Python) == forking.original;
+            let patience = if is_there { Self::copy_patience() } else { LAST_WORDS };
+            return Progress::Waiting(Stage::Forking(forking), patience);
         }
         // The images that were made for this.
         self.forget_checkpoints(&[]);
@@ -164,6 +173,10 @@ impl Keeper {
     /// Forks that were made and are not wanted: the rest of a failed request.
     pub(crate) fn take_unwanted(&mut self) -> Vec<SessionId> {
         std::mem::take(&mut self.unwanted)
+    }
+
+    fn pid(&self, language: Language) -> Option<Pid> {
+        self.kernels.get(&language).map(|live| live.pid)
     }
 
     /// What kernels have that can be handed on.
@@ -349,8 +362,7 @@ impl Keeper {
         for language in copied {
             let epoch = child.session.epoch(language).unwrap_or_default();
             let directory = child.expect(language, Coming::First(epoch))?;
-            let pid = self.kernels.get(&language).map(|live| live.pid);
-            let cwd = pid.and_then(processes::directory);
+            let cwd = self.pid(language).and_then(processes::directory);
             let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.boot.work_dir));
             let kind = Kind::Fork { session: session.as_str(), cwd: cwd.as_deref() };
             self.copy(language, &Copy { directory: &directory, kind })?;

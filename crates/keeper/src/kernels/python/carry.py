@@ -278,7 +278,7 @@ class _Packer:
         for name in ("cloudpickle", "dill"):
             try:
                 base = __import__(name).Pickler
-                carrier = pickled.pickler_class(self._kernel, self._library, base)
+                carrier = pickled.pickler_class(self._kernel, self._library, base, is_able=True)
                 self._picklers.append((name, carrier))
                 return
             except Exception:

@@ -28,8 +28,9 @@ class Unknown(Exception):
     """Something that was typed, whose source is not known."""
 
 
-def pickler_class(kernel, library, base):
-    """A pickler on top of `base`, which is pickle's own or a library's."""
+def pickler_class(kernel, library, base, is_able=False):
+    """A pickler on top of `base`, which is pickle's own, or one that is able to
+    carry code whose source is not known."""
     space = kernel.space
     fallback = getattr(base, "reducer_override", None)
     lru_cache = type(kernel.import_standard("functools").lru_cache(lambda: 0))
@@ -49,7 +50,7 @@ def pickler_class(kernel, library, base):
             elif kind is CellType:
                 reduced = (make_cell, (), _contents(value), None, None, fill_cell)
             elif kind is ModuleType:
-                reduced = (import_again, (value.__name__,))
+                reduced = self._module(value)
             elif kind is lru_cache:
                 reduced = (make_cached, _cache_parameters(value) + (value.__wrapped__,))
             elif kind is environ_type and value is kernel.environ:
@@ -67,19 +68,32 @@ def pickler_class(kernel, library, base):
             return reduced
 
         def _function(self, function):
-            if function.__globals__ is not space:
-                return function.__name__ if function.__module__ == MODULE else NotImplemented
-            place = library.place_of(function.__code__)
-            if place is None:
-                if fallback is not None:
-                    return NotImplemented
+            code, module = function.__code__, function.__module__
+            is_own = function.__globals__ is space
+            if not is_own and module not in (None, "__main__"):
+                return function.__name__ if module == MODULE else NotImplemented
+            # The others pickle would take for what every session has.
+            place = library.place_of(code) if is_own else None
+            if place is None and not is_able:
                 raise Unknown("the source of %s is not known" % function.__qualname__)
-            code = function.__code__
+            if not is_own:
+                return NotImplemented
             state = (function.__name__, function.__qualname__, function.__module__, function.__doc__,
                      function.__defaults__, function.__kwdefaults__, function.__dict__,
                      function.__annotations__)
             names = code.co_freevars
-            return (make_function, (place, names, function.__closure__), state, None, None, dress_function)
+            made = (make_function, (place, names, function.__closure__))
+            if place is None:  # a library would give it variables of its own
+                made = (make_function_of, (code, function.__closure__))
+            return made + (state, None, None, dress_function)
+
+        def _module(self, module):
+            name = module.__name__
+            if kernel.modules.get(name) is module:
+                return (import_again, (name,))
+            if fallback is not None:  # dill would only take note of its name
+                return NotImplemented
+            raise Unknown("the module %s was not imported" % name)
 
         def _class(self, cls):
             outer, _, name = cls.__qualname__.rpartition(".")
@@ -94,7 +108,7 @@ def pickler_class(kernel, library, base):
             if cls.__bases__ == (tuple,) and "_fields" in cls.__dict__:
                 defaults = tuple(cls._field_defaults.values())
                 return (make_named_tuple, (cls.__name__, cls._fields, defaults))
-            if fallback is not None:
+            if is_able:
                 return NotImplemented
             raise Unknown("the source of class %s is not known" % cls.__qualname__)
 
@@ -226,6 +240,10 @@ def make_function(place, names, closure):
     if closure is not None:
         cells = dict(zip(names, closure))
         closure = tuple([cells[name] for name in code.co_freevars])
+    return FunctionType(code, _loading.kernel.space, code.co_name, None, closure)
+
+
+def make_function_of(code, closure):
     return FunctionType(code, _loading.kernel.space, code.co_name, None, closure)
 
 
