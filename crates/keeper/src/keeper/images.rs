@@ -134,8 +134,11 @@ impl Keeper {
 
     /// The written-down state of a kernel, which is there or about to be.
     pub(super) fn keep_captured(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        let form =
-            if self.session.is_captured(language) { Form::Current } else { Form::Coming(None) };
+        let form = match self.aside.get(&language).filter(|saved| saved.as_of_run == as_of) {
+            _ if self.session.is_captured(language) => Form::Current,
+            Some(saved) => Form::Saved(Box::new(saved.clone())),
+            None => Form::Coming(None),
+        };
         self.add_image(language, as_of, form)
     }
 
@@ -267,6 +270,7 @@ impl Keeper {
                 image.form = Form::Saved(Box::new(saved.clone()));
             }
         }
+        self.aside.insert(language, saved.clone());
         self.pump_preparing();
         self.pump_operations();
     }

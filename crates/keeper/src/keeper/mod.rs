@@ -38,7 +38,9 @@ use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
-use sessile_store::{Accepted, Directory, History, Keys, Lock, Metadata, SessionStatus};
+use sessile_store::{
+    Accepted, Directory, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
@@ -258,6 +260,8 @@ pub(crate) struct Keeper {
     durable: Option<durable::Saves>,
     /// Numbers the files that kernels are asked for.
     last_dump: u64,
+    /// States that were captured last and could not be written to the file.
+    aside: BTreeMap<Language, SavedKernel>,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     /// Room for what has news.
@@ -407,6 +411,7 @@ impl Keeper {
             savings: VecDeque::new(),
             durable,
             last_dump: 0,
+            aside: BTreeMap::new(),
             again: Vec::new(),
             tokens: Vec::new(),
             buffer: vec![0; CHUNK],

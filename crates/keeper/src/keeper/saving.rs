@@ -306,7 +306,8 @@ impl Keeper {
         if self.savings.is_empty() {
             return;
         }
-        let saved = self.directory.state().and_then(|mut state| state.kernels.remove(&language));
+        let in_file = || self.directory.state()?.kernels.remove(&language);
+        let saved = self.aside.get(&language).cloned().or_else(in_file);
         let Some(saved) = saved.filter(|saved| saved.as_of_run == as_of) else {
             return;
         };
@@ -584,8 +585,12 @@ fn remove(dump: &Path) {
 }
 
 fn cut_short(path: PathBuf) -> Dumped {
-    let error = Some("the process that wrote it was ended".to_owned());
-    Dumped { path, carried: 0, left: Vec::new(), error }
+    // On a disk without room, not even that can be written down.
+    let is_full = path.parent().and_then(|folder| rustix::fs::statvfs(folder).ok());
+    let is_full = is_full.is_some_and(|disk| disk.f_bavail == 0);
+    let why =
+        if is_full { "no space left on device" } else { "the process that wrote it was ended" };
+    Dumped { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
 }
 
 fn ending() -> Failure {

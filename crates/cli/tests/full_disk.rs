@@ -1,0 +1,82 @@
+//! A disk without room: a clear error soon, and nothing is lost.
+
+use sessile_testkit::harness;
+use std::process::{Command, Stdio};
+
+/// Runs in a place of its own, with a small disk at `small`, on which a session
+/// is started with these arguments.
+const SCENE: &str = r#"
+mount -t tmpfs -o size=1m tmpfs small && cd small || exit 1
+export SESSILE_SESSIONS_DIR=$PWD/.sessions
+sessile() { "$SESSILE" "$@" 2>&1; }
+ID=$("$SESSILE" start $START | grep -o 'sess_[0-9a-f]*')
+run() { printf '%s' "$1" | sessile exec $ID --raw; }
+fill() { head -c 2M /dev/zero >fill 2>/dev/null; }
+"#;
+
+/// What the scene prints, or nothing where such a place cannot be had.
+fn play(start: &str, script: &str) -> Option<Vec<String>> {
+    let apart = ["--user", "--map-root-user", "--mount"];
+    let can = Command::new("unshare").args(apart).arg("true").stderr(Stdio::null()).status();
+    if !can.is_ok_and(|status| status.success()) {
+        eprintln!("passed over: this system does not let its users mount file systems");
+        return None;
+    }
+    let h = harness!();
+    std::fs::create_dir(h.path("small")).unwrap();
+    let script = format!("{SCENE}{script}\nrm -f fill; sessile end $ID >/dev/null\n");
+    let output = Command::new("unshare")
+        .args(apart)
+        .args(["sh", "-c", &script])
+        .env("SESSILE", env!("CARGO_BIN_EXE_sessile"))
+        .env("START", start)
+        .current_dir(h.root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(ToOwned::to_owned).collect())
+}
+
+#[test]
+fn no_branch_is_made_and_the_reason_is_told() {
+    for (start, set, show) in [
+        ("bash", "x=1", "echo $x"),
+        ("zsh", "x=1", "echo $x"),
+        ("python3", "x = 1", "print(x)"),
+        ("node", "let x = 1", "console.log(x)"),
+    ] {
+        let script = format!(
+            "run '{set}'; fill; for what in checkpoint 'fork' 'save -o w.sessile'; do\n\
+             set -- $what; word=$1; shift; sessile $word $ID \"$@\"; done; run '{show}'"
+        );
+        let Some(told) = play(start, &script) else {
+            return;
+        };
+        let (last, errors) = told.split_last().unwrap();
+        assert_eq!(errors.len(), 3, "{start}: {told:#?}");
+        for error in errors {
+            let is_clear = error.starts_with("Error: ")
+                && error.to_lowercase().contains("no space left on device");
+            assert!(is_clear, "{start}: {told:#?}");
+        }
+        assert_eq!(last, "1", "{start}");
+    }
+}
+
+#[test]
+fn what_cannot_be_undone_is_told_and_later_runs_can() {
+    for (start, show) in [("bash", "echo $x"), ("python3", "print(x)")] {
+        let script = format!(
+            "run 'x=1'; fill; run 'x=2'; run 'x=3'; sessile undo $ID; run '{show}'; rm fill\n\
+             run 'x=4' >/dev/null; run 'x=5'; sessile undo $ID >/dev/null; run '{show}'"
+        );
+        let Some(told) = play(&format!("{start} --auto 3 --files"), &script) else {
+            return;
+        };
+        let (notes, shown): (Vec<_>, Vec<_>) =
+            told.iter().partition(|line| line.starts_with("sessile: undo will not"));
+        assert!(notes.len() >= 2, "{start}: {told:#?}");
+        assert_eq!((&**shown[1], &**shown[2]), ("3", "4"), "{start}: {told:#?}");
+        assert!(shown[0].starts_with("Error: nothing was changed: "), "{start}: {told:#?}");
+    }
+}
