@@ -1,18 +1,18 @@
-//! One session's directory, and the directory of all of them.
+//! One session's directory.
 
-use crate::atomic::{self, PRIVATE_DIR, PRIVATE_FILE};
+use crate::atomic::{self, PRIVATE_DIR};
 use crate::history::History;
-use crate::metadata::{Metadata, SavedState, SessionStatus, timestamp};
-use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{FlockOperation, OFlags};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
-use sessile_protocol::{Call, Language, Request, RunNo, SessionId, encode};
+use crate::metadata::{Metadata, SavedState};
+use sessile_protocol::{Language, RunNo};
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+
+mod keeper;
+mod sessions;
+
+pub use keeper::{Liveness, Lock};
+pub use sessions::{Sessions, new_session_id};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -32,202 +32,6 @@ impl StoreError {
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// The directory that holds session directories: `.sessions`.
-#[derive(Clone, Debug)]
-pub struct Sessions {
-    root: PathBuf,
-}
-
-/// An id that no session has, here or elsewhere.
-///
-/// # Errors
-/// When the system has no random numbers.
-pub fn new_session_id() -> io::Result<SessionId> {
-    let mut bytes = [0; 12];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(SessionId::from_random(bytes))
-}
-
-impl Sessions {
-    #[must_use]
-    pub fn at(root: PathBuf) -> Self {
-        Self { root }
-    }
-
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Makes the directory itself, if it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn make(&self) -> Result<()> {
-        make_private_dir(&self.root)
-    }
-
-    /// Makes a new session's directory.
-    ///
-    /// # Errors
-    /// When the directories cannot be made.
-    pub fn create(&self, id: &SessionId) -> Result<Directory> {
-        self.make()?;
-        let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
-        let directory = Directory { path: root.join(id.as_str()) };
-        make_private_dir(&directory.path)?;
-        make_private_dir(&directory.runs())?;
-        Ok(directory)
-    }
-
-    /// A private directory beside the sessions'.
-    pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf> {
-        let path = self.root.join(name);
-        make_private_dir(&path)?;
-        Ok(path)
-    }
-
-    /// An existing session's directory.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn find(&self, id: &SessionId) -> Result<Directory> {
-        let missing = |_| StoreError::NotFound(id.to_string());
-        let root = std::fs::canonicalize(&self.root).map_err(missing)?;
-        let directory = Directory { path: root.join(id.as_str()) };
-        // Not following links: a link in its place is none of ours.
-        let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
-        if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
-    }
-
-    /// All sessions whose metadata can be read, newest first.
-    ///
-    /// # Errors
-    /// When the directory exists but cannot be listed.
-    pub fn list(&self) -> Result<Vec<(Directory, Metadata)>> {
-        let mut sessions = self.recorded()?;
-        for some in sessions.chunks_mut(ASKED_AT_ONCE) {
-            observe(some);
-        }
-        Ok(sessions)
-    }
-
-    /// The same as their files have it: no keeper is asked, and one that died is
-    /// not noticed.
-    ///
-    /// # Errors
-    /// When the directory exists but cannot be listed.
-    pub fn recorded(&self) -> Result<Vec<(Directory, Metadata)>> {
-        let entries = match std::fs::read_dir(&self.root) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("list", &self.root)(error)),
-        };
-        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let mut sessions: Vec<(Directory, Metadata)> = ids
-            .filter_map(|id: SessionId| {
-                let directory = self.find(&id).ok()?;
-                let metadata = directory.metadata().ok()?;
-                Some((directory, metadata))
-            })
-            .collect();
-        sessions.sort_by(|(_, a), (_, b)| {
-            (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
-        });
-        Ok(sessions)
-    }
-}
-
-/// Keepers that are asked before the first one's answer is waited for. Each has
-/// a descriptor, of which a process may have 1024.
-const ASKED_AT_ONCE: usize = 128;
-
-/// Asks the keepers of these sessions, all at the same time, and tells the
-/// truth about those that are gone.
-fn observe(sessions: &mut [(Directory, Metadata)]) {
-    let active = |metadata: &Metadata| metadata.status == SessionStatus::Active;
-    let asked: Vec<Option<Asked>> =
-        sessions.iter().map(|(d, m)| active(m).then(|| d.ask())).collect();
-    let deadline = Instant::now() + ANSWER_PATIENCE;
-    for ((directory, metadata), asked) in sessions.iter_mut().zip(asked) {
-        if asked.is_some_and(|asked| !asked.is_alive(deadline))
-            && let Ok(truth) = directory.mark_lost()
-        {
-            *metadata = truth;
-        }
-    }
-}
-
-/// How long a keeper may take to answer. One that is there but does not get to
-/// it counts as there; one that is not closes its connections as it goes.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
-
-/// A keeper that was asked whether it is there.
-#[derive(Debug)]
-enum Asked {
-    Waiting(OwnedFd),
-    Gone,
-}
-
-impl Asked {
-    /// A connection alone tells little: a process that was killed a moment ago
-    /// still accepts them. Only an answer shows that it lives.
-    fn is_alive(&self, deadline: Instant) -> bool {
-        let Self::Waiting(socket) = self else {
-            return false;
-        };
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left = rustix::time::Timespec::try_from(left).ok();
-            let mut fds = [PollFd::new(socket, PollFlags::IN)];
-            match rustix::event::poll(&mut fds, left.as_ref()) {
-                Ok(0) => return true,
-                Err(Errno::INTR) => {}
-                Ok(_) | Err(_) => break,
-            }
-        }
-        let mut first = [0; 1];
-        let received = rustix::net::recv(socket, &mut first[..], RecvFlags::empty());
-        received.is_ok_and(|(_, n)| n > 0)
-    }
-}
-
-/// Whether a session's keeper is there.
-#[derive(Debug)]
-pub enum Liveness {
-    /// Connected to it.
-    Live(OwnedFd),
-    Gone,
-}
-
-/// Held as long as a keeper lives.
-#[derive(Debug)]
-pub struct Lock {
-    _file: OwnedFd,
-}
-
-impl Lock {
-    /// Waits for a lock.
-    pub(crate) fn wait(path: &Path) -> Result<Self> {
-        let held = Self::take(path, FlockOperation::LockExclusive)?;
-        held.ok_or_else(|| StoreError::io("lock", path)(io::ErrorKind::WouldBlock.into()))
-    }
-
-    fn take(path: &Path, how: FlockOperation) -> Result<Option<Self>> {
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(path, flags, PRIVATE_FILE)
-            .map_err(|e| StoreError::io("open", path)(e.into()))?;
-        loop {
-            return match rustix::fs::flock(&file, how) {
-                Ok(()) => Ok(Some(Self { _file: file })),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-                Err(error) => Err(StoreError::io("lock", path)(error.into())),
-            };
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Directory {
@@ -386,149 +190,6 @@ impl Directory {
         std::fs::remove_dir_all(&self.path).map_err(StoreError::io("remove", &self.path))
     }
 
-    /// The metadata, with the truth about a keeper that died: such a session
-    /// is marked as lost, also on disk.
-    ///
-    /// # Errors
-    /// When there is none, or it is not what we wrote.
-    pub fn observed_metadata(&self) -> Result<Metadata> {
-        let metadata = self.metadata()?;
-        if metadata.status != SessionStatus::Active {
-            return Ok(metadata);
-        }
-        if self.is_alive() {
-            return Ok(metadata);
-        }
-        self.mark_lost()
-    }
-
-    /// The metadata of a session whose keeper does not answer.
-    fn mark_lost(&self) -> Result<Metadata> {
-        // Under the keeper's lock, so that neither a keeper that is just
-        // ending nor one that is just coming up is contradicted. A killed
-        // keeper's guardian holds it until everything is cleared away.
-        let Some(_lock) = self.await_lock()? else {
-            return self.metadata();
-        };
-        let mut metadata = self.metadata()?;
-        if metadata.status == SessionStatus::Active {
-            metadata.status = SessionStatus::Lost;
-            metadata.ended_at = Some(timestamp());
-            metadata.keeper_pid = None;
-            self.write_metadata(&metadata)?;
-        }
-        Ok(metadata)
-    }
-
-    /// The lock that a keeper holds; `None` when one holds it now.
-    ///
-    /// # Errors
-    /// When the lock file cannot be opened.
-    pub fn lock(&self) -> Result<Option<Lock>> {
-        Lock::take(&self.path.join("keeper.lock"), FlockOperation::NonBlockingLockExclusive)
-    }
-
-    /// The lock, unless a keeper answers; waits for one that is between.
-    ///
-    /// # Errors
-    /// When the lock file cannot be opened.
-    pub fn await_lock(&self) -> Result<Option<Lock>> {
-        let deadline = Instant::now() + Duration::from_secs(3);
-        loop {
-            if let Some(lock) = self.lock()? {
-                return Ok(Some(lock));
-            }
-            if self.is_alive() || Instant::now() > deadline {
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    fn is_alive(&self) -> bool {
-        self.ask().is_alive(Instant::now() + ANSWER_PATIENCE)
-    }
-
-    /// Asks the keeper something, if there is one.
-    fn ask(&self) -> Asked {
-        let Liveness::Live(socket) = self.connect() else {
-            return Asked::Gone;
-        };
-        let question = encode(&Call::new(1, Request::Status));
-        match rustix::net::send(&socket, &question, SendFlags::NOSIGNAL) {
-            Ok(_) => Asked::Waiting(socket),
-            Err(_) => Asked::Gone,
-        }
-    }
-
-    /// Connects to the keeper, if there is one. It may be about to go: whoever
-    /// asks it something finds out.
-    #[must_use]
-    pub fn connect(&self) -> Liveness {
-        let attempt = || -> rustix::io::Result<OwnedFd> {
-            let (_directory, address) = self.socket_address()?;
-            let socket = new_socket()?;
-            rustix::net::connect(&socket, &address)?;
-            Ok(socket)
-        };
-        attempt().map_or(Liveness::Gone, Liveness::Live)
-    }
-
-    /// The same without waiting; `None` when the keeper takes no connections
-    /// now: it is stopped, and too many wait for it already.
-    #[must_use]
-    pub fn connect_at_once(&self) -> Option<Liveness> {
-        let attempt = || -> rustix::io::Result<OwnedFd> {
-            let (_directory, address) = self.socket_address()?;
-            let socket = new_socket()?;
-            rustix::io::ioctl_fionbio(&socket, true)?;
-            rustix::net::connect(&socket, &address)?;
-            rustix::io::ioctl_fionbio(&socket, false)?;
-            Ok(socket)
-        };
-        match attempt() {
-            Ok(socket) => Some(Liveness::Live(socket)),
-            Err(rustix::io::Errno::AGAIN) => None,
-            Err(_) => Some(Liveness::Gone),
-        }
-    }
-
-    /// Listens where clients will look for the keeper.
-    ///
-    /// # Errors
-    /// When the socket cannot be made.
-    pub fn listen(&self) -> io::Result<OwnedFd> {
-        let _ = std::fs::remove_file(self.path.join(SOCKET));
-        let (_directory, address) = self.socket_address()?;
-        let socket = new_socket()?;
-        rustix::net::bind(&socket, &address)?;
-        rustix::fs::chmod(self.path.join(SOCKET), PRIVATE_FILE)?;
-        rustix::net::listen(&socket, 128)?;
-        Ok(socket)
-    }
-
-    /// Whether there is a socket: one that has ended has none, even if its
-    /// keeper is still about to go.
-    #[must_use]
-    pub fn has_socket(&self) -> bool {
-        self.path.join(SOCKET).symlink_metadata().is_ok()
-    }
-
-    pub fn remove_socket(&self) {
-        let _ = std::fs::remove_file(self.path.join(SOCKET));
-    }
-
-    /// A unix socket's path has room for 107 bytes and a session directory may
-    /// lie deeper than that, so the socket is named through a descriptor of
-    /// the directory.
-    fn socket_address(&self) -> rustix::io::Result<(OwnedFd, SocketAddrUnix)> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(&self.path, flags, rustix::fs::Mode::empty())?;
-        let path = format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd());
-        let address = SocketAddrUnix::new(path)?;
-        Ok((directory, address))
-    }
-
     /// # Errors
     /// When there is none, or it is not what we wrote.
     pub fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
@@ -548,14 +209,8 @@ impl Directory {
     }
 }
 
-const SOCKET: &str = "keeper.sock";
 const KEPT: &str = "saved.json";
 const KEPT_DUMP: &str = "kept-";
-
-fn new_socket() -> rustix::io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-}
 
 /// Makes a directory that only its owner can enter; one that is there already
 /// stays as it is.
@@ -581,6 +236,7 @@ fn make_private_dir(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sessile_protocol::SessionId;
     use std::os::unix::fs::PermissionsExt;
 
     fn new_session() -> (tempfile::TempDir, Sessions, Directory) {

@@ -1,0 +1,135 @@
+//! The directory of all sessions.
+
+use super::keeper::{ANSWER_PATIENCE, Asked};
+use super::{Directory, Result, StoreError, make_private_dir};
+use crate::metadata::{Metadata, SessionStatus};
+use sessile_protocol::SessionId;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The directory that holds session directories: `.sessions`.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    root: PathBuf,
+}
+
+/// An id that no session has, here or elsewhere.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub fn new_session_id() -> io::Result<SessionId> {
+    let mut bytes = [0; 12];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(SessionId::from_random(bytes))
+}
+
+impl Sessions {
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Makes the directory itself, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make(&self) -> Result<()> {
+        make_private_dir(&self.root)
+    }
+
+    /// Makes a new session's directory.
+    ///
+    /// # Errors
+    /// When the directories cannot be made.
+    pub fn create(&self, id: &SessionId) -> Result<Directory> {
+        self.make()?;
+        let root = std::fs::canonicalize(&self.root).map_err(StoreError::io("open", &self.root))?;
+        let directory = Directory { path: root.join(id.as_str()) };
+        make_private_dir(&directory.path)?;
+        make_private_dir(&directory.runs())?;
+        Ok(directory)
+    }
+
+    /// A private directory beside the sessions'.
+    pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.root.join(name);
+        make_private_dir(&path)?;
+        Ok(path)
+    }
+
+    /// An existing session's directory.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(&self, id: &SessionId) -> Result<Directory> {
+        let missing = |_| StoreError::NotFound(id.to_string());
+        let root = std::fs::canonicalize(&self.root).map_err(missing)?;
+        let directory = Directory { path: root.join(id.as_str()) };
+        // Not following links: a link in its place is none of ours.
+        let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
+        if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
+    }
+
+    /// All sessions whose metadata can be read, newest first.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn list(&self) -> Result<Vec<(Directory, Metadata)>> {
+        let mut sessions = self.recorded()?;
+        for some in sessions.chunks_mut(ASKED_AT_ONCE) {
+            observe(some);
+        }
+        Ok(sessions)
+    }
+
+    /// The same as their files have it: no keeper is asked, and one that died is
+    /// not noticed.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn recorded(&self) -> Result<Vec<(Directory, Metadata)>> {
+        let entries = match std::fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &self.root)(error)),
+        };
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut sessions: Vec<(Directory, Metadata)> = ids
+            .filter_map(|id: SessionId| {
+                let directory = self.find(&id).ok()?;
+                let metadata = directory.metadata().ok()?;
+                Some((directory, metadata))
+            })
+            .collect();
+        sessions.sort_by(|(_, a), (_, b)| {
+            (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
+        });
+        Ok(sessions)
+    }
+}
+
+/// Keepers that are asked before the first one's answer is waited for. Each has
+/// a descriptor, of which a process may have 1024.
+const ASKED_AT_ONCE: usize = 128;
+
+/// Asks the keepers of these sessions, all at the same time, and tells the
+/// truth about those that are gone.
+fn observe(sessions: &mut [(Directory, Metadata)]) {
+    let active = |metadata: &Metadata| metadata.status == SessionStatus::Active;
+    let asked: Vec<Option<Asked>> =
+        sessions.iter().map(|(d, m)| active(m).then(|| d.ask())).collect();
+    let deadline = Instant::now() + ANSWER_PATIENCE;
+    for ((directory, metadata), asked) in sessions.iter_mut().zip(asked) {
+        if asked.is_some_and(|asked| !asked.is_alive(deadline))
+            && let Ok(truth) = directory.mark_lost()
+        {
+            *metadata = truth;
+        }
+    }
+}
