@@ -1,6 +1,7 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod births;
 mod bundle;
 mod checkpoints;
 mod durable;
@@ -9,9 +10,11 @@ mod events;
 mod family;
 mod following;
 mod forks;
+mod gathering;
 mod images;
 mod interaction;
 mod jobs;
+mod live;
 mod operations;
 mod orders;
 mod preparing;
@@ -27,15 +30,12 @@ mod waiting;
 mod workspace;
 
 use crate::connections::Connections;
-use crate::kernels::Kernel;
-use crate::origins::{Origins, Span};
+use crate::origins::Origins;
 use crate::reactor::{Reactor, Token};
 use crate::runs::{Runs, ticks};
-use crate::scratch::{Inbox, Scratch};
-use crate::streams::{CHUNK, Lingering, Stream};
-use crate::terminal::Terminal;
+use crate::scratch::Scratch;
+use crate::streams::{CHUNK, Lingering};
 use crate::{guardian, processes};
-use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
@@ -44,7 +44,6 @@ use sessile_store::{
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs that may wait for one kernel.
@@ -54,122 +53,8 @@ const QUEUE: usize = 256;
 /// session, and what a killed keeper left behind can be found.
 const MARKER: &str = "SESSILE_SESSION_ID";
 
-/// A kernel process and its descriptors.
-#[derive(Debug)]
-struct Live {
-    directory: PathBuf,
-    epoch: Epoch,
-    pid: Pid,
-    kernel: Box<dyn Kernel>,
-    reports: Inbox,
-    reporting: Token,
-    stdout: Stream,
-    stderr: Stream,
-    terminal: Option<Terminal>,
-    /// One that the kernel was asked to let go of.
-    leaving: VecDeque<Terminal>,
-    /// When the current run began, in the unit of a process's age.
-    begun: u64,
-    /// The newest process of the system before that.
-    floor: Option<Pid>,
-    /// The newest one when its state was last asked for.
-    capture_floor: Option<Pid>,
-    current: Option<RunNo>,
-    /// The current run was signalled.
-    is_pressed: bool,
-    has_come_up: bool,
-    /// It was asked again for what it owes.
-    was_prompted: bool,
-    /// What it takes over when it is up.
-    inheritance: Option<Inheritance>,
-}
-
-/// A state in a file, for a new kernel.
-#[derive(Debug)]
-struct Inheritance {
-    dump: PathBuf,
-    cwd: Option<PathBuf>,
-}
-
-impl Live {
-    fn new(
-        epoch: Epoch,
-        pid: Pid,
-        kernel: Box<dyn Kernel>,
-        (reports, reporting): (Inbox, Token),
-        (stdout, stderr): (Stream, Stream),
-        directory: PathBuf,
-    ) -> Self {
-        Self {
-            directory,
-            epoch,
-            pid,
-            kernel,
-            reports,
-            reporting,
-            stdout,
-            stderr,
-            terminal: None,
-            leaving: VecDeque::new(),
-            begun: 0,
-            floor: None,
-            capture_floor: None,
-            current: None,
-            is_pressed: false,
-            has_come_up: false,
-            was_prompted: false,
-            inheritance: None,
-        }
-    }
-
-    /// The processes that the current run waits for.
-    fn foreground(&self) -> Vec<Pid> {
-        let Some(group) = self.foreground_group() else {
-            return self.started();
-        };
-        let mut work =
-            if group == self.pid { self.started() } else { processes::descendants(self.pid) };
-        work.retain(|pid| processes::group(*pid) == Some(group));
-        work
-    }
-
-    /// The same without regard to who has the terminal.
-    fn started(&self) -> Vec<Pid> {
-        processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
-    }
-
-    /// Who gets the keys of the terminal that the current run has, if it is the
-    /// kernel's own.
-    fn foreground_group(&self) -> Option<Pid> {
-        let terminal = self.terminal.as_ref().filter(|t| Some(t.run) == self.current)?;
-        terminal.foreground_group().filter(|_| terminal.controls(self.pid))
-    }
-
-    fn has_terminal(&self, token: Token) -> bool {
-        self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
-    }
-
-    /// The same without what zsh has started with `&`.
-    fn awaited(&self) -> Vec<Pid> {
-        let mut work = self.foreground();
-        work.retain(|pid| !processes::stands_back(*pid, self.pid));
-        work
-    }
-
-    /// The time of the current run, up to now.
-    fn span(&self, run: RunNo, language: Language) -> Span {
-        let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
-        let ended = processes::start_clock();
-        Span { run, language, kernel, begun, ended, floor, ceiling: None }
-    }
-
-    /// Whether a report of it is to come: that it is up, or that its run ended.
-    fn owes_words(&self) -> bool {
-        self.current.is_some() || !self.has_come_up
-    }
-}
-
 pub(crate) use family::{Birth, Kin};
+use live::{Inheritance, Live};
 
 /// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {

@@ -1,0 +1,190 @@
+//! Copies of kernel processes say that they are there, or that they are not.
+
+use super::images::{Form, Image, ImageId, Nascent, Nest, Purpose};
+use super::{Keeper, Live};
+use crate::kernels::{Born, Report};
+use crate::processes;
+use crate::reactor::Token;
+use rustix::process::Pid;
+use sessile_protocol::{Language, LeftBehind};
+use sessile_session::{Epoch, Input};
+
+impl Keeper {
+    /// Reads what copies say. True when the token is one of theirs.
+    pub(super) fn hear_copies(&mut self, token: Token) -> bool {
+        let of_image = self.images.iter().find_map(|(id, image)| {
+            let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &image.form else {
+                return None;
+            };
+            (nest.token == token).then_some(*id)
+        });
+        if let Some(id) = of_image {
+            self.hear_image(id);
+            return true;
+        }
+        let nascent = self.nascent.iter().find(|(_, nascent)| nascent.nest.token == token);
+        let Some(language) = nascent.map(|(language, _)| *language) else {
+            return false;
+        };
+        self.hear_nascent(language);
+        true
+    }
+
+    fn hear_image(&mut self, id: ImageId) {
+        let Some(image) = self.images.get_mut(&id) else {
+            return;
+        };
+        let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
+            return;
+        };
+        for birth in read_births(nest, &mut self.buffer) {
+            match birth {
+                Ok(born) => {
+                    image.left = left_behind(image.language, &born);
+                    image.is_restless = born.restless;
+                    if let Form::Coming(nest) = &mut image.form
+                        && let (Some(nest), Some(pid)) = (nest.take(), own_child(&born))
+                    {
+                        image.form = Form::Process(pid, nest);
+                    }
+                }
+                Err(error) => image.form = Form::Lost(error),
+            }
+        }
+        self.pump_operations();
+    }
+
+    fn hear_nascent(&mut self, language: Language) {
+        let Some(nascent) = self.nascent.get_mut(&language) else {
+            return;
+        };
+        match read_births(&mut nascent.nest, &mut self.buffer).pop() {
+            Some(Ok(born)) => self.born(language, &born),
+            Some(Err(error)) => self.unborn(language, &error),
+            None => {}
+        }
+    }
+
+    /// A copy is there.
+    fn born(&mut self, language: Language, born: &Born) {
+        let Some(pid) = own_child(born) else {
+            return self.unborn(language, "it is no process of this keeper");
+        };
+        let Some(Nascent { purpose, nest, stdout, stderr }) = self.nascent.remove(&language) else {
+            return;
+        };
+        self.origins.add_kernel(pid, language);
+        if let Some(label) = self.label() {
+            label.put_on(pid);
+        }
+        let reports = (nest.reports, nest.token);
+        let epoch = match purpose {
+            Purpose::First(epoch) => epoch,
+            Purpose::Successor => Epoch::default(),
+        };
+        let live = Live::new(epoch, pid, nest.kernel, reports, (stdout, stderr), nest.directory);
+        let live = Live { has_come_up: true, ..live };
+        match purpose {
+            Purpose::First(epoch) => {
+                self.kernels.insert(language, live);
+                self.step(Input::Ready { language, epoch });
+                self.birth_of(language, Ok(left_behind(language, born)));
+            }
+            Purpose::Successor => {
+                self.thawed.insert(language, live);
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// A copy that was to become a kernel does not come up.
+    pub(super) fn unborn(&mut self, language: Language, error: &str) {
+        let Some(nascent) = self.nascent.remove(&language) else {
+            return;
+        };
+        let purpose = nascent.purpose;
+        self.close_nest(&nascent.nest);
+        match purpose {
+            Purpose::First(epoch) => {
+                let message = format!("the {language} process could not be copied: {error}");
+                self.launch_failures.insert(language, message.clone());
+                self.tell(language, None, message);
+                self.birth_of(language, Err(error.to_owned()));
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+            Purpose::Successor => {
+                self.thaw_failures.insert(language, error.to_owned());
+            }
+        }
+        self.pump_operations();
+    }
+
+    /// The original says that there is no copy for that directory.
+    pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
+        let is_there = |nest: &Nest| nest.directory.as_os_str() == directory;
+        for image in self.images.values_mut() {
+            if let Form::Coming(Some(nest)) = &image.form
+                && is_there(nest)
+            {
+                image.form = Form::Lost(error.to_owned());
+                self.pump_operations();
+                return;
+            }
+        }
+        let nascent = self.nascent.iter().find(|(_, nascent)| is_there(&nascent.nest));
+        if let Some(language) = nascent.map(|(language, _)| *language) {
+            self.unborn(language, error);
+        }
+    }
+
+    /// A process has ended: it may have been an image.
+    pub(super) fn image_ended(&mut self, pid: Pid) {
+        for image in self.images.values_mut() {
+            if let Form::Process(of, _) = &image.form
+                && *of == pid
+            {
+                image.form = Form::Lost("its copy has ended".to_owned());
+            }
+        }
+        let thawed = self.thawed.iter().find(|(_, live)| live.pid == pid);
+        if let Some(language) = thawed.map(|(language, _)| *language) {
+            self.thawed.remove(&language);
+            self.thaw_failures.insert(language, "its process has ended".to_owned());
+            self.pump_operations();
+        }
+    }
+
+    /// Whether a process is a copy that waits: no job of anybody's.
+    pub(super) fn is_copy(&self, pid: Pid) -> bool {
+        let is_image = |image: &Image| matches!(&image.form, Form::Process(of, _) if *of == pid);
+        self.images.values().any(is_image) || self.thawed.values().any(|live| live.pid == pid)
+    }
+}
+
+/// What a copy says of its being there.
+fn read_births(nest: &mut Nest, buffer: &mut [u8]) -> Vec<Result<Box<Born>, String>> {
+    match rustix::io::read(&nest.reports, &mut *buffer) {
+        Ok(n) => nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::birth).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The process that says that it is there, if it descends from this one.
+fn own_child(born: &Born) -> Option<Pid> {
+    let pid = Pid::from_raw(i32::try_from(born.pid).ok()?)?;
+    processes::is_below(pid, rustix::process::getpid()).then_some(pid)
+}
+
+/// What the original alone has.
+fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {
+    let left = |name: &String, reason: &str| LeftBehind {
+        language: Some(language),
+        name: name.clone(),
+        reason: reason.to_owned(),
+    };
+    let threads = born.threads.iter().map(|name| {
+        left(&format!("thread {name}"), "a thread cannot be copied; it goes on in the original")
+    });
+    let rest = born.left.iter().map(|name| left(name, "it stays with the original"));
+    threads.chain(rest).collect()
+}

@@ -1,0 +1,129 @@
+//! A kernel that lives: its process, its descriptors, and what it is at.
+
+use crate::kernels::Kernel;
+use crate::origins::Span;
+use crate::processes;
+use crate::reactor::Token;
+use crate::scratch::Inbox;
+use crate::streams::Stream;
+use crate::terminal::Terminal;
+use rustix::process::Pid;
+use sessile_protocol::{Language, RunNo};
+use sessile_session::Epoch;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+/// A kernel process and its descriptors.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) directory: PathBuf,
+    pub(super) epoch: Epoch,
+    pub(super) pid: Pid,
+    pub(super) kernel: Box<dyn Kernel>,
+    pub(super) reports: Inbox,
+    pub(super) reporting: Token,
+    pub(super) stdout: Stream,
+    pub(super) stderr: Stream,
+    pub(super) terminal: Option<Terminal>,
+    /// One that the kernel was asked to let go of.
+    pub(super) leaving: VecDeque<Terminal>,
+    /// When the current run began, in the unit of a process's age.
+    pub(super) begun: u64,
+    /// The newest process of the system before that.
+    pub(super) floor: Option<Pid>,
+    /// The newest one when its state was last asked for.
+    pub(super) capture_floor: Option<Pid>,
+    pub(super) current: Option<RunNo>,
+    /// The current run was signalled.
+    pub(super) is_pressed: bool,
+    pub(super) has_come_up: bool,
+    /// It was asked again for what it owes.
+    pub(super) was_prompted: bool,
+    /// What it takes over when it is up.
+    pub(super) inheritance: Option<Inheritance>,
+}
+
+/// A state in a file, for a new kernel.
+#[derive(Debug)]
+pub(super) struct Inheritance {
+    pub(super) dump: PathBuf,
+    pub(super) cwd: Option<PathBuf>,
+}
+
+impl Live {
+    pub(super) fn new(
+        epoch: Epoch,
+        pid: Pid,
+        kernel: Box<dyn Kernel>,
+        (reports, reporting): (Inbox, Token),
+        (stdout, stderr): (Stream, Stream),
+        directory: PathBuf,
+    ) -> Self {
+        Self {
+            directory,
+            epoch,
+            pid,
+            kernel,
+            reports,
+            reporting,
+            stdout,
+            stderr,
+            terminal: None,
+            leaving: VecDeque::new(),
+            begun: 0,
+            floor: None,
+            capture_floor: None,
+            current: None,
+            is_pressed: false,
+            has_come_up: false,
+            was_prompted: false,
+            inheritance: None,
+        }
+    }
+
+    /// The processes that the current run waits for.
+    pub(super) fn foreground(&self) -> Vec<Pid> {
+        let Some(group) = self.foreground_group() else {
+            return self.started();
+        };
+        let mut work =
+            if group == self.pid { self.started() } else { processes::descendants(self.pid) };
+        work.retain(|pid| processes::group(*pid) == Some(group));
+        work
+    }
+
+    /// The same without regard to who has the terminal.
+    pub(super) fn started(&self) -> Vec<Pid> {
+        processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
+    }
+
+    /// Who gets the keys of the terminal that the current run has, if it is the
+    /// kernel's own.
+    pub(super) fn foreground_group(&self) -> Option<Pid> {
+        let terminal = self.terminal.as_ref().filter(|t| Some(t.run) == self.current)?;
+        terminal.foreground_group().filter(|_| terminal.controls(self.pid))
+    }
+
+    pub(super) fn has_terminal(&self, token: Token) -> bool {
+        self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
+    }
+
+    /// The same without what zsh has started with `&`.
+    pub(super) fn awaited(&self) -> Vec<Pid> {
+        let mut work = self.foreground();
+        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work
+    }
+
+    /// The time of the current run, up to now.
+    pub(super) fn span(&self, run: RunNo, language: Language) -> Span {
+        let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
+        let ended = processes::start_clock();
+        Span { run, language, kernel, begun, ended, floor, ceiling: None }
+    }
+
+    /// Whether a report of it is to come: that it is up, or that its run ended.
+    pub(super) fn owes_words(&self) -> bool {
+        self.current.is_some() || !self.has_come_up
+    }
+}
