@@ -206,7 +206,7 @@ impl Shell {
             _ if self.flags.contains('e') => String::new(),
             _ => format!("{} {dir}/q || ", self.voice.source),
         };
-        let mut source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
+        let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
         let (voice, questions) = match self.probe {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
             None => (self.voice, String::new()),
@@ -217,11 +217,14 @@ impl Shell {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => format!(">{dir}/o 2>{dir}/e"),
         };
-        if self.dialect == Dialect::Zsh && order.terminal.is_some() {
-            // Line editing would take its next line from the terminal.
-            source = format!("{{ {source} }} always {{ {prefix}unsetopt zle }}");
-        }
         let (exec, reopen) = (self.exec(), self.reopen());
+        // Line editing would take its next line from the terminal.
+        let shielded = |source: String| match (self.dialect, order.terminal) {
+            (Dialect::Zsh, Some(_)) => {
+                format!("{{ {source}; }} always {{ {prefix}unsetopt zle; }}")
+            }
+            (Dialect::Bash | Dialect::Posix | Dialect::Zsh, _) => source,
+        };
         Ok(match form {
             // A text that moves descriptors about may have closed the copies
             // that the shell keeps of its own streams during a redirection.
@@ -235,7 +238,8 @@ impl Shell {
                 } else if self.looks_at_traps(order.text) {
                     let _ = write!(after, ";{}{done}", self.list_traps(order.text));
                 }
-                format!("{prelude}{source} {streams}\n{report}{after}\n")
+                let source = shielded(format!("{source} {streams}"));
+                format!("{prelude}{source}\n{report}{after}\n")
             }
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
@@ -244,8 +248,18 @@ impl Shell {
                  {exec} >/dev/null 2>&1\n{report};{reopen}\n{questions}{}{}{done}\n",
                 self.unguard(),
                 self.list_traps(order.text),
+                source = shielded(source),
             ),
         })
+    }
+
+    /// Turns tracing on, and leaves `$?` as it was.
+    fn tracing(&self) -> String {
+        let prefix = self.voice.prefix;
+        if self.status == 0 || self.flags.contains('e') {
+            return format!("{prefix}set -x;");
+        }
+        format!("{{ {prefix}set -x;{} {}/q; }} 2>/dev/null;", self.voice.source, self.dir)
     }
 
     /// `exec` for redirections, which `builtin exec` would undo.
@@ -348,16 +362,26 @@ impl Kernel for Shell {
         let form = self.form(order.text);
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
-        let trigger = self.trigger(order, form, &prelude)?;
+        let mut trigger = self.trigger(order, form, &prelude)?;
+        let prefix = self.voice.prefix;
+        let mut first = String::new();
+        if self.flags.contains('x') && (form == Form::Replaced || self.dialect == Dialect::Zsh) {
+            // So that our own words are not traced, and the user's are: zsh
+            // writes them to where stderr was before a redirection.
+            trigger.insert_str(0, &format!("{prefix}set +x\n"));
+            first = self.tracing();
+        }
         match &self.debug_trap {
             // Sourcing hides a DEBUG trap from the sourced text.
             Some(trap) if self.dialect == Dialect::Bash => {
-                let prefix = self.voice.prefix;
-                let mut bytes = format!("{prefix}trap -- {} DEBUG;", quote(trap)).into_bytes();
-                bytes.extend_from_slice(order.text);
-                self.text.write(&bytes)?;
+                let _ = write!(first, "{prefix}trap -- {} DEBUG;", quote(trap));
             }
-            Some(_) | None => self.text.write(order.text)?,
+            Some(_) | None => {}
+        }
+        if first.is_empty() {
+            self.text.write(order.text)?;
+        } else {
+            self.text.write(&[first.as_bytes(), order.text].concat())?;
         }
         if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
