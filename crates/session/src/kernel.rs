@@ -17,6 +17,9 @@ const START_PATIENCE: Tick = 20_000;
 /// read gigabytes.
 const LOAD_PATIENCE: Tick = 600_000;
 
+/// The exit code of a process that SIGKILL has ended.
+const KILLED: i32 = 128 + 9;
+
 /// Idle time before a capture. Long enough that calls in a tight loop never
 /// wait for one, short enough that it is done before a person's or an agent's
 /// next command (a client process takes longer than this to start).
@@ -29,6 +32,7 @@ enum Process {
     Starting {
         source: Source,
         due: Tick,
+        attempt: Attempt,
     },
     Idle,
     /// Its next run waits for what has to be done before it.
@@ -37,6 +41,15 @@ enum Process {
         run: RunNo,
         work: Work,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    First,
+    /// After one whose process was killed.
+    Second,
+    /// It took too long, and is killed by us.
+    Abandoned,
 }
 
 #[derive(Debug)]
@@ -136,6 +149,7 @@ impl Kernel {
                 process: Process::Starting {
                     source: Source::Image { as_of },
                     due: now + START_PATIENCE,
+                    attempt: Attempt::Second,
                 },
                 finished: as_of,
                 ..Self::new(language, is_gated)
@@ -333,7 +347,13 @@ impl Kernel {
             Source::Final => self.finished,
         };
         self.epoch = Epoch(self.epoch.0 + 1);
-        self.process = Process::Starting { source, due: now + START_PATIENCE };
+        let due = now + START_PATIENCE;
+        let attempt = match source {
+            Source::Nothing | Source::Final | Source::Captured { .. } => Attempt::First,
+            // It cannot be had twice.
+            Source::Image { .. } => Attempt::Second,
+        };
+        self.process = Process::Starting { source, due, attempt };
         self.capture_due = None;
         out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
     }
@@ -412,6 +432,13 @@ impl Kernel {
     ) {
         match std::mem::replace(&mut self.process, Process::Absent) {
             Process::Absent => {}
+            // Whoever killed it, that was not the state which it starts from.
+            Process::Starting { source, attempt: Attempt::First, .. } if exit_code == KILLED => {
+                self.launch(source, now, out);
+                if let Process::Starting { attempt, .. } = &mut self.process {
+                    *attempt = Attempt::Second;
+                }
+            }
             Process::Starting { source, .. } => self.start_failed(source, now, out),
             Process::Idle => {
                 let (source, fate) = self.succession(left_state, self.finished);

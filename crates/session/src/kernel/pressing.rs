@@ -1,6 +1,6 @@
 //! A run that has to end: what is done about it, and when.
 
-use super::{Cause, Kernel, Process, Work};
+use super::{Attempt, Cause, Kernel, Process, Work};
 use crate::effect::{Effect, Pressure, Source, Tick, Why};
 use sessile_protocol::RunNo;
 
@@ -111,7 +111,8 @@ impl Kernel {
     fn abandon(&mut self, source: Source, out: &mut Vec<Effect>) {
         out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
         // Its death is an event of its own; wait for that one.
-        self.process = Process::Starting { source, due: Tick::MAX };
+        let (due, attempt) = (Tick::MAX, Attempt::Abandoned);
+        self.process = Process::Starting { source, due, attempt };
     }
 
     fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {

@@ -107,8 +107,16 @@ impl World {
             Source::Final => process.holds,
             Source::Captured { as_of } | Source::Image { as_of } => as_of,
         };
+        let repeatable = match process.repeated {
+            Some(expected) => {
+                prop_assert_eq!(source, expected, "one that was killed is tried again");
+                None
+            }
+            None => Some(source).filter(|source| !matches!(source, Source::Image { .. })),
+        };
         *process = Process {
             epoch,
+            repeatable,
             holds,
             phase: Phase::Starting,
             is_first: source == Source::Nothing,

@@ -1,7 +1,7 @@
 //! Kernel processes, and what their clients know of them.
 
 use sessile_protocol::RunNo;
-use sessile_session::{Epoch, Tick};
+use sessile_session::{Epoch, Source, Tick};
 use std::collections::BTreeSet;
 
 /// A kernel process as the model knows it.
@@ -19,6 +19,10 @@ pub(super) struct Process {
     /// The session wants to know of that.
     pub(super) is_listened_to: bool,
     pub(super) has_been_killed: bool,
+    /// What may be tried again if somebody kills it at its start; and that has
+    /// happened, so that this one is to be tried.
+    pub(super) repeatable: Option<Source>,
+    pub(super) repeated: Option<Source>,
     /// It starts from nothing, so that nothing is lost if it does not.
     pub(super) is_first: bool,
     /// A run that is to be prepared, and one that has been.

@@ -439,9 +439,13 @@ impl World {
                 process.holds = run;
                 process.pressed = None;
             }
-            Input::Died { language, epoch, .. } => {
+            Input::Died { language, epoch, exit_code, .. } => {
+                let is_closing = self.closing;
                 let process = self.process(language);
-                if process.phase == Phase::Starting && process.is_first {
+                let is_foul = exit_code == 137 && !process.has_been_killed && !is_closing;
+                let is_starting = process.phase == Phase::Starting;
+                process.repeated = process.repeatable.take().filter(|_| is_starting && is_foul);
+                if is_starting && (process.is_first || process.repeated.is_some()) {
                     let story = self.story(language);
                     if story.told_of == epoch {
                         story.told_of = Epoch(epoch.0 + 1);
