@@ -142,13 +142,15 @@ impl Run {
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
-    /// Has what the run wrote on disk.
-    pub(crate) fn settle(&mut self) {
-        for spool in [&mut self.stdout, &mut self.stderr] {
-            if spool.settle().is_err() {
-                self.notes.push("the disk refused the run's output".to_owned());
-            }
+    /// Has what the run wrote on disk. False: the disk refuses.
+    pub(crate) fn settle(&mut self) -> bool {
+        let settled = [&mut self.stdout, &mut self.stderr].map(|spool| spool.settle().is_ok());
+        let is_settled = settled == [true, true];
+        let note = "the disk refused the run's output";
+        if !is_settled && !self.notes.iter().any(|known| known == note) {
+            self.notes.push(note.to_owned());
         }
+        is_settled
     }
 
     /// It may have written something: it had written that much before.

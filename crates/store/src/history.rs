@@ -137,7 +137,11 @@ impl History {
             line.resize(line.len() + usize::try_from(rest).unwrap_or(0), b' ');
         }
         line.push(b'\n');
-        appending.file.write_all(&line)?;
+        if let Err(error) = appending.file.write_all(&line) {
+            // A part of it may be there, which the next opening takes away.
+            self.file = None;
+            return Err(error);
+        }
         appending.length += line.len() as u64;
         appending.count += 1;
         Ok(())

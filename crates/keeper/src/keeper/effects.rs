@@ -356,6 +356,8 @@ impl Keeper {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }
         self.unsettled.clear();
+        self.refused.clear();
+        self.unrecorded.clear();
         self.last_status.clear();
         self.directory.forget_runs();
         self.durable_changed();

@@ -39,7 +39,7 @@ use crate::{guardian, processes};
 use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
-    Accepted, Directory, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
+    Accepted, Directory, Entry, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -88,6 +88,9 @@ pub(crate) struct Keeper {
     runs: Runs,
     /// Finished runs whose output is still only in memory.
     unsettled: Vec<RunNo>,
+    /// The same, because the disk has no place for it.
+    refused: VecDeque<RunNo>,
+    unrecorded: VecDeque<Entry>,
     unsettled_since: Option<Tick>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
@@ -258,6 +261,8 @@ impl Keeper {
             origins: Origins::default(),
             runs: Runs::new(),
             unsettled: Vec::new(),
+            refused: VecDeque::new(),
+            unrecorded: VecDeque::new(),
             unsettled_since: None,
             settle_due: None,
             watch_due: None,

@@ -10,7 +10,9 @@
 use super::Keeper;
 use crate::runs::Run;
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_store::{SavedKernel, timestamp};
+use sessile_store::{Entry, History, SavedKernel, timestamp};
+use std::collections::VecDeque;
+use std::io;
 
 /// Larger values and notes have a file of their own, and the history stays
 /// quick to read.
@@ -23,6 +25,11 @@ const SETTLE_AFTER: u64 = 5;
 /// many of them.
 const SETTLE_AT_LEAST: u64 = 100;
 const UNSETTLED: usize = 1000;
+
+/// Runs whose output stays in memory because the disk refuses it, and how soon
+/// that is tried again.
+const REFUSED: usize = 16;
+const SETTLE_AGAIN: u64 = 1000;
 
 impl Keeper {
     pub(super) fn write_metadata(&self) -> Result<(), Failure> {
@@ -43,11 +50,12 @@ impl Keeper {
             let remarks = std::mem::take(&mut entry.remarks);
             entry.has_value_file = self.directory.write_remarks(number, &remarks).is_ok();
         }
-        if let Err(error) = self.history.append(&entry) {
-            run.notes.push(format!("the run is not in the session's history: {error}"));
-        }
         self.metadata.execution_count += 1;
-        self.metadata.last_executed_at = Some(entry.timestamp);
+        self.metadata.last_executed_at = Some(entry.timestamp.clone());
+        self.unrecorded.push_back(entry);
+        if let Err(error) = write_entries(&mut self.history, &mut self.unrecorded) {
+            run.notes.push(format!("the run is not in the session's history yet: {error}"));
+        }
         // Nobody needs them any more, and there may be many such runs.
         run.order.text = Vec::new();
         run.order.stdin = None;
@@ -95,12 +103,18 @@ impl Keeper {
         self.unsettled_since = None;
         self.drop_oldest();
         self.forget_origins();
-        let finished: Vec<RunNo> = std::mem::take(&mut self.unsettled);
-        for number in finished {
+        let _ = write_entries(&mut self.history, &mut self.unrecorded);
+        let again = std::mem::take(&mut self.refused);
+        let finished = std::mem::take(&mut self.unsettled);
+        for number in again.into_iter().chain(finished) {
             let Some(run) = self.runs.get_mut(&number) else {
                 continue;
             };
-            run.settle();
+            let is_recorded = !self.unrecorded.iter().any(|entry| entry.run == number);
+            if !run.settle() || !is_recorded {
+                self.refused.push_back(number);
+                continue;
+            }
             if let Some(screen) = &run.screen
                 && self.directory.write_screen(number, screen).is_err()
             {
@@ -108,9 +122,24 @@ impl Keeper {
             }
             self.release(number);
         }
+        self.remember_refused();
         let _ = self.write_metadata();
         if !self.is_timeline_written {
             let _ = self.write_timeline();
+        }
+    }
+
+    /// What the disk has no place for can still be read, as long as it is not too
+    /// much; it is tried again.
+    fn remember_refused(&mut self) {
+        while self.refused.len() > REFUSED {
+            if let Some(oldest) = self.refused.pop_front() {
+                self.unrecorded.retain(|entry| entry.run != oldest);
+                self.release(oldest);
+            }
+        }
+        if !self.refused.is_empty() {
+            self.settle_due = Some(self.now() + SETTLE_AGAIN);
         }
     }
 
@@ -223,4 +252,13 @@ impl Keeper {
             saved.view.insert("env_removed".into(), removed.into());
         }
     }
+}
+
+/// In the order of the runs' ends, as far as the disk has room.
+fn write_entries(history: &mut History, entries: &mut VecDeque<Entry>) -> io::Result<()> {
+    while let Some(entry) = entries.front() {
+        history.append(entry)?;
+        entries.pop_front();
+    }
+    Ok(())
 }
