@@ -208,6 +208,26 @@ fn an_original_that_dies_of_it_is_not_waited_for() {
 }
 
 #[test]
+fn a_copy_that_dies_at_once_is_not_waited_for() {
+    let h = harness!();
+    let s = h.session_with(&["python3"]);
+    // There is a process in between, which has to live.
+    let hook = "import os, signal\nforks = 0\ndef ended():\n    global forks\n    forks += 1\n\
+                \x20   if forks == 2: os.kill(os.getpid(), signal.SIGKILL)\n\
+                os.register_at_fork(after_in_child=ended)";
+    s.run(hook).exits(0);
+    for command in ["fork", "checkpoint"] {
+        let begun = std::time::Instant::now();
+        let refused = s.sessile(command).exits(1).errors();
+        assert!(refused.contains("was ended before it was there"), "{refused}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+    s.run("forks").shows("0").is_kept();
+    s.run("forks = 3").exits(0);
+    s.fork().run("forks").shows("5");
+}
+
+#[test]
 fn whatever_is_done_on_one_side_is_not_done_on_the_other() {
     let h = harness!();
     for (setup, steps) in CASES {

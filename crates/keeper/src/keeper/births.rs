@@ -119,6 +119,22 @@ impl Keeper {
         self.pump_operations();
     }
 
+    /// The original has made a copy, which has not said anything yet.
+    pub(super) fn expect_copy(&mut self, pid: Pid, directory: String) {
+        self.copies.push((pid, directory));
+        if processes::Stat::of(pid).is_none_or(|stat| stat.has_ended()) {
+            self.copy_ended(pid);
+        }
+    }
+
+    /// A process has ended: if it is a copy that has not said anything, it will
+    /// not. Of the others nobody waits for that.
+    pub(super) fn copy_ended(&mut self, pid: Pid) {
+        let ended = self.copies.extract_if(.., |(copy, _)| *copy == pid);
+        let why = "its process was ended before it was there";
+        self.failed_copies.extend(ended.map(|(_, directory)| (directory, why.to_owned())));
+    }
+
     /// The original says that there is no copy for that directory.
     pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
         let is_there = |nest: &Nest| nest.directory.as_os_str() == directory;

@@ -58,6 +58,7 @@ impl Keeper {
         } else {
             self.image_ended(pid);
         }
+        self.copy_ended(pid);
         self.writer_ended(pid);
     }
 
@@ -115,6 +116,7 @@ impl Keeper {
                 Report::Unborn { directory, error } => {
                     self.failed_copies.push((directory, error));
                 }
+                Report::Copied { directory, pid } => self.expect_copy(pid, directory),
                 Report::Wants { question, input } => self.learn(language, question, input),
                 Report::Dumping { path, writer } => {
                     self.save_learns_writer(language, path, writer);

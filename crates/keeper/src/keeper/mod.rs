@@ -36,6 +36,7 @@ use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering};
 use crate::{guardian, processes};
+use rustix::process::Pid;
 use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
@@ -137,6 +138,8 @@ pub(crate) struct Keeper {
     newborn: Vec<Keeper>,
     /// Directories of copies that could not be made, of whichever member.
     failed_copies: Vec<(String, String)>,
+    /// Processes that have copied themselves from ours, with their directories.
+    copies: Vec<(Pid, String)>,
     unwanted: Vec<SessionId>,
     /// Of a fork: whose, and whether its parent waits for it.
     parent: Option<SessionId>,
@@ -294,6 +297,7 @@ impl Keeper {
             is_timeline_written: true,
             newborn: Vec::new(),
             failed_copies: Vec::new(),
+            copies: Vec::new(),
             unwanted: Vec::new(),
             parent: None,
             is_expected: false,

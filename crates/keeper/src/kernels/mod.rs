@@ -93,6 +93,11 @@ pub(crate) enum Report {
         directory: String,
         error: String,
     },
+    /// A copy is on its way to that directory: this process.
+    Copied {
+        directory: String,
+        pid: Pid,
+    },
     /// A process that this keeper will see end writes the dump. Then the file
     /// beside it, see [`outcome_file`], says what [`Report::Dumped`] would.
     Dumping {
@@ -115,6 +120,7 @@ impl Report {
             | Self::NotCaptured
             | Self::LetGo
             | Self::Wants { .. }
+            | Self::Copied { .. }
             | Self::Dumping { .. }
             | Self::Dumped(_)
             | Self::Loaded(_) => None,

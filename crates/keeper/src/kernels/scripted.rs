@@ -101,6 +101,10 @@ enum Message {
         directory: String,
         error: String,
     },
+    Copied {
+        directory: String,
+        pid: i32,
+    },
     /// A fork writes the dump: how it went is in a file when it has ended.
     Dumping {
         path: PathBuf,
@@ -207,6 +211,9 @@ impl Scripted {
                 Some(Report::Born(Box::new(born)))
             }
             Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
+            Message::Copied { directory, pid } => {
+                Some(Report::Copied { directory, pid: rustix::process::Pid::from_raw(pid)? })
+            }
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
             Message::Dumping { path, pid } => {
                 Some(Report::Dumping { path, writer: rustix::process::Pid::from_raw(pid)? })

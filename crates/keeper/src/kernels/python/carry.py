@@ -14,7 +14,7 @@ Must not: load what the keeper has not ordered to be loaded, for that runs code.
 """
 import os
 from _signal import SIG_DFL, SIGINT, signal
-from posix import _exit, close, dup2, getpid, pipe, read, write
+from posix import _exit, close, dup2, getpid, write
 
 sys = load.sys
 channel = load("channel")
@@ -60,28 +60,17 @@ def answer_dump(kernel, message):
 
 def _fork_away(kernel, path, threads):
     """Has a copy of this process write the dump; its process number."""
-    reading, writing = pipe()
-    try:
-        is_original, problem = load("forking").split()
-        if not is_original:
-            _write_dump_as(kernel, path, threads, writing)
-        close(writing)
-        writing = -1
-        number = read(reading, 32) if problem is None else b""
-    finally:
-        close(reading)
-        if writing >= 0:
-            close(writing)
-    if not number:
+    is_original, problem, pid = load("forking").split()
+    if not is_original:
+        _write_dump_as(kernel, path, threads)
+    if pid is None:
         raise OSError("cannot fork: %s" % (problem or "the copy ended at once"))
-    return int(number)
+    return pid
 
 
-def _write_dump_as(kernel, path, threads, writing):
+def _write_dump_as(kernel, path, threads):
     try:
         signal(SIGINT, SIG_DFL)
-        write(writing, b"%d" % getpid())
-        close(writing)
         _write_dump(kernel, path, threads)
     finally:
         _exit(0)

@@ -15,7 +15,7 @@ Invariants:
 from _signal import SIG_DFL, SIGCHLD, getsignal, set_wakeup_fd, signal
 from posix import O_CLOEXEC, O_RDONLY, O_RDWR, P_ALL, WEXITED, WEXITSTATUS, WIFEXITED, WNOHANG
 from posix import WNOWAIT, _exit, chdir, close, dup2, fork, fstat, getpid, kill, listdir, lseek, open
-from posix import pipe, pread, pwrite, read, readlink, setsid, strerror, urandom, waitid, waitpid
+from posix import pipe, pread, pwrite, read, readlink, setsid, strerror, urandom, waitid, waitpid, write
 
 sys = load.sys
 channel = load("channel")
@@ -40,13 +40,15 @@ def answer(kernel, message):
         threads = state._threads(kernel.modules)
         restless = bool(threads) or _has_tasks(kernel)
         numbers = _random_numbers(kernel.modules)
-        is_original, problem = split()
+        is_original, problem, pid = split()
     except BaseException as failure:
-        is_original, problem = getpid() == kernel.pid, _text_of(failure)
+        is_original, problem, pid = getpid() == kernel.pid, _text_of(failure), None
     if is_original:
+        report = {"op": "copied", "directory": message["directory"], "pid": pid}
         if problem is not None:
-            kernel.channel.send(channel.encode(
-                {"op": "unborn", "directory": message["directory"], "error": problem}))
+            report = {"op": "unborn", "directory": message["directory"], "error": problem}
+        if problem is not None or pid is not None:
+            kernel.channel.send(channel.encode(report))
         return True
     try:
         left = _become(kernel, message, plan, numbers)
@@ -75,10 +77,12 @@ def _text_of(failure):
 
 
 def split():
-    """Whether we are the original, and why there is no copy if there is none.
+    """Whether we are the original; why there is no copy if there is none; and the
+    copy's number, by which the keeper notices if it does not get far.
 
     The copy is no child of this process, and a handler of the user's for the end
     of children hears nothing."""
+    reading, writing = pipe()
     handler = getsignal(SIGCHLD)
     # Ignored, it would make the end of the process in between unknowable.
     is_set = handler is not None and handler != SIG_DFL
@@ -92,17 +96,24 @@ def split():
             except OSError as failure:
                 _exit(failure.errno & 0x7f or 1)
             if child:
+                write(writing, b"%d" % child)
                 _exit(0)
-            return False, None
+            return False, None, None
         status = waitpid(between, 0)[1]
+        close(writing)
+        writing = -1
+        pid = int(read(reading, 32) or b"0") or None
     finally:
+        close(reading)
+        if writing >= 0:
+            close(writing)
         if is_set:
             signal(SIGCHLD, handler)
     if callable(handler) and _has_ended_children():
         # It may have ended just now, unheard.
         kill(getpid(), SIGCHLD)
     code = WEXITSTATUS(status) if WIFEXITED(status) else 1
-    return True, strerror(code) if code else None
+    return True, strerror(code) if code else None, pid
 
 
 def _has_ended_children():
