@@ -2,7 +2,7 @@
 
 use super::images::{Form, Image, ImageId, Nascent, Nest, Purpose};
 use super::{Keeper, Live};
-use crate::kernels::{Born, Report};
+use crate::kernels::{AboutCopy, Born, Report};
 use crate::processes;
 use crate::reactor::Token;
 use rustix::process::Pid;
@@ -37,9 +37,11 @@ impl Keeper {
         let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
             return;
         };
-        for birth in read_births(nest, &mut self.buffer) {
-            match birth {
-                Ok(born) => {
+        let own = nest.directory.clone();
+        let mut copied = Vec::new();
+        for said in read_reports(nest, &mut self.buffer) {
+            match said {
+                AboutCopy::Born(born) => {
                     image.left = left_behind(image.language, &born);
                     image.is_restless = born.restless;
                     if let Form::Coming(nest) = &mut image.form
@@ -48,8 +50,18 @@ impl Keeper {
                         image.form = Form::Process(pid, nest);
                     }
                 }
-                Err(error) => image.form = Form::Lost(error),
+                AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
+                    image.form = Form::Lost(error);
+                }
+                // Of a copy of the image itself, which is what going back needs.
+                AboutCopy::Unborn { directory, error } => {
+                    self.failed_copies.push((directory, error));
+                }
+                AboutCopy::Copied { directory, pid } => copied.push((pid, directory)),
             }
+        }
+        for (pid, directory) in copied {
+            self.expect_copy(pid, directory);
         }
         self.pump_operations();
     }
@@ -58,10 +70,10 @@ impl Keeper {
         let Some(nascent) = self.nascent.get_mut(&language) else {
             return;
         };
-        match read_births(&mut nascent.nest, &mut self.buffer).pop() {
-            Some(Ok(born)) => self.born(language, &born),
-            Some(Err(error)) => self.unborn(language, &error),
-            None => {}
+        match read_reports(&mut nascent.nest, &mut self.buffer).pop() {
+            Some(AboutCopy::Born(born)) => self.born(language, &born),
+            Some(AboutCopy::Unborn { error, .. }) => self.unborn(language, &error),
+            Some(AboutCopy::Copied { .. }) | None => {}
         }
     }
 
@@ -177,10 +189,11 @@ impl Keeper {
     }
 }
 
-/// What a copy says of its being there.
-fn read_births(nest: &mut Nest, buffer: &mut [u8]) -> Vec<Result<Box<Born>, String>> {
+fn read_reports(nest: &mut Nest, buffer: &mut [u8]) -> Vec<AboutCopy> {
     match rustix::io::read(&nest.reports, &mut *buffer) {
-        Ok(n) => nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::birth).collect(),
+        Ok(n) => {
+            nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::about_copy).collect()
+        }
         Err(_) => Vec::new(),
     }
 }

@@ -299,9 +299,10 @@ impl Keeper {
         boot.revive = true;
         let lock = directory.lock().map_err(io::Error::other)?;
         let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
-        directory.write_metadata(&metadata).map_err(io::Error::other)?;
         let state = self.state_of_fork(&seed.state, session, directory, &work_dir)?;
         directory.write_state(&state).map_err(io::Error::other)?;
+        // Last: without it there is no session, whoever dies when.
+        directory.write_metadata(&metadata).map_err(io::Error::other)?;
         let scratch = self.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
         let last = self.session.last_begun();

@@ -170,11 +170,11 @@ impl Keeper {
             self.abandon_thawed();
             return Progress::failed(not_copied(language, &why));
         }
-        if rewinding.expected.iter().any(|language| !self.thawed.contains_key(language)) {
+        let missing = rewinding.expected.iter().find(|l| !self.thawed.contains_key(l)).copied();
+        if let Some(language) = missing {
             if is_over {
                 self.abandon_thawed();
-                let why = "it did not come up in time";
-                return Progress::failed(not_copied(self.boot.kernel.language, why));
+                return Progress::failed(not_copied(language, "it did not come up in time"));
             }
             return Progress::Waiting(Stage::Rewinding(rewinding), Self::copy_patience());
         }

@@ -108,19 +108,27 @@ pub(crate) enum Report {
     Loaded(Box<Loaded>),
 }
 
+/// What is said of a copy: see the same words of [`Report`].
+#[derive(Debug)]
+pub(crate) enum AboutCopy {
+    Born(Box<Born>),
+    Unborn { directory: String, error: String },
+    Copied { directory: String, pid: Pid },
+}
+
 impl Report {
-    /// What it says of a copy that is there, or is not.
-    pub(crate) fn birth(self) -> Option<Result<Box<Born>, String>> {
+    /// What it says of a copy.
+    pub(crate) fn about_copy(self) -> Option<AboutCopy> {
         match self {
-            Self::Born(born) => Some(Ok(born)),
-            Self::Unborn { error, .. } => Some(Err(error)),
+            Self::Born(born) => Some(AboutCopy::Born(born)),
+            Self::Unborn { directory, error } => Some(AboutCopy::Unborn { directory, error }),
+            Self::Copied { directory, pid } => Some(AboutCopy::Copied { directory, pid }),
             Self::Ready
             | Self::Ended(_)
             | Self::Captured { .. }
             | Self::NotCaptured
             | Self::LetGo
             | Self::Wants { .. }
-            | Self::Copied { .. }
             | Self::Dumping { .. }
             | Self::Dumped(_)
             | Self::Loaded(_) => None,
@@ -289,6 +297,9 @@ pub(crate) trait Kernel: Debug {
     fn version(&self) -> Option<String> {
         None
     }
+
+    /// Captures that were asked for will not be reported any more.
+    fn forget_captures(&mut self) {}
 
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
