@@ -259,6 +259,21 @@ fn cleanup_removes_ended_sessions_only() {
 }
 
 #[test]
+fn cleanup_removes_what_never_became_a_session() {
+    let h = harness!();
+    let s = h.session();
+    let ids = ["sess_0123456789abcdef01234567", "sess_1123456789abcdef01234567"];
+    for id in ids {
+        std::fs::create_dir_all(h.sessions_dir().join(id).join("workspace")).unwrap();
+    }
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3600);
+    std::fs::File::open(h.sessions_dir().join(ids[0])).unwrap().set_modified(old).unwrap();
+    assert_eq!(h.sessile(&["cleanup"]).json(), json!({"cleaned": [ids[0]]}));
+    assert!(h.sessions_dir().join(ids[1]).exists(), "somebody may be at it");
+    s.run("echo here").prints("here\n").is_kept();
+}
+
+#[test]
 fn cleanup_removes_a_session_that_was_ended_just_before() {
     let h = harness!();
     for _ in 0..30 {

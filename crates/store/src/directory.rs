@@ -120,13 +120,17 @@ impl Directory {
     /// # Errors
     /// When there is none, or it is not what we wrote.
     pub fn metadata(&self) -> Result<Metadata> {
-        self.read_json("metadata.json")
+        self.read_json(METADATA)
+    }
+
+    fn has_metadata(&self) -> bool {
+        self.path.join(METADATA).symlink_metadata().is_ok()
     }
 
     /// # Errors
     /// When it cannot be written.
     pub fn write_metadata(&self, metadata: &Metadata) -> Result<()> {
-        self.write_json("metadata.json", metadata)
+        self.write_json(METADATA, metadata)
     }
 
     /// The last captured state, if there is one that can be read; else that of
@@ -209,6 +213,7 @@ impl Directory {
     }
 }
 
+const METADATA: &str = "metadata.json";
 const KEPT: &str = "saved.json";
 const KEPT_DUMP: &str = "kept-";
 

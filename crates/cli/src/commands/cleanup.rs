@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Remove the directories of ended sessions
 ///
 /// Lost sessions are kept, because they can still be continued; --lost removes
-/// those, too.
+/// those, too. What has not become a session within a day, because whoever made
+/// it was killed, is removed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile cleanup\n  sessile cleanup --older-than 7d")]
 pub(crate) struct Cleanup {
@@ -42,6 +43,13 @@ impl Cleanup {
             if is_over && is_old && directory.await_lock()?.is_some() {
                 directory.remove()?;
                 cleaned.push(metadata.session_id);
+                done.add(1);
+            }
+        }
+        for (id, directory) in settings.sessions.unfinished()? {
+            if directory.lock()?.is_some() {
+                directory.remove()?;
+                cleaned.push(id);
                 done.add(1);
             }
         }

@@ -6,7 +6,7 @@ use crate::metadata::{Metadata, SessionStatus};
 use sessile_protocol::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The directory that holds session directories: `.sessions`.
 #[derive(Clone, Debug)]
@@ -94,14 +94,10 @@ impl Sessions {
     /// # Errors
     /// When the directory exists but cannot be listed.
     pub fn recorded(&self) -> Result<Vec<(Directory, Metadata)>> {
-        let entries = match std::fs::read_dir(&self.root) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("list", &self.root)(error)),
-        };
-        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let mut sessions: Vec<(Directory, Metadata)> = ids
-            .filter_map(|id: SessionId| {
+        let mut sessions: Vec<(Directory, Metadata)> = self
+            .ids()?
+            .into_iter()
+            .filter_map(|id| {
                 let directory = self.find(&id).ok()?;
                 let metadata = directory.metadata().ok()?;
                 Some((directory, metadata))
@@ -113,6 +109,40 @@ impl Sessions {
         Ok(sessions)
     }
 }
+
+impl Sessions {
+    fn ids(&self) -> Result<Vec<SessionId>> {
+        let entries = match std::fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &self.root)(error)),
+        };
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Ok(ids.collect())
+    }
+
+    /// Directories that have not become sessions and will not: whoever made them
+    /// died over it.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn unfinished(&self) -> Result<Vec<(SessionId, Directory)>> {
+        let is_left = |directory: &Directory| {
+            let changed = std::fs::metadata(directory.path()).and_then(|found| found.modified());
+            let is_old = changed
+                .is_ok_and(|at| at.elapsed().is_ok_and(|since| since > LONGER_THAN_ANY_MAKING));
+            is_old && !directory.has_metadata()
+        };
+        let found = self.ids()?.into_iter().filter_map(|id| {
+            let directory = self.find(&id).ok()?;
+            is_left(&directory).then_some((id, directory))
+        });
+        Ok(found.collect())
+    }
+}
+
+/// A fork's directory has no metadata before its files are copied.
+const LONGER_THAN_ANY_MAKING: Duration = Duration::from_secs(24 * 3600);
 
 /// Keepers that are asked before the first one's answer is waited for. Each has
 /// a descriptor, of which a process may have 1024.
