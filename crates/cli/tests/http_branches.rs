@@ -1,26 +1,8 @@
 //! Forks, checkpoints and going back over HTTP, on real sessions.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Gate, Harness, Server, harness, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, session_path, until, v1};
 use std::io::Read;
-
-fn start(server: &Server, body: &Value) -> String {
-    let reply = server.post("/v1/sessions", body).is(201);
-    path(&reply.json()["session_id"])
-}
-
-fn path(id: &Value) -> String {
-    format!("/v1/sessions/{}", id.as_str().expect("an id"))
-}
-
-fn exec(server: &Server, session: &str, command: &str) -> Value {
-    server.post(&format!("{session}/exec"), &json!({"command": command})).is(200).json()
-}
-
-fn prints(server: &Server, session: &str, command: &str) -> String {
-    let done = exec(server, session, command);
-    done["stdout"].as_str().unwrap_or_default().to_owned()
-}
 
 fn fork(server: &Server, session: &str, body: &Value) -> Value {
     server.post(&format!("{session}/fork"), body).is(201).json()
@@ -52,27 +34,27 @@ fn a_fork_and_its_original_do_not_see_what_the_other_does_later() {
         if Harness::shells(&[shell]).is_empty() {
             continue;
         }
-        let original = start(&server, &json!({"shell": shell}));
-        exec(&server, &original, &format!("{set}1"));
+        let original = server.started(&json!({"shell": shell}));
+        server.exec_at(&original, &format!("{set}1"));
         let forked = fork(&server, &original, &json!({"count": 2, "name": "branch"}));
         assert_eq!(forked["as_of_run"], 1, "{forked}");
         assert_eq!(forked["continuity"]["status"], "live");
         let ids = forked["session_ids"].as_array().expect("ids");
         assert_eq!(ids.len(), 2);
-        let (one, two) = (path(&ids[0]), path(&ids[1]));
-        exec(&server, &original, &format!("{set}2"));
-        exec(&server, &one, &format!("{set}3"));
-        let seen = [&original, &one, &two].map(|session| prints(&server, session, show));
+        let (one, two) = (session_path(&ids[0]), session_path(&ids[1]));
+        server.exec_at(&original, &format!("{set}2"));
+        server.exec_at(&one, &format!("{set}3"));
+        let seen = [&original, &one, &two].map(|session| server.prints_at(session, show));
         assert_eq!(seen, ["2\n", "3\n", "1\n"], "{shell}");
         let shown = server.get(&one).is(200).json();
         assert_eq!(shown["name"], "branch");
-        assert_eq!(path(&shown["forked_from"]["session_id"]), original);
+        assert_eq!(session_path(&shown["forked_from"]["session_id"]), original);
         assert_eq!(shown["forked_from"]["as_of_run"], 1);
         // The end of one leaves the others whole.
         let _ = server.delete(&original).is(200);
-        assert_eq!(prints(&server, &two, show), "1\n", "{shell}");
+        assert_eq!(server.prints_at(&two, show), "1\n", "{shell}");
         let _ = server.delete(&two).is(200);
-        assert_eq!(prints(&server, &one, show), "3\n", "{shell}");
+        assert_eq!(server.prints_at(&one, show), "3\n", "{shell}");
     }
 }
 
@@ -83,29 +65,29 @@ fn a_node_session_is_forked_and_what_could_not_be_carried_is_named() {
         return;
     }
     let server = h.serve();
-    let original = start(&server, &json!({"shell": "node"}));
-    exec(&server, &original, "var x = 1; var timer = setInterval(() => {}, 100000)");
+    let original = server.started(&json!({"shell": "node"}));
+    server.exec_at(&original, "var x = 1; var timer = setInterval(() => {}, 100000)");
     let forked = fork(&server, &original, &json!({}));
     assert!(!forked["left"].as_array().expect("a list").is_empty(), "{forked}");
-    let other = path(&forked["session_ids"][0]);
-    exec(&server, &other, "var x = 2");
-    assert_eq!(prints(&server, &original, "console.log(x)"), "1\n");
-    assert_eq!(prints(&server, &other, "console.log(x)"), "2\n");
+    let other = session_path(&forked["session_ids"][0]);
+    server.exec_at(&other, "var x = 2");
+    assert_eq!(server.prints_at(&original, "console.log(x)"), "1\n");
+    assert_eq!(server.prints_at(&other, "console.log(x)"), "2\n");
 }
 
 #[test]
 fn a_fork_can_be_forked() {
     let h = harness!();
     let server = h.serve();
-    let mut session = start(&server, &json!({"shell": "python3"}));
-    exec(&server, &session, "seen = []");
+    let mut session = server.started(&json!({"shell": "python3"}));
+    server.exec_at(&session, "seen = []");
     for generation in 0..4 {
-        exec(&server, &session, &format!("seen.append({generation})"));
+        server.exec_at(&session, &format!("seen.append({generation})"));
         let forked = fork(&server, &session, &json!({}));
-        exec(&server, &session, "seen.append('not yours')");
-        session = path(&forked["session_ids"][0]);
+        server.exec_at(&session, "seen.append('not yours')");
+        session = session_path(&forked["session_ids"][0]);
     }
-    assert_eq!(prints(&server, &session, "print(seen)"), "[0, 1, 2, 3]\n");
+    assert_eq!(server.prints_at(&session, "print(seen)"), "[0, 1, 2, 3]\n");
     let listed = server.get("/v1/sessions").is(200).json();
     assert_eq!(listed["sessions"].as_array().expect("a list").len(), 5);
 }
@@ -118,17 +100,17 @@ fn runs_are_taken_back_one_by_one() {
         if Harness::shells(&[shell]).is_empty() {
             continue;
         }
-        let session = start(&server, &json!({"shell": shell, "auto": 3}));
+        let session = server.started(&json!({"shell": shell, "auto": 3}));
         for n in 1..=3 {
-            exec(&server, &session, &format!("{set}{n}"));
+            server.exec_at(&session, &format!("{set}{n}"));
         }
         let undone = server.post(&format!("{session}/undo"), &json!({})).is(200).json();
         assert_eq!(undone["undone"], json!([3]), "{shell}: {undone}");
         assert_eq!((&undone["checkpoint"], &undone["run"]), (&json!("before-3"), &json!(4)));
-        assert_eq!(prints(&server, &session, show), "2\n", "{shell}");
+        assert_eq!(server.prints_at(&session, show), "2\n", "{shell}");
         let back = server.post(&format!("{session}/rewind"), &json!({"runs": 2})).is(200).json();
         assert_eq!(back["undone"], json!([2, 5]), "{shell}: {back}");
-        assert_eq!(prints(&server, &session, show), "1\n", "{shell}");
+        assert_eq!(server.prints_at(&session, show), "1\n", "{shell}");
     }
 }
 
@@ -140,20 +122,20 @@ fn a_session_goes_back_after_an_exit_a_crash_and_a_timeout() {
         if Harness::shells(&[shell]).is_empty() {
             continue;
         }
-        let session = start(&server, &json!({"shell": shell}));
-        exec(&server, &session, &format!("{set}1"));
+        let session = server.started(&json!({"shell": shell}));
+        server.exec_at(&session, &format!("{set}1"));
         let taken = checkpoint(&server, &session, "here");
         assert_eq!((&taken["name"], &taken["as_of_run"]), (&json!("here"), &json!(1)));
         let back = |why: &str| {
             let body = json!({"checkpoint": "here"});
             let back = server.post(&format!("{session}/rewind"), &body).is(200).json();
             assert_eq!(back["checkpoint"], "here", "{shell}, {why}: {back}");
-            assert_eq!(prints(&server, &session, show), "1\n", "{shell}, {why}");
+            assert_eq!(server.prints_at(&session, show), "1\n", "{shell}, {why}");
         };
         let exit = if shell == "python3" { "exit(3)" } else { "exit 3" };
-        exec(&server, &session, &format!("{set}2\n{exit}"));
+        server.exec_at(&session, &format!("{set}2\n{exit}"));
         back("exit");
-        exec(&server, &session, &format!("{set}3\n{crash}"));
+        server.exec_at(&session, &format!("{set}3\n{crash}"));
         back("crash");
         let sleep = if shell == "python3" { "import time; time.sleep(100)" } else { "sleep 100" };
         let body = json!({"command": format!("{set}4\n{sleep}"), "timeout": "200ms"});
@@ -167,8 +149,8 @@ fn a_session_goes_back_after_an_exit_a_crash_and_a_timeout() {
 fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"auto": 5}));
-    exec(&server, &session, "x=early");
+    let session = server.started(&json!({"auto": 5}));
+    server.exec_at(&session, "x=early");
     checkpoint(&server, &session, "early");
     let gate = Gate::occupy(&h, &server, &session);
     for call in ["fork", "checkpoints", "rewind", "undo"] {
@@ -183,18 +165,18 @@ fn a_run_that_is_going_is_a_reason_to_refuse_or_to_wait() {
     let mut reply = Vec::new();
     waiting.read_to_end(&mut reply).expect("an answer");
     let reply = sessile_testkit::http::Response::parse(&reply).expect("an answer").is(201);
-    let other = path(&reply.json()["session_ids"][0]);
-    assert_eq!(prints(&server, &other, "echo $x"), "late\n");
-    assert_eq!(prints(&server, &session, "echo $x"), "late\n");
+    let other = session_path(&reply.json()["session_ids"][0]);
+    assert_eq!(server.prints_at(&other, "echo $x"), "late\n");
+    assert_eq!(server.prints_at(&session, "echo $x"), "late\n");
 }
 
 #[test]
 fn checkpoints_are_named_listed_and_dropped() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "python3"}));
+    let session = server.started(&json!({"shell": "python3"}));
     assert_eq!(names(&server, &session), [""; 0]);
-    exec(&server, &session, "x = 1");
+    server.exec_at(&session, "x = 1");
     checkpoint(&server, &session, "a/b ü");
     let plain = server.post(&format!("{session}/checkpoints"), &json!({})).is(201).json();
     assert_eq!(plain["name"], "checkpoint-1");
@@ -233,7 +215,7 @@ fn checkpoints_are_named_listed_and_dropped() {
 fn a_request_that_makes_no_sense_is_refused() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({}));
+    let session = server.started(&json!({}));
     let wrong = [
         ("fork", json!({"count": 0})),
         ("fork", json!({"count": 1001})),
@@ -260,7 +242,7 @@ fn a_request_that_makes_no_sense_is_refused() {
         let refused = server.post("/v1/sessions", &json!({"auto": auto}));
         assert_eq!((refused.status, refused.code()), (400, "bad_request".to_owned()), "{auto}");
     }
-    let more = start(&server, &json!({"auto": {"keep": 3, "files": false}}));
+    let more = server.started(&json!({"auto": {"keep": 3, "files": false}}));
     let shown = server.get(&more).is(200).json();
     assert_eq!(shown["auto"], json!({"keep": 3, "files": false}));
 }
@@ -269,11 +251,11 @@ fn a_request_that_makes_no_sense_is_refused() {
 fn the_history_and_the_events_of_a_session_tell_a_rewind_from_a_run() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "python3", "auto": 5}));
-    exec(&server, &session, "x=1");
-    exec(&server, &session, "x=2");
+    let session = server.started(&json!({"shell": "python3", "auto": 5}));
+    server.exec_at(&session, "x=1");
+    server.exec_at(&session, "x=2");
     let _ = server.post(&format!("{session}/undo"), &json!({})).is(200);
-    exec(&server, &session, "x=3");
+    server.exec_at(&session, "x=3");
     let history = server.get(&format!("{session}/history")).is(200).json();
     let kinds: Vec<&Value> =
         history.as_array().expect("a list").iter().map(|e| &e["event"]).collect();
@@ -301,7 +283,7 @@ fn a_token_forks_what_it_may_use_and_no_more_than_it_may_have() {
     let token = made["token"].as_str().expect("a token");
     let post =
         |path: &str, body: &Value| server.request("POST", path).token(token).json(body).send();
-    let theirs = start(&server, &json!({"cwd": "theirs"}));
+    let theirs = server.started(&json!({"cwd": "theirs"}));
     for call in ["fork", "checkpoints", "rewind", "undo"] {
         let _ = post(&format!("{theirs}/{call}"), &json!({})).is_refused(404, "session_not_found");
     }
@@ -309,13 +291,14 @@ fn a_token_forks_what_it_may_use_and_no_more_than_it_may_have() {
     let _ = listed.is_refused(404, "session_not_found");
     let dropped = server.request("DELETE", &format!("{theirs}/checkpoints")).token(token).send();
     let _ = dropped.is_refused(404, "session_not_found");
-    let mine =
-        path(&post("/v1/sessions", &json!({"cwd": h.path("mine")})).is(201).json()["session_id"]);
+    let mine = session_path(
+        &post("/v1/sessions", &json!({"cwd": h.path("mine")})).is(201).json()["session_id"],
+    );
     let over =
         post(&format!("{mine}/fork"), &json!({"count": 3})).is_refused(429, "too_many_sessions");
     assert!(over.text().contains("there are 1"), "{}", over.text());
     let forked = post(&format!("{mine}/fork"), &json!({"count": 2})).is(201).json();
-    let other = path(&forked["session_ids"][0]);
+    let other = session_path(&forked["session_ids"][0]);
     let done = post(&format!("{other}/exec"), &json!({"command": "pwd"})).is(200).json();
     assert_eq!(done["stdout"], json!(format!("{}\n", h.path("mine").display())));
     // Forks count as their original does, and their forks, too.
@@ -335,7 +318,7 @@ fn a_token_forks_what_it_may_use_and_no_more_than_it_may_have() {
 fn the_limit_of_sessions_holds_for_forks() {
     let h = harness!();
     let server = h.server(&["--max-sessions", "4"]);
-    let session = start(&server, &json!({}));
+    let session = server.started(&json!({}));
     let _ = server
         .post(&format!("{session}/fork"), &json!({"count": 4}))
         .is_refused(429, "too_many_sessions");
@@ -366,15 +349,15 @@ fn a_keeper_of_an_older_version_is_told_in_plain_words() {
 fn a_fork_outlives_the_server_and_the_death_of_its_kernel() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "bash"}));
-    exec(&server, &session, "x=1");
-    let other = path(&fork(&server, &session, &json!({}))["session_ids"][0]);
-    exec(&server, &other, "x=2");
+    let session = server.started(&json!({"shell": "bash"}));
+    server.exec_at(&session, "x=1");
+    let other = session_path(&fork(&server, &session, &json!({}))["session_ids"][0]);
+    server.exec_at(&other, "x=2");
     server.kill();
     let server = h.serve();
-    assert_eq!(prints(&server, &other, "echo $x"), "2\n");
-    let killed = exec(&server, &other, "x=3\nkill -9 $$");
+    assert_eq!(server.prints_at(&other, "echo $x"), "2\n");
+    let killed = server.exec_at(&other, "x=3\nkill -9 $$");
     assert_eq!(killed["kernel"], "restored", "{killed}");
-    until("a state", || (prints(&server, &other, "echo $x") == "2\n").then_some(()));
-    assert_eq!(prints(&server, &session, "echo $x"), "1\n");
+    until("a state", || (server.prints_at(&other, "echo $x") == "2\n").then_some(()));
+    assert_eq!(server.prints_at(&session, "echo $x"), "1\n");
 }

@@ -1,24 +1,10 @@
 //! Sessions saved and restored over HTTP.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sessile_testkit::http::Response;
-use sessile_testkit::{Gate, Harness, Server, harness, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, session_path, until, v1};
 use std::io::Read;
 use std::path::Path;
-
-fn start(server: &Server, body: &Value) -> String {
-    let reply = server.post("/v1/sessions", body).is(201);
-    path(&reply.json()["session_id"])
-}
-
-fn path(id: &Value) -> String {
-    format!("/v1/sessions/{}", id.as_str().expect("an id"))
-}
-
-fn prints(server: &Server, session: &str, command: &str) -> String {
-    let done = server.post(&format!("{session}/exec"), &json!({"command": command})).is(200);
-    done.json()["stdout"].as_str().unwrap_or_default().to_owned()
-}
 
 fn download(server: &Server, session: &str) -> Vec<u8> {
     server.get(&format!("{session}/save")).is(200).body
@@ -72,8 +58,8 @@ fn a_session_is_handed_out_as_a_file_and_goes_on_from_it() {
         if Harness::shells(&[shell]).is_empty() {
             continue;
         }
-        let session = start(&server, &json!({"shell": shell, "name": "first"}));
-        prints(&server, &session, set);
+        let session = server.started(&json!({"shell": shell, "name": "first"}));
+        server.prints_at(&session, set);
         let file = server.get(&format!("{session}/save")).is(200);
         assert_eq!(file.header("content-type"), Some("application/octet-stream"));
         assert_eq!(file.header("content-length"), Some(file.body.len().to_string().as_str()));
@@ -86,13 +72,14 @@ fn a_session_is_handed_out_as_a_file_and_goes_on_from_it() {
         let restored = restore(&server, &file.body, "?durable=true").is(201).json();
         assert_eq!(restored["restored_from"], json!(id), "{restored}");
         assert_eq!((&restored["as_of_run"], &restored["left"]), (&json!(1), &json!([])));
-        let again = path(&restored["session_id"]);
-        assert_eq!(prints(&server, &again, show), expected, "{shell}");
+        let again = session_path(&restored["session_id"]);
+        assert_eq!(server.prints_at(&again, show), expected, "{shell}");
         let shown = server.get(&again).is(200).json();
         assert_eq!(shown["name"], "first");
         assert!(shown["durable"].is_object(), "{shown}");
-        let named =
-            path(&restore(&server, &file.body, "?name=second").is(201).json()["session_id"]);
+        let named = session_path(
+            &restore(&server, &file.body, "?name=second").is(201).json()["session_id"],
+        );
         assert_eq!(server.get(&named).is(200).json()["name"], "second");
     }
     // Those that are durable save themselves about now.
@@ -104,8 +91,8 @@ fn a_session_is_handed_out_as_a_file_and_goes_on_from_it() {
 fn what_is_not_carried_is_counted_and_named() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "python3"}));
-    prints(&server, &session, "import socket; x = 1; s = socket.socket()");
+    let session = server.started(&json!({"shell": "python3"}));
+    server.prints_at(&session, "import socket; x = 1; s = socket.socket()");
     let file = server.get(&format!("{session}/save")).is(200);
     assert_eq!(file.header("sessile-left"), Some("1"));
     let restored = restore(&server, &file.body, "").is(201).json();
@@ -124,17 +111,17 @@ fn files_are_carried_into_a_directory_that_is_new() {
     let server = h.serve();
     std::fs::create_dir_all(h.path("project/data")).expect("a directory");
     std::fs::write(h.path("project/data/table"), "1,2").expect("a file");
-    let session = start(&server, &json!({"cwd": "project"}));
-    prints(&server, &session, "cd data");
+    let session = server.started(&json!({"cwd": "project"}));
+    server.prints_at(&session, "cd data");
     let file = server.get(&format!("{session}/save?files=true")).is(200).body;
     let full = restore(&server, &file, "?cwd=project").is_refused(400, "bad_directory");
     assert!(full.text().contains("not empty"), "{}", full.text());
     let _ = restore(&server, &file, "?cwd=no/such").is_refused(400, "bad_directory");
     let restored = restore(&server, &file, "?cwd=elsewhere").is(201).json();
     assert_eq!(restored["files"]["restored"], true, "{restored}");
-    let again = path(&restored["session_id"]);
+    let again = session_path(&restored["session_id"]);
     let expected = format!("{}\n1,2", h.path("elsewhere/data").display());
-    assert_eq!(prints(&server, &again, "pwd; cat table"), expected);
+    assert_eq!(server.prints_at(&again, "pwd; cat table"), expected);
     assert_eq!(restore(&server, &file, "").is(201).json()["files"]["restored"], false);
 }
 
@@ -142,12 +129,12 @@ fn files_are_carried_into_a_directory_that_is_new() {
 fn a_file_of_the_servers_machine_is_named_by_its_path() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({}));
-    prints(&server, &session, "x=1");
+    let session = server.started(&json!({}));
+    server.prints_at(&session, "x=1");
     let save = |path: &str| server.post(&format!("{session}/save"), &json!({"path": path}));
     let _ = save("work.sessile").is(200);
     let again = server.owner("POST", "/v1/restore?path=work.sessile").send().is(201).json();
-    assert_eq!(prints(&server, &path(&again["session_id"]), "echo $x"), "1\n");
+    assert_eq!(server.prints_at(&session_path(&again["session_id"]), "echo $x"), "1\n");
     std::fs::create_dir(h.path("folder")).expect("a directory");
     for (wrong, status, code) in [
         ("folder", 400, "bad_request"),
@@ -182,8 +169,8 @@ fn a_file_of_the_servers_machine_is_named_by_its_path() {
 fn a_file_from_elsewhere_needs_to_be_trusted() {
     let (here, there) = (harness!(), harness!());
     let (ours, theirs) = (here.serve(), there.serve());
-    let session = start(&theirs, &json!({}));
-    prints(&theirs, &session, "x=1");
+    let session = theirs.started(&json!({}));
+    theirs.prints_at(&session, "x=1");
     let file = download(&theirs, &session);
     let before = names(here.sessions_dir());
     let refused = restore(&ours, &file, "").is_refused(403, "untrusted");
@@ -195,15 +182,15 @@ fn a_file_from_elsewhere_needs_to_be_trusted() {
     assert_eq!(restored["work_dir"], json!(here.root()));
     let reason = restored["left"][0]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("is outside of the directories"), "{restored}");
-    assert_eq!(prints(&ours, &path(&restored["session_id"]), "echo $x"), "1\n");
+    assert_eq!(ours.prints_at(&session_path(&restored["session_id"]), "echo $x"), "1\n");
 }
 
 #[test]
 fn a_damaged_file_is_refused_and_nothing_is_left() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "python3"}));
-    prints(&server, &session, "x = 1");
+    let session = server.started(&json!({"shell": "python3"}));
+    server.prints_at(&session, "x = 1");
     let file = download(&server, &session);
     let before = names(h.sessions_dir());
     let mut flipped = file.clone();
@@ -233,8 +220,8 @@ fn a_token_keeps_to_its_directories_and_to_its_number_of_sessions() {
     let made = h.sessile(&["token", "create", "mine", "--workspace", "mine"]).json();
     let token = made["token"].as_str().expect("a token");
     let ask = |method: &str, path: &str| server.request(method, path).token(token);
-    let theirs = start(&server, &json!({"cwd": "theirs"}));
-    prints(&server, &theirs, "x=1");
+    let theirs = server.started(&json!({"cwd": "theirs"}));
+    server.prints_at(&theirs, "x=1");
     let file = download(&server, &theirs);
     let _ = ask("GET", &format!("{theirs}/save")).send().is_refused(404, "session_not_found");
     let body = json!({"path": "mine/x"});
@@ -246,7 +233,7 @@ fn a_token_keeps_to_its_directories_and_to_its_number_of_sessions() {
     assert_eq!(restored["work_dir"], json!(h.path("mine")), "{restored}");
     let reason = restored["left"][0]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("is outside of the directories"), "{restored}");
-    let session = path(&restored["session_id"]);
+    let session = session_path(&restored["session_id"]);
     assert_eq!(ask("GET", &session).send().is(200).json()["owner"], "mine");
     for cwd in ["../theirs", "../new", "/tmp", "/nowhere/at/all"] {
         let _ = restore(&format!("?cwd={cwd}")).is_refused(403, "forbidden");
@@ -270,7 +257,7 @@ fn a_token_keeps_to_its_directories_and_to_its_number_of_sessions() {
 fn a_run_that_is_going_is_not_saved_and_may_be_waited_for() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({}));
+    let session = server.started(&json!({}));
     let gate = Gate::occupy(&h, &server, &session);
     let refused = server.get(&format!("{session}/save")).is_refused(409, "busy");
     assert!(!refused.text().contains("--wait"), "{}", refused.text());
@@ -290,8 +277,8 @@ fn a_run_that_is_going_is_not_saved_and_may_be_waited_for() {
     let mut bytes = Vec::new();
     waiting.read_to_end(&mut bytes).expect("an answer");
     let file = Response::parse(&bytes).expect("an answer").is(200).body;
-    let again = path(&restore(&server, &file, "").is(201).json()["session_id"]);
-    assert_eq!(prints(&server, &again, "echo $x"), "late\n");
+    let again = session_path(&restore(&server, &file, "").is(201).json()["session_id"]);
+    assert_eq!(server.prints_at(&again, "echo $x"), "late\n");
     assert_eq!(handed_out(&h), Vec::<String>::new());
 }
 
@@ -307,10 +294,10 @@ fn peak(server: &Server) -> u64 {
 fn a_large_session_passes_through_and_whoever_leaves_in_the_middle_leaves_nothing() {
     let h = harness!();
     let server = h.serve();
-    let session = start(&server, &json!({"shell": "python3"}));
-    prints(&server, &session, "import os; x = os.urandom(30 << 20)");
+    let session = server.started(&json!({"shell": "python3"}));
+    server.prints_at(&session, "import os; x = os.urandom(30 << 20)");
     let digest = "import hashlib; print(hashlib.sha256(x).hexdigest())";
-    let expected = prints(&server, &session, digest);
+    let expected = server.prints_at(&session, digest);
     let before = peak(&server);
     let mut gone = server.owner("GET", &format!("{session}/save")).open();
     let mut head = [0; 1000];
@@ -326,7 +313,7 @@ fn a_large_session_passes_through_and_whoever_leaves_in_the_middle_leaves_nothin
     drop(half.open());
     until("an end", || (nameless(&server) == 0).then_some(()));
     let restored = restore(&server, &file, "").is(201).json();
-    assert_eq!(prints(&server, &path(&restored["session_id"]), digest), expected);
+    assert_eq!(server.prints_at(&session_path(&restored["session_id"]), digest), expected);
     let grown = peak(&server) - before;
     assert!(grown < 16, "{grown} MB");
 }
@@ -335,10 +322,10 @@ fn a_large_session_passes_through_and_whoever_leaves_in_the_middle_leaves_nothin
 fn whoever_runs_the_server_says_how_much_is_restored_if_anything() {
     let h = harness!();
     let server = h.server(&["--max-restored", "2KiB"]);
-    let session = start(&server, &json!({"shell": "python3"}));
-    prints(&server, &session, "x = 1");
+    let session = server.started(&json!({"shell": "python3"}));
+    server.prints_at(&session, "x = 1");
     let small = download(&server, &session);
-    prints(&server, &session, "import os; x = os.urandom(100 << 10)");
+    server.prints_at(&session, "import os; x = os.urandom(100 << 10)");
     let large = download(&server, &session);
     let before = names(h.sessions_dir());
     let _ = restore(&server, &large, "").is_refused(413, "too_large");

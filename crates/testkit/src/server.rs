@@ -119,6 +119,25 @@ impl Server {
         self.owner("POST", path).json(body).send()
     }
 
+    /// Starts a session; its path.
+    #[track_caller]
+    #[must_use]
+    pub fn started(&self, body: &Value) -> String {
+        session_path(&self.post("/v1/sessions", body).is(201).json()["session_id"])
+    }
+
+    /// Runs something in the session at that path; the answer.
+    #[track_caller]
+    pub fn exec_at(&self, session: &str, command: &str) -> Value {
+        self.post(&format!("{session}/exec"), &json!({"command": command})).is(200).json()
+    }
+
+    /// The same; what it prints.
+    #[track_caller]
+    pub fn prints_at(&self, session: &str, command: &str) -> String {
+        self.exec_at(session, command)["stdout"].as_str().unwrap_or_default().to_owned()
+    }
+
     #[track_caller]
     pub fn delete(&self, path: &str) -> Response {
         self.owner("DELETE", path).send()
@@ -231,4 +250,13 @@ pub fn curl(args: &[&str]) -> String {
     let output = output.expect("curl");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Where a session with this id is.
+///
+/// # Panics
+/// When it is none.
+#[must_use]
+pub fn session_path(id: &Value) -> String {
+    format!("/v1/sessions/{}", id.as_str().expect("an id"))
 }

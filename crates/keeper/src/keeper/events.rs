@@ -57,7 +57,6 @@ impl Keeper {
             self.kernel_died(language, code);
         } else {
             self.image_ended(pid);
-            self.look_for_captures();
         }
         self.copy_ended(pid);
         self.writer_ended(pid);
@@ -102,16 +101,16 @@ impl Keeper {
                 }
                 Report::Ended(ended) => self.run_ended(language, ended),
                 Report::Captured { as_of, saved } => {
-                    if let Some(live) = self.kernels.get_mut(&language) {
-                        live.captures_repeated = 0;
-                    }
                     if self.save(language, *saved) {
                         self.step(Input::Captured { language, epoch, as_of });
                     }
                     self.captures_done(language);
                     self.save_learns_state(language, as_of);
                 }
-                Report::NotCaptured => self.capture_failed(language),
+                Report::NotCaptured => {
+                    self.has_not_captured(language);
+                    self.captures_done(language);
+                }
                 Report::LetGo => self.hang_up(language),
                 Report::Born(_) => {}
                 Report::Unborn { directory, error } => {
@@ -165,7 +164,7 @@ impl Keeper {
     }
 
     /// Those who asked for the state want the newest one.
-    pub(super) fn captures_done(&mut self, language: Language) {
+    fn captures_done(&mut self, language: Language) {
         if self.kernels.get(&language).is_none_or(|live| !live.kernel.is_capturing()) {
             self.answer_inspectors(Some(language));
             self.has_described(language);

@@ -166,7 +166,7 @@ impl Keeper {
     /// Whether a process is a fork of a kernel that writes its state down. Such
     /// a one has a file of ours at descriptor 9, and in its first moment the
     /// kernel's orders as its stdin, which nothing in a run has.
-    pub(super) fn is_capture(&self, pid: Pid) -> bool {
+    fn is_capture(&self, pid: Pid) -> bool {
         let target = |fd: u32| {
             let target = fs::read_link(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
             Some(target.strip_prefix(self.scratch.path()).ok()?.to_owned())

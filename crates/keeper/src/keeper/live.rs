@@ -39,8 +39,6 @@ pub(super) struct Live {
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
-    /// How often its state was asked for again because it did not come.
-    pub(super) captures_repeated: u32,
     /// What it takes over when it is up.
     pub(super) inheritance: Option<Inheritance>,
 }
@@ -79,7 +77,6 @@ impl Live {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
-            captures_repeated: 0,
             inheritance: None,
         }
     }

@@ -8,11 +8,8 @@
 //!
 //! It must never mistake a run that really runs: a shell that reads, waits or
 //! has a program in its foreground does not read its *orders*.
-//!
-//! The same for its state, which a fork of it writes down: that one may be killed.
 
-use super::{Keeper, Live};
-use rustix::process::Pid;
+use super::Keeper;
 use sessile_protocol::Language;
 use sessile_session::{Input, Tick};
 
@@ -27,50 +24,7 @@ pub(super) struct Watch {
     after: Tick,
 }
 
-/// How often in a row a state is asked for again that did not come.
-const MOST_REPEATED: u32 = 2;
-
 impl Keeper {
-    /// A process has ended that is no kernel: it may have been one that was
-    /// writing a shell's state down.
-    pub(super) fn look_for_captures(&mut self) {
-        let is_owing = |live: &Live| live.kernel.is_capturing();
-        let owing = self.kernels.iter().filter(|(l, live)| l.is_shell() && is_owing(live));
-        let owing: Vec<Language> = owing.map(|(language, _)| *language).collect();
-        for language in owing {
-            while self.hear(language) {}
-            // One that has not come to its order yet has no such process, either.
-            let is_owed = self
-                .kernels
-                .get(&language)
-                .is_some_and(|live| is_owing(live) && live.kernel.awaits_orders(live.pid));
-            let is_kernel = |pid: &Pid| self.kernels.values().any(|live| live.pid == *pid);
-            let mut others = self.own_descendants().into_iter().filter(|pid| !is_kernel(pid));
-            if is_owed && !others.any(|pid| self.is_capture(pid)) {
-                self.capture_failed(language);
-            }
-        }
-    }
-
-    /// A kernel's state has not come.
-    pub(super) fn capture_failed(&mut self, language: Language) {
-        let as_of = self.session.idle_as_of(language);
-        if let (Some(live), Some(as_of)) = (self.kernels.get_mut(&language), as_of)
-            && live.captures_repeated < MOST_REPEATED
-        {
-            live.captures_repeated += 1;
-            live.kernel.forget_captures();
-            if live.kernel.capture(as_of).is_ok() {
-                return;
-            }
-        }
-        if let Some(live) = self.kernels.get_mut(&language) {
-            live.kernel.forget_captures();
-        }
-        self.has_not_captured(language);
-        self.captures_done(language);
-    }
-
     /// Something is owed from now on.
     pub(super) fn expect_words(&mut self) {
         self.silence = Some(Watch { due: self.now() + LOOK_AFTER, after: LOOK_AFTER });

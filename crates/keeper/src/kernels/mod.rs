@@ -298,9 +298,6 @@ pub(crate) trait Kernel: Debug {
         None
     }
 
-    /// Captures that were asked for will not be reported any more.
-    fn forget_captures(&mut self) {}
-
     /// Whether a capture was asked for that has not been reported.
     fn is_capturing(&self) -> bool;
 

@@ -486,10 +486,6 @@ impl Kernel for Shell {
         self.jobs.is_possible()
     }
 
-    fn forget_captures(&mut self) {
-        self.captures.under_way.clear();
-    }
-
     fn is_capturing(&self) -> bool {
         !self.captures.under_way.is_empty()
     }
