@@ -70,12 +70,11 @@ fn no_branch_is_made_and_the_reason_is_told() {
 fn what_runs_print_is_not_lost() {
     let script = "fill; run 'echo one'; run 'echo two'; for n in 1 2; do sessile output $ID $n \
                   --follow; done; rm fill; run 'echo three'; sessile output $ID 1 --follow";
-    let Some(mut told) = play("bash", script) else {
+    let Some(told) = play("bash", script) else {
         return;
     };
-    let (notes, shown) =
-        told.drain(..).partition(|line| line.starts_with("sessile: the run is not in"));
-    let (notes, told): (Vec<String>, Vec<String>) = (notes, shown);
+    let is_note = |line: &String| line.starts_with("sessile: the run is not in");
+    let (notes, told): (Vec<String>, Vec<String>) = told.into_iter().partition(is_note);
     assert_eq!(notes.len(), 2, "{notes:#?}");
     assert_eq!(told, ["one", "two", "one", "two", "three", "one"]);
 }

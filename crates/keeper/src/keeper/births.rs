@@ -190,12 +190,10 @@ impl Keeper {
 }
 
 fn read_reports(nest: &mut Nest, buffer: &mut [u8]) -> Vec<AboutCopy> {
-    match rustix::io::read(&nest.reports, &mut *buffer) {
-        Ok(n) => {
-            nest.kernel.hear(&buffer[..n]).into_iter().filter_map(Report::about_copy).collect()
-        }
-        Err(_) => Vec::new(),
-    }
+    let read = rustix::io::read(&nest.reports, &mut *buffer).unwrap_or(0);
+    let reports = nest.kernel.hear(&buffer[..read]).into_iter();
+    let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
+    reports.filter_map(about_copy).collect()
 }
 
 /// The process that says that it is there, if it descends from this one.

@@ -1,7 +1,7 @@
 //! What a descriptor's readiness means.
 
 use super::Keeper;
-use crate::kernels::{self, Ended, Loaded, Report};
+use crate::kernels::{self, AboutCopy, Ended, Loaded, Report};
 use crate::processes;
 use crate::reactor::Token;
 use crate::runs::Run;
@@ -112,11 +112,13 @@ impl Keeper {
                     self.captures_done(language);
                 }
                 Report::LetGo => self.hang_up(language),
-                Report::Born(_) => {}
-                Report::Unborn { directory, error } => {
+                Report::Copy(AboutCopy::Born(_)) => {}
+                Report::Copy(AboutCopy::Unborn { directory, error }) => {
                     self.failed_copies.push((directory, error));
                 }
-                Report::Copied { directory, pid } => self.expect_copy(pid, directory),
+                Report::Copy(AboutCopy::Copied { directory, pid }) => {
+                    self.expect_copy(pid, directory);
+                }
                 Report::Wants { question, input } => self.learn(language, question, input),
                 Report::Dumping { path, writer } => {
                     self.save_learns_writer(language, path, writer);

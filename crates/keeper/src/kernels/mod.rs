@@ -86,18 +86,7 @@ pub(crate) enum Report {
         question: Question,
         input: bool,
     },
-    /// A copy of a kernel is there.
-    Born(Box<Born>),
-    /// There is no copy for that directory.
-    Unborn {
-        directory: String,
-        error: String,
-    },
-    /// A copy is on its way to that directory: this process.
-    Copied {
-        directory: String,
-        pid: Pid,
-    },
+    Copy(AboutCopy),
     /// A process that this keeper will see end writes the dump. Then the file
     /// beside it, see [`outcome_file`], says what [`Report::Dumped`] would.
     Dumping {
@@ -108,32 +97,15 @@ pub(crate) enum Report {
     Loaded(Box<Loaded>),
 }
 
-/// What is said of a copy: see the same words of [`Report`].
+/// What is said of a copy of a kernel.
 #[derive(Debug)]
 pub(crate) enum AboutCopy {
+    /// It is there.
     Born(Box<Born>),
+    /// There is none for that directory.
     Unborn { directory: String, error: String },
+    /// One is on its way to that directory: this process.
     Copied { directory: String, pid: Pid },
-}
-
-impl Report {
-    /// What it says of a copy.
-    pub(crate) fn about_copy(self) -> Option<AboutCopy> {
-        match self {
-            Self::Born(born) => Some(AboutCopy::Born(born)),
-            Self::Unborn { directory, error } => Some(AboutCopy::Unborn { directory, error }),
-            Self::Copied { directory, pid } => Some(AboutCopy::Copied { directory, pid }),
-            Self::Ready
-            | Self::Ended(_)
-            | Self::Captured { .. }
-            | Self::NotCaptured
-            | Self::LetGo
-            | Self::Wants { .. }
-            | Self::Dumping { .. }
-            | Self::Dumped(_)
-            | Self::Loaded(_) => None,
-        }
-    }
 }
 
 /// What became of a dump.

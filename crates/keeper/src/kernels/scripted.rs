@@ -3,8 +3,8 @@
 
 use super::launch::{DriverFiles, Invocation, install};
 use super::{
-    Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question, Release,
-    Report, Stdin,
+    AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question,
+    Release, Report, Stdin,
 };
 use crate::scratch::write_file;
 use serde::Deserialize;
@@ -208,11 +208,14 @@ impl Scripted {
             }
             Message::Born(born) => {
                 self.version.clone_from(&born.version);
-                Some(Report::Born(Box::new(born)))
+                Some(Report::Copy(AboutCopy::Born(Box::new(born))))
             }
-            Message::Unborn { directory, error } => Some(Report::Unborn { directory, error }),
+            Message::Unborn { directory, error } => {
+                Some(Report::Copy(AboutCopy::Unborn { directory, error }))
+            }
             Message::Copied { directory, pid } => {
-                Some(Report::Copied { directory, pid: rustix::process::Pid::from_raw(pid)? })
+                let pid = rustix::process::Pid::from_raw(pid)?;
+                Some(Report::Copy(AboutCopy::Copied { directory, pid }))
             }
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
             Message::Dumping { path, pid } => {
