@@ -1,8 +1,11 @@
-//! What the same interpreters can do at best: a bare loop over pipes that reads
-//! a line, runs it and answers with a byte.
+//! What the same interpreters can do at best: a bare loop that reads a line,
+//! runs it and answers with a byte. bash reads a pipe, Python and Node a socket.
 
+use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 
 const BASH: &str = r#"while IFS= read -r line; do eval "$line"; echo; done"#;
 const PYTHON: &str = "
@@ -27,37 +30,45 @@ process.stdin.on('data', (chunk) => {
 #[derive(Debug)]
 pub(crate) struct Floor {
     child: Child,
-    stdin: ChildStdin,
-    stdout: ChildStdout,
+    to: File,
+    from: File,
 }
 
 impl Floor {
     pub(crate) fn bash() -> anyhow::Result<Self> {
-        Self::start("bash", &["--norc", "--noprofile", "-c", BASH])
-    }
-
-    pub(crate) fn python() -> anyhow::Result<Self> {
-        Self::start("python3", &["-c", PYTHON])
-    }
-
-    pub(crate) fn node() -> anyhow::Result<Self> {
-        Self::start("node", &["-e", NODE])
-    }
-
-    fn start(program: &str, args: &[&str]) -> anyhow::Result<Self> {
-        let mut child = Command::new(program)
-            .args(args)
+        let mut child = Command::new("bash")
+            .args(["--norc", "--noprofile", "-c", BASH])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let (stdin, stdout) = crate::pipes(&mut child)?;
-        Ok(Self { child, stdin, stdout })
+        let (to, from) = (OwnedFd::from(stdin).into(), OwnedFd::from(stdout).into());
+        Ok(Self { child, to, from })
+    }
+
+    pub(crate) fn python() -> anyhow::Result<Self> {
+        Self::on_socket("python3", "-c", PYTHON)
+    }
+
+    pub(crate) fn node() -> anyhow::Result<Self> {
+        Self::on_socket("node", "-e", NODE)
+    }
+
+    fn on_socket(program: &str, flag: &str, code: &str) -> anyhow::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = Command::new(program)
+            .args([flag, code])
+            .stdin(OwnedFd::from(theirs.try_clone()?))
+            .stdout(OwnedFd::from(theirs))
+            .spawn()?;
+        let to = OwnedFd::from(ours.try_clone()?).into();
+        Ok(Self { child, to, from: OwnedFd::from(ours).into() })
     }
 
     pub(crate) fn call(&mut self, code: &str) -> anyhow::Result<()> {
-        self.stdin.write_all(format!("{code}\n").as_bytes())?;
+        self.to.write_all(format!("{code}\n").as_bytes())?;
         let mut answer = [0];
-        self.stdout.read_exact(&mut answer)?;
+        self.from.read_exact(&mut answer)?;
         Ok(())
     }
 }

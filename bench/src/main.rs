@@ -27,11 +27,12 @@ fn main() -> anyhow::Result<()> {
         None => {}
         Some(http::ECHO) => return http::echo_server(),
         Some(relay::RELAY) => return relay::relay(),
+        Some("warm") => return warm(&sessile),
         Some("http") => return http::measure(&sessile),
         Some("branch") => return branch::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
     }
-    println!("warm round trips (median of interleaved rounds)");
+    println!("warm round trips (medians of interleaved turns)");
     warm(&sessile)?;
     println!("\nover HTTP");
     http::measure(&sessile)?;
@@ -75,9 +76,18 @@ fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Warm round trips, of ours and of bare loops, in turns of this long each.
+///
+/// The system places the processes of a loop by how busy they have been: two
+/// that were mostly idle share a core, where a switch takes a microsecond, and
+/// busy ones are spread over cores, where a wake-up takes twenty. So loops are
+/// comparable only when all of them have run long enough to be placed alike.
+const STEADY: Duration = Duration::from_secs(1);
+
+/// Calls in a row after a pause, as an agent makes them.
+const BURST: u32 = 40;
+
 fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
-    const ROUNDS: usize = 60;
-    const CALLS: usize = 40;
     let mut bash = Session::start(sessile, Language::Bash)?;
     let mut bash_floor = Floor::bash()?;
     let mut bash_relay = Relay::start()?;
@@ -85,43 +95,85 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
     let mut python_floor = Floor::python()?;
     let mut node = Session::start(sessile, Language::Node)?;
     let mut node_floor = Floor::node()?;
-    let mut table = Table::default();
-    for _ in 0..ROUNDS {
-        let mut repeat = |name: &str, call: &mut dyn FnMut() -> anyhow::Result<()>| {
-            for _ in 0..CALLS {
-                table.add(name, timed(&mut *call)?);
-            }
-            anyhow::Ok(())
-        };
-        repeat("bash floor: read/eval loop, `:`", &mut || bash_floor.call(":"))?;
-        repeat("the same through a bare relay", &mut || bash_relay.call(":"))?;
-        repeat("bash session, `:`", &mut || bash.run(":"))?;
-        repeat("bash session, `echo hi`", &mut || bash.run("echo hi"))?;
-        // What a session does in idle time would be measured with the next.
-        bash.settle()?;
-        repeat("python floor: exec loop, `pass`", &mut || python_floor.call("pass"))?;
-        repeat("python session, `pass`", &mut || python.run("pass"))?;
-        python.settle()?;
-        repeat("node floor: vm loop, `0`", &mut || node_floor.call("0"))?;
-        repeat("node session, `0`", &mut || node.run("0"))?;
-        node.settle()?;
-        for _ in 0..4 {
-            table.add("bash floor, `/bin/true`", timed(|| bash_floor.call("/bin/true"))?);
-            table.add("bash session, `/bin/true`", timed(|| bash.run("/bin/true"))?);
+    for (title, rounds, turn) in
+        [("in a steady loop", 5, Turn::Steady), ("a few calls after a pause", 60, Turn::Burst)]
+    {
+        println!("  {title}:");
+        let mut table = Table::default();
+        for _ in 0..rounds {
+            turn.take(&mut table, BASH_FLOOR, || bash_floor.call(":"))?;
+            turn.take(&mut table, BASH_RELAY, || bash_relay.call(":"))?;
+            turn.take(&mut table, BASH, || bash.run(":"))?;
+            turn.take(&mut table, BASH_ECHO, || bash.run("echo hi"))?;
+            // What a session does in idle time would be measured with the next.
             bash.settle()?;
-            table.add("fresh `bash -c :`", timed(|| floor::fresh("bash", "-c", ":"))?);
+            turn.take(&mut table, PYTHON_FLOOR, || python_floor.call("pass"))?;
+            turn.take(&mut table, PYTHON, || python.run("pass"))?;
+            python.settle()?;
+            turn.take(&mut table, NODE_FLOOR, || node_floor.call("0"))?;
+            turn.take(&mut table, NODE, || node.run("0"))?;
+            node.settle()?;
         }
+        let held = |limit| (turn == Turn::Steady).then_some(limit);
+        table.print(&[
+            (BASH, BASH_FLOOR, held(3.0)),
+            (BASH, BASH_RELAY, None),
+            (BASH_ECHO, BASH_FLOOR, None),
+            (PYTHON, PYTHON_FLOOR, held(3.0)),
+            (NODE, NODE_FLOOR, None),
+        ]);
+    }
+    println!("  with a program:");
+    let mut table = Table::default();
+    for _ in 0..240 {
+        table.add("bash floor, `/bin/true`", timed(|| bash_floor.call("/bin/true"))?);
+        table.add("bash session, `/bin/true`", timed(|| bash.run("/bin/true"))?);
+        bash.settle()?;
+        table.add("fresh `bash -c :`", timed(|| floor::fresh("bash", "-c", ":"))?);
+        table.add(BASH, timed(|| bash.run(":"))?);
     }
     table.print(&[
-        ("bash session, `:`", "bash floor: read/eval loop, `:`", Some(3.0)),
-        ("bash session, `:`", "the same through a bare relay", None),
-        ("bash session, `echo hi`", "bash floor: read/eval loop, `:`", None),
         ("bash session, `/bin/true`", "bash floor, `/bin/true`", None),
-        ("bash session, `:`", "fresh `bash -c :`", Some(1.0)),
-        ("python session, `pass`", "python floor: exec loop, `pass`", Some(3.0)),
-        ("node session, `0`", "node floor: vm loop, `0`", None),
+        ("bash session, `/bin/true`", "fresh `bash -c :`", Some(1.0)),
+        (BASH, "fresh `bash -c :`", Some(1.0)),
     ]);
     Ok(())
+}
+
+const BASH_FLOOR: &str = "bash floor: read/eval loop, `:`";
+const BASH_RELAY: &str = "the same through a bare relay";
+const BASH: &str = "bash session, `:`";
+const BASH_ECHO: &str = "bash session, `echo hi`";
+const PYTHON_FLOOR: &str = "python floor: exec loop, `pass`";
+const PYTHON: &str = "python session, `pass`";
+const NODE_FLOOR: &str = "node floor: vm loop, `0`";
+const NODE: &str = "node session, `0`";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Steady,
+    Burst,
+}
+
+impl Turn {
+    /// Calls over and over, as long as the turn is.
+    fn take(
+        self,
+        table: &mut Table,
+        name: &str,
+        mut call: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut calls = 0;
+        while match self {
+            Self::Steady => start.elapsed() < STEADY,
+            Self::Burst => calls < BURST,
+        } {
+            table.add(name, timed(&mut call)?);
+            calls += 1;
+        }
+        Ok(())
+    }
 }
 
 fn cold(sessile: &std::path::Path) -> anyhow::Result<()> {

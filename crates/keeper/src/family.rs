@@ -80,8 +80,9 @@ impl Family {
             return only.session.turn(patience);
         };
         let patience = self.members.iter().filter_map(|member| member.session.patience()).min();
+        let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
         let mut tokens = Vec::new();
-        all.wait(patience, &mut tokens)?;
+        all.wait(patience, awake, &mut tokens)?;
         for member in &mut self.members {
             let has_news = member.token.is_some_and(|token| tokens.contains(&token));
             if has_news || member.session.patience() == Some(0) {

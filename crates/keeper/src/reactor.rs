@@ -4,6 +4,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -69,12 +70,27 @@ impl Reactor {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits, at most `timeout_ms`, and gives the tokens that have news.
+    /// Waits, at most `timeout_ms`, and gives the tokens that have news. Looks
+    /// out for news without sleeping up to an instant, if one is given.
     pub(crate) fn wait(
         &mut self,
         timeout_ms: Option<u64>,
+        awake_until: Option<Instant>,
         tokens: &mut Vec<Token>,
     ) -> io::Result<()> {
+        if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
+            while Instant::now() < until {
+                if self.poll(Some(0), tokens)? {
+                    return Ok(());
+                }
+                // Whoever is to have news may be waiting for this very core.
+                rustix::thread::sched_yield();
+            }
+        }
+        self.poll(timeout_ms, tokens).map(drop)
+    }
+
+    fn poll(&mut self, timeout_ms: Option<u64>, tokens: &mut Vec<Token>) -> io::Result<bool> {
         // Longer times need a system call that older kernels do not have.
         let timeout = timeout_ms.map(|ms| ms.min(DAY_MS)).map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
@@ -90,6 +106,6 @@ impl Reactor {
             Err(error) => return Err(error.into()),
         }
         tokens.extend(self.events.iter().map(|event| Token(event.data.u64())));
-        Ok(())
+        Ok(!self.events.is_empty())
     }
 }

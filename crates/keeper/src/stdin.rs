@@ -244,7 +244,7 @@ mod tests {
         while stdin.tend().is_none() {
             stdin.feed(&mut reactor);
             if stdin.token().is_some() {
-                reactor.wait(Some(10), &mut tokens).unwrap();
+                reactor.wait(Some(10), None, &mut tokens).unwrap();
             }
         }
         assert_eq!(reads.join().unwrap(), sent);

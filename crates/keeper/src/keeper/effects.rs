@@ -16,7 +16,7 @@ use sessile_protocol::{
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
 use sessile_store::{SavedKernel, SessionStatus, StreamName, timestamp};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A run that takes longer than this has its output read along.
 const WATCH_AFTER: Tick = 2;
@@ -208,8 +208,11 @@ impl Keeper {
             run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.close_streams(language);
             self.step(Input::Reported { language, epoch, run: number, exit_code: 126 });
-        } else if run.has_readers() {
-            self.answer_waiters(number, false);
+        } else {
+            self.alertness.run_begun(Instant::now());
+            if run.has_readers() {
+                self.answer_waiters(number, false);
+            }
         }
     }
 
@@ -280,6 +283,7 @@ impl Keeper {
         self.record(number);
         // Who only wants the result has it before anything else goes to disk.
         self.answer_waiters(number, false);
+        self.alertness.run_ended(Instant::now());
         self.origins.seal(number);
         self.unsettle(number);
         self.durable_changed();

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::{Epoch, Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus, StreamName};
+use std::time::Instant;
 
 /// What one stream may take up before others have their turn.
 pub(super) const TURN: usize = 8 * CHUNK;
@@ -24,6 +25,9 @@ impl Keeper {
             self.connections.accept(&mut self.reactor);
         } else if self.connections.is_open(token) {
             let calls = self.connections.receive(token, &mut self.buffer, &self.reactor);
+            if !calls.is_empty() {
+                self.alertness.ordered(Instant::now());
+            }
             for call in calls {
                 self.call(token, call.id, call.request);
             }

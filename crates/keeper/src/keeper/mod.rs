@@ -29,6 +29,7 @@ mod timeline;
 mod waiting;
 mod workspace;
 
+use crate::alertness::Alertness;
 use crate::connections::Connections;
 use crate::origins::Origins;
 use crate::reactor::{Reactor, Token};
@@ -153,6 +154,7 @@ pub(crate) struct Keeper {
     last_dump: u64,
     /// States that were captured last and could not be written to the file.
     aside: BTreeMap<Language, SavedKernel>,
+    alertness: Alertness,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
     /// Room for what has news.
@@ -306,6 +308,7 @@ impl Keeper {
             durable,
             last_dump: 0,
             aside: BTreeMap::new(),
+            alertness: Alertness::new(),
             again: Vec::new(),
             tokens: Vec::new(),
             buffer: vec![0; CHUNK],
@@ -326,7 +329,7 @@ impl Keeper {
     pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
         let mut tokens = std::mem::take(&mut self.tokens);
         tokens.append(&mut self.again);
-        self.reactor.wait(patience, &mut tokens)?;
+        self.reactor.wait(patience, self.awake_until(), &mut tokens)?;
         for token in tokens.drain(..) {
             self.handle(token);
         }
@@ -435,6 +438,11 @@ impl Keeper {
         ];
         let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
         Some(due.saturating_sub(self.now()))
+    }
+
+    /// Until when to look out for events without sleeping, if at all.
+    pub(crate) fn awake_until(&self) -> Option<Instant> {
+        self.alertness.until()
     }
 
     fn step(&mut self, input: Input) {

@@ -1,0 +1,132 @@
+//! How long the keeper stays awake for what comes next.
+//!
+//! A small run takes an interpreter some twenty microseconds. To put a process
+//! to sleep and to wake it on another core takes longer than that, above all on
+//! a virtual machine, which gives up a core that has nothing to do. So where the
+//! last run was over soon, the keeper looks out for the end of the next one for
+//! a moment before it sleeps; and where the last order came soon after the
+//! answer to the one before, it looks out for the next.
+//!
+//! It costs little, because it is done only where it was worth it the last time:
+//! each slow run and each pause between orders costs [`MOMENT`] of one core at
+//! the most, and the next ones nothing. With one core, looking out would keep
+//! away the very process that is looked out for.
+
+use std::time::{Duration, Instant};
+
+/// What is soon: longer than small runs take on a machine where others work,
+/// too, and short against anything that a person or a model could notice.
+const MOMENT: Duration = Duration::from_micros(200);
+
+#[derive(Debug)]
+pub(crate) struct Alertness {
+    has_cores: bool,
+    ends: Pace,
+    orders: Pace,
+}
+
+/// Things that come one after the other, each a while after something else.
+#[derive(Debug, Default)]
+struct Pace {
+    awaited_since: Option<Instant>,
+    is_quick: bool,
+}
+
+impl Pace {
+    fn is_awaited(&mut self, now: Instant) {
+        self.awaited_since = Some(now);
+    }
+
+    fn came(&mut self, now: Instant) {
+        if let Some(since) = self.awaited_since.take() {
+            self.is_quick = now.saturating_duration_since(since) <= MOMENT;
+        }
+    }
+
+    fn until(&self) -> Option<Instant> {
+        self.awaited_since.filter(|_| self.is_quick).map(|since| since + MOMENT)
+    }
+}
+
+impl Alertness {
+    pub(crate) fn new() -> Self {
+        let cores = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
+        Self::with_cores(cores)
+    }
+
+    fn with_cores(cores: u32) -> Self {
+        Self { has_cores: cores > 1, ends: Pace::default(), orders: Pace::default() }
+    }
+
+    pub(crate) fn ordered(&mut self, now: Instant) {
+        self.orders.came(now);
+    }
+
+    pub(crate) fn run_begun(&mut self, now: Instant) {
+        self.ends.is_awaited(now);
+    }
+
+    pub(crate) fn run_ended(&mut self, now: Instant) {
+        self.ends.came(now);
+        self.orders.is_awaited(now);
+    }
+
+    /// Until when it is worth staying awake, if it is.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.ends.until().or(self.orders.until()).filter(|_| self.has_cores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_micros(50);
+    const LATE: Duration = Duration::from_millis(3);
+
+    /// A run of this length, ordered this long after the end of the last.
+    fn run(alertness: &mut Alertness, now: &mut Instant, pause: Duration, length: Duration) {
+        *now += pause;
+        alertness.ordered(*now);
+        alertness.run_begun(*now);
+        *now += length;
+        alertness.run_ended(*now);
+    }
+
+    #[test]
+    fn the_next_end_is_looked_out_for_when_the_last_came_soon() {
+        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
+        alertness.run_begun(now);
+        assert_eq!(alertness.until(), None, "nothing is known yet");
+        alertness.run_ended(now + SOON);
+        now += LATE;
+        alertness.ordered(now);
+        alertness.run_begun(now);
+        assert_eq!(alertness.until(), Some(now + MOMENT));
+        // It was slow, so the next is not looked out for.
+        alertness.run_ended(now + LATE);
+        alertness.run_begun(now + LATE);
+        assert_eq!(alertness.until(), None);
+    }
+
+    #[test]
+    fn the_next_order_is_looked_out_for_when_the_last_came_soon() {
+        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
+        run(&mut alertness, &mut now, LATE, SOON);
+        assert_eq!(alertness.until(), None, "one order says nothing of the next");
+        run(&mut alertness, &mut now, SOON, SOON);
+        assert_eq!(alertness.until(), Some(now + MOMENT));
+        run(&mut alertness, &mut now, LATE, SOON);
+        assert_eq!(alertness.until(), None, "the last one was long in coming");
+    }
+
+    #[test]
+    fn a_single_core_is_left_to_others() {
+        let (mut alertness, mut now) = (Alertness::with_cores(1), Instant::now());
+        run(&mut alertness, &mut now, SOON, SOON);
+        run(&mut alertness, &mut now, SOON, SOON);
+        assert_eq!(alertness.until(), None);
+        alertness.run_begun(now);
+        assert_eq!(alertness.until(), None);
+    }
+}
