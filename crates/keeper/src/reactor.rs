@@ -28,6 +28,8 @@ pub(crate) enum Interest {
     /// Told once for each change: for FIFOs, which would otherwise report
     /// "no writer" without end between two runs.
     Edge,
+    /// Told of the end alone, once.
+    End,
 }
 
 impl Interest {
@@ -37,6 +39,7 @@ impl Interest {
             Self::Write => EventFlags::OUT,
             Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
             Self::Edge => EventFlags::IN | EventFlags::ET,
+            Self::End => EventFlags::ET,
         }
     }
 }

@@ -79,6 +79,20 @@ impl Stream {
         }
     }
 
+    /// Has nothing but its end reported, until it is read on.
+    pub(crate) fn pause(&self, reactor: &Reactor) {
+        if let Some(token) = self.token {
+            reactor.change(&self.fd, token, Interest::End);
+        }
+    }
+
+    /// Has news of it reported again, and what there is already.
+    pub(crate) fn resume(&self, reactor: &Reactor) {
+        if let Some(token) = self.token {
+            reactor.change(&self.fd, token, Interest::Edge);
+        }
+    }
+
     /// Bytes that are in the pipe now.
     pub(crate) fn waiting(&self) -> usize {
         rustix::io::ioctl_fionread(&self.fd).map_or(0, |n| usize::try_from(n).unwrap_or(0))

@@ -84,6 +84,12 @@ impl Spool {
         self.total
     }
 
+    /// Whether what comes now is only counted, and the end of it kept.
+    #[must_use]
+    pub fn is_past_cap(&self) -> bool {
+        self.total > self.stored
+    }
+
     /// Takes what was written. Never fails: a run must not suffer from a disk
     /// that is full; what is lost is told by `stored` and `total`.
     pub fn push(&mut self, bytes: &[u8]) {

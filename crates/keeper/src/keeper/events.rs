@@ -4,7 +4,7 @@ use super::Keeper;
 use crate::kernels::{self, AboutCopy, Ended, Loaded, Report};
 use crate::processes;
 use crate::reactor::Token;
-use crate::runs::Run;
+use crate::runs::{Run, ticks};
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal};
@@ -15,6 +15,9 @@ use std::time::Instant;
 
 /// What one stream may take up before others have their turn.
 pub(super) const TURN: usize = 8 * CHUNK;
+
+/// Between two turns of a stream of which more was written than is kept.
+const EXCESS_PAUSE: Tick = 2;
 
 /// How long a dead kernel's last capture, done by a fork of it, is waited for.
 const CAPTURE_PATIENCE_MS: i64 = 200;
@@ -273,8 +276,39 @@ impl Keeper {
             None => stream.drain(&mut self.buffer, TURN, |_| {}),
         };
         if state == Drained::More {
-            self.again.push(token);
+            let run = current.and_then(|number| self.runs.get_mut(&number));
+            let is_excess = run.is_some_and(|run| run.spool(name).is_past_cap());
+            self.read_on(token, is_excess);
         }
+    }
+
+    /// Comes back to a stream that has more: after others have had their turn,
+    /// or, where most of it is thrown away, after a pause. Who writes without
+    /// end has to wait then, and leaves the machine to other sessions.
+    fn read_on(&mut self, token: Token, is_excess: bool) {
+        if !is_excess {
+            return self.again.push(token);
+        }
+        if let Some(stream) = self.stream(token) {
+            stream.pause(&self.reactor);
+            self.excess_due.get_or_insert(ticks(self.clock) + EXCESS_PAUSE);
+            self.excess.push(token);
+        }
+    }
+
+    pub(super) fn take_excess(&mut self) {
+        self.excess_due = None;
+        for token in std::mem::take(&mut self.excess) {
+            if let Some(stream) = self.stream(token) {
+                stream.resume(&self.reactor);
+            }
+        }
+    }
+
+    fn stream(&self, token: Token) -> Option<&Stream> {
+        let current = self.kernels.values().flat_map(|live| [&live.stdout, &live.stderr]);
+        let lingering = self.lingering.values().map(|lingering| &lingering.stream);
+        current.chain(lingering).find(|stream| stream.token() == Some(token))
     }
 
     /// Takes what a run that waits for input has written up to now.
@@ -311,7 +345,11 @@ impl Keeper {
             None => lingering.stream.drain(&mut self.buffer, TURN, |_| {}),
         };
         match state {
-            Drained::More => self.again.push(token),
+            Drained::More => {
+                let run = self.runs.get_mut(&number);
+                let is_excess = run.is_none_or(|run| run.spool(name).is_past_cap());
+                self.read_on(token, is_excess);
+            }
             Drained::Empty => {}
             Drained::Closed => {
                 self.lingering.remove(&token);

@@ -157,6 +157,9 @@ pub(crate) struct Keeper {
     alertness: Alertness,
     /// Streams that had more than their turn's worth.
     again: Vec<Token>,
+    /// Those of which most is thrown away, and when they have their next turn.
+    excess: Vec<Token>,
+    excess_due: Option<Tick>,
     /// Room for what has news.
     tokens: Vec<Token>,
     buffer: Vec<u8>,
@@ -310,6 +313,8 @@ impl Keeper {
             aside: BTreeMap::new(),
             alertness: Alertness::new(),
             again: Vec::new(),
+            excess: Vec::new(),
+            excess_due: None,
             tokens: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
@@ -347,6 +352,9 @@ impl Keeper {
         }
         if self.settle_due.is_some_and(|due| due <= now) {
             self.settle();
+        }
+        if self.excess_due.is_some_and(|due| due <= now) {
+            self.take_excess();
         }
         if self.watch_due.is_some_and(|due| due <= now) {
             self.watch_streams();
@@ -423,6 +431,7 @@ impl Keeper {
         }
         let own = [
             self.settle_due,
+            self.excess_due,
             self.watch_due,
             self.stdin_due,
             self.terminals_due,
