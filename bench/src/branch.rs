@@ -1,7 +1,7 @@
 //! Forks, checkpoints and going back.
 
 use crate::memory;
-use crate::session::Session;
+use crate::session::{Place, Session};
 use crate::stats::{Table, print_ratio};
 use crate::timed;
 use anyhow::{Context, bail};
@@ -28,9 +28,8 @@ def bare():
 ";
 
 pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
-    for (megabytes, rounds) in [(20, 40), (500, 12)] {
-        forks(sessile, megabytes, rounds)?;
-    }
+    forks(sessile, 20, 40)?;
+    forks(sessile, 500, 12)?;
     memory_of_fork(sessile)?;
     automatic(sessile)?;
     going_back(sessile)?;
@@ -38,8 +37,8 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
 }
 
 /// A Python session with so much of its own.
-fn filled(sessile: &Path, megabytes: u64) -> anyhow::Result<Session> {
-    let mut session = Session::start(sessile, Language::Python)?;
+fn filled(sessile: &Path, megabytes: u64, place: Place) -> anyhow::Result<Session> {
+    let mut session = Session::start_at(sessile, Language::Python, place)?;
     session.run(&format!("data = bytearray(b'x') * ({megabytes} << 20)\n{BARE_FORK}"))?;
     session.settle()?;
     Ok(session)
@@ -61,19 +60,23 @@ fn connect(session: &Session, fork: &SessionId) -> anyhow::Result<sessile_client
 }
 
 fn forks(sessile: &Path, megabytes: u64, rounds: u32) -> anyhow::Result<()> {
-    let mut session = filled(sessile, megabytes)?;
+    let mut session = filled(sessile, megabytes, Place::Memory)?;
+    let mut on_disk = filled(sessile, megabytes, Place::Disk)?;
     let mut table = Table::default();
     let bare = format!("bare os.fork() of {megabytes} MB");
     let whole = format!("fork of a {megabytes} MB session");
+    let with_disk = "the same, its directory on disk";
     for _ in 0..rounds {
         let done = session.complete("bare()", 0)?;
         let took = done.result.context("a number")?.text.parse()?;
         table.add(&bare, Duration::from_secs_f64(took));
-        session.settle()?;
-        let mut made = Vec::new();
-        table.add(&whole, timed(|| fork(&mut session, 1).map(|ids| made = ids))?);
-        for id in &made {
-            connect(&session, id)?.call(Request::End)?;
+        for (session, name) in [(&mut session, whole.as_str()), (&mut on_disk, with_disk)] {
+            session.settle()?;
+            let mut made = Vec::new();
+            table.add(name, timed(|| fork(session, 1).map(|ids| made = ids))?);
+            for id in &made {
+                connect(session, id)?.call(Request::End)?;
+            }
         }
     }
     let limit = (megabytes >= 500).then_some(3.0);
@@ -84,21 +87,24 @@ fn forks(sessile: &Path, megabytes: u64, rounds: u32) -> anyhow::Result<()> {
 }
 
 fn memory_of_fork(sessile: &Path) -> anyhow::Result<()> {
-    let mut session = filled(sessile, 20)?;
+    let mut session = filled(sessile, 20, Place::Memory)?;
     let kernel = *memory::children(session.keeper).first().context("a kernel")?;
     let (before, _) = memory::of(kernel)?;
-    fork(&mut session, 1)?;
+    let made = fork(&mut session, 1)?;
     let is_fork = |pid: &u32| *pid != kernel;
-    let fork = memory::children(session.keeper).into_iter().find(is_fork).context("a fork")?;
-    let (own, _) = memory::of(fork)?;
+    let process = memory::children(session.keeper).into_iter().find(is_fork).context("a fork")?;
+    let (own, _) = memory::of(process)?;
     println!("  private memory: 20 MB session {before} kB, its idle fork {own} kB");
     print_ratio("idle fork / its parent's private memory", own as f64 / before as f64, Some(0.15));
+    for id in &made {
+        connect(&session, id)?.call(Request::End)?;
+    }
     Ok(())
 }
 
 /// What a checkpoint before each run costs the run.
 fn automatic(sessile: &Path) -> anyhow::Result<()> {
-    let mut plain = Session::start(sessile, Language::Python)?;
+    let mut plain = Session::start_at(sessile, Language::Python, Place::Memory)?;
     let mut auto = Session::start_auto(sessile, Language::Python)?;
     let mut table = Table::default();
     let (without, with) = ("python run, `x = 1`", "the same with a checkpoint before it");
@@ -115,7 +121,7 @@ fn automatic(sessile: &Path) -> anyhow::Result<()> {
 }
 
 fn going_back(sessile: &Path) -> anyhow::Result<()> {
-    let mut session = filled(sessile, 20)?;
+    let mut session = filled(sessile, 20, Place::Memory)?;
     let mut table = Table::default();
     let new = NewCheckpoint { name: Some("here".to_owned()), ..NewCheckpoint::default() };
     session.call(Request::Checkpoint(new))?;
@@ -132,7 +138,7 @@ fn going_back(sessile: &Path) -> anyhow::Result<()> {
 }
 
 fn many(sessile: &Path) -> anyhow::Result<()> {
-    let mut session = filled(sessile, 20)?;
+    let mut session = filled(sessile, 20, Place::Memory)?;
     let mut made = Vec::new();
     let took = timed(|| fork(&mut session, FORKS).map(|ids| made = ids))?;
     let mut clients = Vec::new();
