@@ -60,27 +60,26 @@ fn connect(session: &Session, fork: &SessionId) -> anyhow::Result<sessile_client
 }
 
 fn forks(sessile: &Path, megabytes: u64, rounds: u32) -> anyhow::Result<()> {
-    let mut session = filled(sessile, megabytes, Place::Memory)?;
-    let mut on_disk = filled(sessile, megabytes, Place::Disk)?;
     let mut table = Table::default();
     let bare = format!("bare os.fork() of {megabytes} MB");
     let whole = format!("fork of a {megabytes} MB session");
-    let with_disk = "the same, its directory on disk";
-    for _ in 0..rounds {
-        let done = session.complete("bare()", 0)?;
-        let took = done.result.context("a number")?.text.parse()?;
-        table.add(&bare, Duration::from_secs_f64(took));
-        for (session, name) in [(&mut session, whole.as_str()), (&mut on_disk, with_disk)] {
+    let on_disk = "the same, its directory on disk";
+    for (place, name) in [(Place::Memory, whole.as_str()), (Place::Disk, on_disk)] {
+        let mut session = filled(sessile, megabytes, place)?;
+        for _ in 0..rounds {
+            let done = session.complete("bare()", 0)?;
+            let took = done.result.context("a number")?.text.parse()?;
+            table.add(&bare, Duration::from_secs_f64(took));
             session.settle()?;
             let mut made = Vec::new();
-            table.add(name, timed(|| fork(session, 1).map(|ids| made = ids))?);
+            table.add(name, timed(|| fork(&mut session, 1).map(|ids| made = ids))?);
             for id in &made {
-                connect(session, id)?.call(Request::End)?;
+                connect(&session, id)?.call(Request::End)?;
             }
         }
     }
     let limit = (megabytes >= 500).then_some(3.0);
-    table.print(&[(&whole, &bare, limit)]);
+    table.print(&[(&whole, &bare, limit), (on_disk, &bare, None)]);
     let milliseconds = table.median(&whole).as_secs_f64() * 1000.0;
     print_ratio(&format!("{whole}, ms"), milliseconds, (megabytes < 500).then_some(10.0));
     Ok(())
