@@ -1,7 +1,7 @@
 //! A fork of a live Python: everything that it has, and nothing that is the
 //! original's alone.
 
-use sessile_testkit::{Session, harness, until};
+use sessile_testkit::{Process, Session, harness, until};
 
 /// What was set up before the fork; then, in turn: in which of the two, what is
 /// run, and what it prints and shows.
@@ -340,6 +340,28 @@ fn a_thread_that_prints_and_locks_all_the_time_does_not_keep_a_fork_from_working
         fork.end();
     }
     s.run("threading.active_count()").shows("4").is_kept();
+}
+
+/// With much memory, a fork is there before the process that it came from has
+/// ended, and so before it has become a child of the keeper.
+#[test]
+fn a_fork_of_a_large_session_can_be_ended_at_once() {
+    let h = harness!();
+    let s = h.session_with(&["python3"]);
+    let note = "os.register_at_fork(after_in_child=lambda: print(os.getpid(), file=notes))";
+    let notes = "notes = open('forked', 'a', buffering=1)";
+    s.run(format!("import os\ndata = bytearray(b'x') * (200 << 20)\n{notes}\n{note}")).exits(0);
+    for _ in 0..3 {
+        s.fork().end();
+        s.run("len(data)").shows("209715200").is_kept();
+        let waited = s.run("os.wait()").exits(1);
+        assert!(waited.stderr().contains("ChildProcessError"), "{waited:?}");
+    }
+    let forked = h.wait_for_file("forked");
+    let forked: Vec<i32> = forked.lines().filter_map(|line| line.parse().ok()).collect();
+    assert_eq!(forked.len(), 6, "{forked:?}");
+    forked.iter().for_each(|pid| Process::of(*pid).wait_gone());
+    s.wait_children(1);
 }
 
 #[test]

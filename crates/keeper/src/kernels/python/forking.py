@@ -12,7 +12,8 @@ Invariants:
 - A fork draws other random numbers than the original; an image keeps those that
   were to come, so that going back means going back.
 """
-from _signal import SIG_DFL, SIGCHLD, getsignal, set_wakeup_fd, signal
+from _signal import ITIMER_REAL, SIG_DFL, SIG_UNBLOCK, SIGALRM, SIGCHLD
+from _signal import getsignal, pthread_sigmask, set_wakeup_fd, setitimer, signal
 from posix import O_CLOEXEC, O_RDONLY, O_RDWR, P_ALL, WEXITED, WEXITSTATUS, WIFEXITED, WNOHANG
 from posix import WNOWAIT, _exit, chdir, close, dup2, fork, fstat, getpid, kill, listdir, lseek, open
 from posix import pipe, pread, pwrite, read, readlink, setsid, strerror, urandom, waitid, waitpid, write
@@ -31,6 +32,10 @@ OPENING = 0o100 | 0o200 | 0o1000 | 0o400
 # Fields of /proc/self/stat behind the name: where the environment lies in memory.
 ENV_START, ENV_END = 47, 48
 MOST_NAMED = 20
+# Below this the end of a process takes about a millisecond.
+HEAVY_PAGES = 1 << 14
+# In seconds; a copy is there after some milliseconds.
+MOMENT = 0.1
 
 
 def answer(kernel, message):
@@ -40,7 +45,7 @@ def answer(kernel, message):
         threads = state._threads(kernel.modules)
         restless = bool(threads) or _has_tasks(kernel)
         numbers = _random_numbers(kernel.modules)
-        is_original, problem, pid = split()
+        is_original, problem, pid = split(_is_heavy())
     except BaseException as failure:
         is_original, problem, pid = getpid() == kernel.pid, _text_of(failure), None
     if is_original:
@@ -56,6 +61,8 @@ def answer(kernel, message):
             "op": "born", "pid": kernel.pid, "restless": restless,
             "version": sys.version.split()[0],
             "threads": threads[:MOST_NAMED], "left": left[:MOST_NAMED]}))
+        if load.held >= 0:
+            close(load.held)
     except BaseException as failure:
         _give_up(kernel, message, failure)
     return False
@@ -76,13 +83,18 @@ def _text_of(failure):
     return "%s: %s" % (type(failure).__name__, failure)
 
 
-def split():
+def split(holds=False):
     """Whether we are the original; why there is no copy if there is none; and the
     copy's number, by which the keeper notices if it does not get far.
 
     The copy is no child of this process, and a handler of the user's for the end
-    of children hears nothing."""
+    of children hears nothing.
+
+    To end a process takes longer than to fork it if it has much memory, and slows
+    those down that share it. So the one in between may have to wait with its end
+    until the copy closes `load.held`."""
     reading, writing = pipe()
+    held, holding = pipe() if holds else (-1, -1)
     handler = getsignal(SIGCHLD)
     # Ignored, it would make the end of the process in between unknowable.
     is_set = handler is not None and handler != SIG_DFL
@@ -96,24 +108,46 @@ def split():
             except OSError as failure:
                 _exit(failure.errno & 0x7f or 1)
             if child:
-                write(writing, b"%d" % child)
-                _exit(0)
+                try:
+                    write(writing, b"%d" % child)
+                    if holds:
+                        close(holding)
+                        _wait_a_moment(held)
+                finally:
+                    _exit(0)
+            load.held, holding = holding, -1
             return False, None, None
+        if holds:
+            close(holding)
+            holding = -1
         status = waitpid(between, 0)[1]
         close(writing)
         writing = -1
         pid = int(read(reading, 32) or b"0") or None
     finally:
-        close(reading)
-        if writing >= 0:
-            close(writing)
+        for fd in (reading, writing, held, holding):
+            if fd >= 0:
+                close(fd)
         if is_set:
             signal(SIGCHLD, handler)
     if callable(handler) and _has_ended_children():
         # It may have ended just now, unheard.
         kill(getpid(), SIGCHLD)
     code = WEXITSTATUS(status) if WIFEXITED(status) else 1
-    return True, strerror(code) if code else None, pid
+    return True, strerror(code) if code and pid is None else None, pid
+
+
+def _is_heavy():
+    resident = int(_read_all("/proc/self/statm").split()[1])
+    return resident > HEAVY_PAGES
+
+
+def _wait_a_moment(held):
+    """For the other end to be closed; a copy that hangs must not hold the original."""
+    signal(SIGALRM, SIG_DFL)
+    pthread_sigmask(SIG_UNBLOCK, (SIGALRM,))
+    setitimer(ITIMER_REAL, MOMENT)
+    read(held, 1)
 
 
 def _has_ended_children():
