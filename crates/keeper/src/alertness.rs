@@ -8,15 +8,18 @@
 //! answer to the one before, it looks out for the next.
 //!
 //! It costs little, because it is done only where it was worth it the last time:
-//! each slow run and each pause between orders costs [`MOMENT`] of one core at
+//! each slow run and each pause between orders costs a [`MOMENT`] of one core at
 //! the most, and the next ones nothing. With one core, looking out would keep
 //! away the very process that is looked out for.
 
 use std::time::{Duration, Instant};
 
-/// What is soon: longer than small runs take on a machine where others work,
-/// too, and short against anything that a person or a model could notice.
-const MOMENT: Duration = Duration::from_micros(200);
+/// How long to look out: twice as long as small runs take.
+const MOMENT: Duration = Duration::from_micros(100);
+
+/// What came soon: from here a small run is told, whose end was slept through,
+/// from one that takes its time.
+const SOON: Duration = Duration::from_micros(200);
 
 #[derive(Debug)]
 pub(crate) struct Alertness {
@@ -39,7 +42,7 @@ impl Pace {
 
     fn came(&mut self, now: Instant) {
         if let Some(since) = self.awaited_since.take() {
-            self.is_quick = now.saturating_duration_since(since) <= MOMENT;
+            self.is_quick = now.saturating_duration_since(since) <= SOON;
         }
     }
 
@@ -81,7 +84,7 @@ impl Alertness {
 mod tests {
     use super::*;
 
-    const SOON: Duration = Duration::from_micros(50);
+    const QUICK: Duration = Duration::from_micros(50);
     const LATE: Duration = Duration::from_millis(3);
 
     /// A run of this length, ordered this long after the end of the last.
@@ -98,7 +101,7 @@ mod tests {
         let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
         alertness.run_begun(now);
         assert_eq!(alertness.until(), None, "nothing is known yet");
-        alertness.run_ended(now + SOON);
+        alertness.run_ended(now + QUICK);
         now += LATE;
         alertness.ordered(now);
         alertness.run_begun(now);
@@ -112,19 +115,19 @@ mod tests {
     #[test]
     fn the_next_order_is_looked_out_for_when_the_last_came_soon() {
         let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
-        run(&mut alertness, &mut now, LATE, SOON);
+        run(&mut alertness, &mut now, LATE, QUICK);
         assert_eq!(alertness.until(), None, "one order says nothing of the next");
-        run(&mut alertness, &mut now, SOON, SOON);
+        run(&mut alertness, &mut now, QUICK, QUICK);
         assert_eq!(alertness.until(), Some(now + MOMENT));
-        run(&mut alertness, &mut now, LATE, SOON);
+        run(&mut alertness, &mut now, LATE, QUICK);
         assert_eq!(alertness.until(), None, "the last one was long in coming");
     }
 
     #[test]
     fn a_single_core_is_left_to_others() {
         let (mut alertness, mut now) = (Alertness::with_cores(1), Instant::now());
-        run(&mut alertness, &mut now, SOON, SOON);
-        run(&mut alertness, &mut now, SOON, SOON);
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        run(&mut alertness, &mut now, QUICK, QUICK);
         assert_eq!(alertness.until(), None);
         alertness.run_begun(now);
         assert_eq!(alertness.until(), None);
