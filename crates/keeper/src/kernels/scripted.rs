@@ -7,10 +7,11 @@ use super::{
     Release, Report, Stdin,
 };
 use crate::scratch::write_file;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
 use sessile_store::SavedKernel;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,7 @@ const ESCAPED: usize = 6;
 #[derive(Debug)]
 pub(super) struct Scripted {
     directory: PathBuf,
+    paths: Paths,
     orders: OwnedFd,
     lines: Lines,
     /// What captures that are under way will be "as of".
@@ -80,6 +82,38 @@ pub(super) struct Scripted {
     has_event_loop: bool,
     version: Option<String>,
 }
+
+/// What most orders name.
+#[derive(Debug)]
+struct Paths {
+    code: PathBuf,
+    stdin: PathBuf,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Paths {
+    fn of(directory: &Path) -> Self {
+        let [code, stdin, stdout, stderr] = ["c", "i", "o", "e"].map(|name| directory.join(name));
+        Self { code, stdin, stdout, stderr }
+    }
+}
+
+#[derive(Serialize)]
+struct RunOrder<'a> {
+    op: &'static str,
+    run: RunNo,
+    text: Option<&'a str>,
+    code: &'a Path,
+    stdin: &'a Path,
+    stdout: &'a Path,
+    stderr: &'a Path,
+    env: &'a BTreeMap<String, String>,
+}
+
+/// What the report of a run's end begins with. It is read without a look at
+/// what else it might be: that would take longer than anything else about it.
+const DONE: &[u8] = br#"{"op":"done","#;
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
@@ -162,6 +196,7 @@ impl Scripted {
         args.push(directory.into());
         let kernel = Self {
             directory: directory.to_owned(),
+            paths: Paths::of(directory),
             orders,
             lines: Lines::default(),
             capturing: std::collections::VecDeque::new(),
@@ -171,14 +206,19 @@ impl Scripted {
         Ok((kernel, Invocation { args, stdin: None, env: Vec::new() }))
     }
 
-    fn order(&self, order: &Value) -> io::Result<()> {
-        let mut line = order.to_string();
-        line.push('\n');
-        super::shell::write_orders(&self.orders, line.as_bytes())
+    fn order(&self, order: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(order)?;
+        line.push(b'\n');
+        super::shell::write_orders(&self.orders, &line)
     }
 
     fn understand(&mut self, line: &[u8]) -> Option<Report> {
-        match serde_json::from_slice(line).ok()? {
+        let message = if line.starts_with(DONE) {
+            Message::Done(serde_json::from_slice(line).ok()?)
+        } else {
+            serde_json::from_slice(line).ok()?
+        };
+        match message {
             Message::Ready { version } => {
                 self.version = version;
                 Some(Report::Ready)
@@ -229,37 +269,31 @@ impl Scripted {
 
 impl Kernel for Scripted {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
-        let code = self.directory.join("c");
-        let inline = inline(order.text);
-        if inline.is_none() {
-            write_file(&code, order.text)?;
+        let Paths { code, stdin, stdout, stderr } = &self.paths;
+        let text = inline(order.text);
+        if text.is_none() {
+            write_file(code, order.text)?;
+        }
+        if let Stdin::Bytes(bytes) = order.stdin {
+            // Something in the background may still read the last one.
+            let _ = std::fs::remove_file(stdin);
+            write_file(stdin, bytes)?;
         }
         let stdin = match order.stdin {
-            Stdin::Open => self.directory.join("i"),
-            Stdin::Bytes(bytes) => {
-                let path = self.directory.join("i");
-                // Something in the background may still read the last one.
-                let _ = std::fs::remove_file(&path);
-                write_file(&path, bytes)?;
-                path
-            }
-            Stdin::Empty => PathBuf::from("/dev/null"),
+            Stdin::Open | Stdin::Bytes(_) => stdin,
+            Stdin::Empty => Path::new("/dev/null"),
         };
-        let (mut stdin, mut stdout, mut stderr) =
-            (stdin, self.directory.join("o"), self.directory.join("e"));
-        if let Some(terminal) = order.terminal {
-            [stdin, stdout, stderr] = [(); 3].map(|()| PathBuf::from(terminal.path));
-        }
-        self.order(&json!({
-            "op": "run",
-            "run": order.run,
-            "text": inline,
-            "code": code,
-            "stdin": stdin,
-            "stdout": stdout,
-            "stderr": stderr,
-            "env": order.env,
-        }))
+        let terminal = order.terminal.map(|terminal| Path::new(terminal.path));
+        self.order(&RunOrder {
+            op: "run",
+            run: order.run,
+            text,
+            code,
+            stdin: terminal.unwrap_or(stdin),
+            stdout: terminal.unwrap_or(stdout),
+            stderr: terminal.unwrap_or(stderr),
+            env: order.env,
+        })
     }
 
     fn pressing(&mut self, run: RunNo) {
