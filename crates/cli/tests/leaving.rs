@@ -89,6 +89,37 @@ fn a_session_is_not_idle_while_it_runs_something() {
     s.keeper().wait_gone();
 }
 
+/// What a keeper and its guardian would have cleared away, had nobody killed
+/// them both. A session that was started in the other is not part of it.
+#[test]
+fn ending_a_session_that_was_killed_leaves_nothing() {
+    let h = harness!();
+    let s = h.session();
+    let started = "setsid sleep 1000 & echo $!; (nohup sleep 1000 >/dev/null 2>&1 & echo $!)";
+    let started = s.run(started).exits(0).stdout().to_owned();
+    let started: Vec<Process> =
+        started.lines().map(|pid| Process::of(pid.parse().unwrap())).collect();
+    let inner = h.command(&["start"]).env("SESSILE_SESSION_ID", s.id()).output().unwrap();
+    let inner: serde_json::Value = serde_json::from_slice(&inner.stdout).unwrap();
+    let inner = h.session_called(inner["session_id"].as_str().unwrap());
+    inner.run("x=1").exits(0);
+    let kernel = s.kernel();
+    let keeper = s.keeper();
+    let guardian = keeper.parent().unwrap();
+    guardian.kill();
+    keeper.kill();
+    all_gone(&[guardian, keeper, kernel]);
+    for process in &started {
+        process.assert_alive();
+    }
+    s.end();
+    all_gone(&started);
+    let memory = format!("/dev/shm/sessile-{}", &s.id()["sess_".len()..][..12]);
+    assert!(!std::path::Path::new(&memory).exists(), "{memory} is left");
+    assert_eq!(s.metadata()["status"], "terminated");
+    inner.run("echo $x").prints("1\n").is_kept();
+}
+
 #[test]
 fn the_death_of_a_keeper_leaves_no_process() {
     let h = harness!();

@@ -144,26 +144,28 @@ impl Launcher {
         self.start(&directory, &metadata)?;
         Ok((directory, metadata))
     }
-}
 
-/// Ends a session; one that has ended already, or was lost, is ended too.
-///
-/// # Errors
-/// When its keeper refuses, or its files cannot be read.
-pub fn end(directory: &Directory) -> Result<(), ClientError> {
-    if let Liveness::Live(socket) = directory.connect() {
-        match Client::new(socket).call(Request::End) {
-            // Gone while we asked: somebody else ended it at the same moment.
-            Ok(_) | Err(ClientError::Gone) => {}
-            Err(error) => return Err(error),
+    /// Ends a session; one that has ended already, or was lost, is ended too.
+    ///
+    /// # Errors
+    /// When its keeper refuses, or its files cannot be read.
+    pub fn end(&self, directory: &Directory) -> Result<(), ClientError> {
+        if let Liveness::Live(socket) = directory.connect() {
+            match Client::new(socket).call(Request::End) {
+                // Gone while we asked: somebody else ended it at the same moment.
+                Ok(_) | Err(ClientError::Gone) => {}
+                Err(error) => return Err(error),
+            }
         }
+        let mut metadata = directory.observed_metadata()?;
+        if metadata.status == SessionStatus::Lost {
+            // Who killed the keeper may have killed its guardian, too.
+            self.sweep(directory, &metadata)?;
+            metadata.status = SessionStatus::Terminated;
+            metadata.ended_at = Some(timestamp());
+            metadata.ended_by = Some("request".to_owned());
+            directory.write_metadata(&metadata)?;
+        }
+        Ok(())
     }
-    let mut metadata = directory.observed_metadata()?;
-    if metadata.status == SessionStatus::Lost {
-        metadata.status = SessionStatus::Terminated;
-        metadata.ended_at = Some(timestamp());
-        metadata.ended_by = Some("request".to_owned());
-        directory.write_metadata(&metadata)?;
-    }
-    Ok(())
 }

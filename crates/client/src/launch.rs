@@ -1,7 +1,7 @@
 //! Starting keepers, and finding the one of a session.
 
 use crate::{Client, ClientError};
-use sessile_protocol::{Boot, BootReport, Code, decode, encode};
+use sessile_protocol::{Boot, BootReport, Code, SESSION_MARKER, decode, encode};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -41,6 +41,8 @@ impl Launcher {
         let mut launcher = Command::new(&self.program)
             .args(&self.arguments)
             .arg(boot.session.as_str())
+            // Of a session that this client runs in: the new one is not its.
+            .env_remove(SESSION_MARKER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -127,6 +129,7 @@ fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
         max_queue: metadata.max_queue,
         auto: metadata.auto,
         revive,
+        sweep: false,
     }
 }
 
@@ -146,6 +149,21 @@ impl Launcher {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// Clears away what a lost keeper has left: its processes, and its memory.
+    pub(crate) fn sweep(
+        &self,
+        directory: &Directory,
+        metadata: &Metadata,
+    ) -> Result<(), ClientError> {
+        let order = Boot { sweep: true, ..boot(directory, metadata, false) };
+        match self.launch(&order) {
+            Ok(_) => Ok(()),
+            // It has a keeper again.
+            Err(ClientError::Refused(failure)) if failure.code == Code::Ending => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Starts a keeper that goes on with what is in a directory.

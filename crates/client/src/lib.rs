@@ -10,6 +10,6 @@ mod restore;
 pub mod top;
 
 pub use connection::{Client, ClientError, Interruption};
-pub use create::{NewSession, SavedTo, end};
+pub use create::{NewSession, SavedTo};
 pub use launch::Launcher;
 pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};

@@ -55,6 +55,10 @@ pub fn main() -> std::process::ExitCode {
         return std::process::ExitCode::from(2);
     };
     drop(frame);
+    if boot.sweep {
+        report(keeper::Keeper::sweep(&boot));
+        return std::process::ExitCode::SUCCESS;
+    }
     match family::Family::start(boot) {
         Ok(mut family) => {
             family.serve();

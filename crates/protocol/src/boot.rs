@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Set in every kernel's environment: programs can tell that they are in a
+/// session, and what a killed keeper left behind can be found.
+pub const SESSION_MARKER: &str = "SESSILE_SESSION_ID";
+
 /// Written to the new keeper's stdin as one frame. Its environment is the
 /// session's initial environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +35,9 @@ pub struct Boot {
     /// The session existed before: continue its numbers and its last state.
     #[serde(default)]
     pub revive: bool,
+    /// It is to end: only clear away what its last keeper has left.
+    #[serde(default)]
+    pub sweep: bool,
 }
 
 /// Checkpoints that a session takes by itself, before each run.

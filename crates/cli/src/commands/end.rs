@@ -3,7 +3,6 @@ use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
 use serde_json::json;
-use sessile_client::end;
 use sessile_store::SessionStatus;
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ impl End {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         if let Some(id) = self.id {
             let id = args::session(&id)?;
-            end(&settings.sessions.find(&id)?)?;
+            settings.launcher.end(&settings.sessions.find(&id)?)?;
             output::json(&json!({"status": "terminated", "session_id": id}))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -34,7 +33,7 @@ impl End {
         let progress = Progress::show(move || format!("ended {counted} of {all} sessions"));
         let mut ended = Vec::new();
         for (directory, metadata) in live {
-            end(&directory)?;
+            settings.launcher.end(&directory)?;
             ended.push(metadata.session_id);
             done.add(1);
         }

@@ -7,7 +7,7 @@ use crate::{args, viewer};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use sessile_client::{ClientError, NewSession, end};
+use sessile_client::{ClientError, NewSession};
 use sessile_protocol::{Answer, Exec, OpenRun, Request, RunNo, RunPhase, TerminalSize, Until};
 use sessile_store::SessionStatus;
 use sessile_terminal::Modes;
@@ -233,7 +233,7 @@ impl Read {
 impl End {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = args::session(&self.id)?;
-        end(&settings.sessions.find(&id)?)?;
+        settings.launcher.end(&settings.sessions.find(&id)?)?;
         output::json(&json!({"status": "terminated", "session_id": id}))?;
         Ok(ExitCode::SUCCESS)
     }

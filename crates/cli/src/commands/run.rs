@@ -67,7 +67,7 @@ impl Run {
                 }
             }
         }
-        sessile_client::end(&directory)?;
+        settings.launcher.end(&directory)?;
         let _ = std::fs::remove_dir_all(place);
         outcome.map(|()| ExitCode::from(code))
     }

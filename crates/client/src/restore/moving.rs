@@ -5,14 +5,14 @@
 //! changed it, and the directory.
 
 use serde_json::Value;
-use sessile_protocol::{Language, SessionId};
+use sessile_protocol::{Language, SESSION_MARKER, SessionId};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Of a shell's own making.
-const OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "SESSILE_SESSION_ID"];
+const OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", SESSION_MARKER];
 
 /// Where a session was and where it is now.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Move<'_> {
                 let _ = writeln!(lines, "{export} {name}={}", quoted(value));
             }
         }
-        let _ = writeln!(lines, "{export} SESSILE_SESSION_ID={}", self.session);
+        let _ = writeln!(lines, "{export} {SESSION_MARKER}={}", self.session);
         let _ = writeln!(lines, "{cd} {}", quoted(&directory.display().to_string()));
         lines
     }

@@ -38,7 +38,9 @@ use crate::scratch::Scratch;
 use crate::streams::{CHUNK, Lingering};
 use crate::{guardian, processes};
 use rustix::process::Pid;
-use sessile_protocol::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
+use sessile_protocol::{
+    Boot, Code, Failure, Language, LeftBehind, RunNo, SESSION_MARKER as MARKER, SessionId,
+};
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
     Accepted, Directory, Entry, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
@@ -50,10 +52,6 @@ use std::time::Instant;
 
 /// Runs that may wait for one kernel.
 const QUEUE: usize = 256;
-
-/// Set in every kernel's environment: programs can tell that they are in a
-/// session, and what a killed keeper left behind can be found.
-const MARKER: &str = "SESSILE_SESSION_ID";
 
 pub(crate) use family::{Birth, Kin};
 use live::{Inheritance, Live};
@@ -222,6 +220,19 @@ impl Keeper {
         let mut keeper = keeper.map_err(storage)?;
         keeper.bring_back_timeline();
         Ok(Self { news, keys: Some(keys), accepted, ..keeper })
+    }
+
+    /// Clears away what the last keeper of a session has left.
+    pub(crate) fn sweep(boot: &Boot) -> Result<u32, Failure> {
+        let storage = |error: String| Failure::new(Code::Storage, error);
+        let directory = Directory::at(boot.directory.clone());
+        let lock = directory.lock().map_err(|error| storage(error.to_string()))?;
+        let _lock =
+            lock.ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper again"))?;
+        processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        let scratch = Scratch::create(boot.session.as_str());
+        scratch.map_err(|error| storage(error.to_string()))?.remove();
+        Ok(std::process::id())
     }
 
     fn limits(boot: &Boot) -> Limits {

@@ -380,8 +380,9 @@ impl Drop for EndWhenDropped<'_> {
     fn drop(&mut self) {
         self.service.keepers.forget(&self.place.id);
         let directory = self.place.directory.clone();
+        let launcher = self.service.keepers.launcher().clone();
         tokio::task::spawn_blocking(move || {
-            if sessile_client::end(&directory).is_ok() {
+            if launcher.end(&directory).is_ok() {
                 let _ = directory.await_lock().map(|lock| lock.map(|_| directory.remove()));
             }
         });

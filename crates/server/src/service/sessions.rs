@@ -229,7 +229,8 @@ impl Service {
     pub(crate) async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), ServiceError> {
         let place = self.place(caller, id).await?;
         self.keepers.forget(id);
-        blocking(move || Ok(sessile_client::end(&place.directory)?)).await
+        let launcher = self.keepers.launcher().clone();
+        blocking(move || Ok(launcher.end(&place.directory)?)).await
     }
 
     /// Ends all that the caller may use.
@@ -243,7 +244,8 @@ impl Service {
                 continue;
             }
             self.keepers.forget(&metadata.session_id);
-            blocking(move || Ok(sessile_client::end(&directory)?)).await?;
+            let launcher = self.keepers.launcher().clone();
+            blocking(move || Ok(launcher.end(&directory)?)).await?;
             ended.push(metadata.session_id);
         }
         Ok(ended)
