@@ -15,11 +15,18 @@ except ImportError:  # an interpreter built without the accelerator
     from json.encoder import py_encode_basestring_ascii as quote
     from json.scanner import py_make_scanner as make_scanner
 
+try:
+    from fcntl import F_GETSIG, F_SETSIG, fcntl
+except ImportError:
+    fcntl = None
+
 # High enough to be out of the way of what user code opens or sweeps with
 # closerange, low enough for the usual limit of 1024 descriptors.
 HIGHEST = 1000
 # Held while we wait. Most orders are shorter; longer ones take several reads.
 CHUNK = 8192
+# Signals have these numbers.
+MOST_MARKS = 64
 # A channel that fails this often in a row has lost its keeper.
 HOPELESS = 50
 
@@ -87,17 +94,23 @@ class Held:
     """A descriptor of ours that is opened again if user code took it away.
 
     `last_fd` is the unchecked number, for uses where a mistake is harmless.
+
+    What we have opened is told by its mark: the signal that would tell of news, had
+    anybody asked for that. Others' files have none, and to ask for it takes a fourth
+    of the time of `fstat`, which matters twice in each run.
     """
+
+    _last_mark = 0
 
     def __init__(self, path, flags):
         self._path = path
         self._flags = flags | os.O_CLOEXEC
+        self._mark = Held._last_mark = Held._last_mark % MOST_MARKS + 1
         self._reopen()
 
     def fd(self):
         try:
-            found = fstat(self.last_fd)
-            if found.st_ino == self._inode and found.st_dev == self._device:
+            if self._is_ours():
                 return self.last_fd
         except OSError:
             pass
@@ -105,9 +118,20 @@ class Held:
 
     def _reopen(self):
         self.last_fd = to_high(open(self._path, self._flags))
-        found = fstat(self.last_fd)
-        self._inode, self._device = found.st_ino, found.st_dev
+        if fcntl is not None:
+            fcntl(self.last_fd, F_SETSIG, self._mark)
+        else:
+            found = fstat(self.last_fd)
+            self._inode, self._device = found.st_ino, found.st_dev
         return self.last_fd
+
+    if fcntl is not None:
+        def _is_ours(self):
+            return fcntl(self.last_fd, F_GETSIG) == self._mark
+    else:
+        def _is_ours(self):
+            found = fstat(self.last_fd)
+            return found.st_ino == self._inode and found.st_dev == self._device
 
 
 class Channel:

@@ -1,4 +1,5 @@
 """Output, input, descriptors."""
+import itertools
 import os
 import unittest
 
@@ -76,6 +77,8 @@ class Mistreated(Case):
         self.survives("import os; os.closerange(3, 2000)")
         self.survives("import os\nf = os.open('/dev/zero', 0)\nfor n in range(990, 1001): os.dup2(f, n)")
         self.survives("import os; os.closerange(0, 2000)")
+        for source, target in itertools.permutations(range(998, 1001), 2):
+            self.survives("import os; os.dup2(%d, %d)" % (source, target))
 
     def test_a_logger_that_kept_the_stream_writes_to_the_current_run(self):
         self.run_ok("import logging; logging.basicConfig(); log = logging.getLogger('l')")
