@@ -5,8 +5,10 @@ use crate::effect::{Effect, Epoch, Outcome, Source, Tick, Why};
 use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
 
+mod pacing;
 mod pressing;
 
+use pacing::Pacing;
 use pressing::PRESSURES;
 
 /// A kernel that is not up by then never will be. Restoring a megabyte of
@@ -19,11 +21,6 @@ const LOAD_PATIENCE: Tick = 600_000;
 
 /// The exit code of a process that SIGKILL has ended.
 const KILLED: i32 = 128 + 9;
-
-/// Idle time before a capture. Long enough that calls in a tight loop never
-/// wait for one, short enough that it is done before a person's or an agent's
-/// next command (a client process takes longer than this to start).
-const CAPTURE_AFTER: Tick = 2;
 
 #[derive(Debug)]
 enum Process {
@@ -93,7 +90,7 @@ pub(crate) struct Kernel {
     captured: Option<RunNo>,
     /// The last run that this kernel (or one that it continues) finished.
     finished: RunNo,
-    capture_due: Option<Tick>,
+    captures: Pacing,
     /// What the next answer has to tell about the kernel.
     news: KernelFate,
     /// No run begins for the time being.
@@ -122,7 +119,7 @@ impl Kernel {
             queue: VecDeque::new(),
             captured: None,
             finished: RunNo(0),
-            capture_due: None,
+            captures: Pacing::default(),
             news: KernelFate::Kept,
             is_held: false,
             is_gated,
@@ -222,7 +219,7 @@ impl Kernel {
         match &self.process {
             Process::Absent | Process::Preparing(_) => None,
             Process::Starting { due, .. } => Some(*due),
-            Process::Idle => self.capture_due,
+            Process::Idle => self.captures.due(),
             Process::Busy { work: Work::Running { due, silence }, .. } => {
                 due.iter().copied().chain(silence.map(|silence| silence.due)).min()
             }
@@ -294,7 +291,7 @@ impl Kernel {
         }
         out.push(Effect::Discard { language: self.language, epoch: self.epoch });
         self.process = Process::Absent;
-        self.capture_due = None;
+        self.captures.unwanted();
         match origin {
             Origin::Nothing => {
                 self.captured = None;
@@ -317,7 +314,7 @@ impl Kernel {
 
     fn begin(&mut self, next: &Queued, now: Tick, out: &mut Vec<Effect>) {
         if next.risky && !self.is_captured() {
-            out.push(self.capture());
+            out.push(self.capture(now));
         }
         let after = |limit: Tick| now.saturating_add(limit);
         let silence = next.silence.map(|limit| Silence { limit, due: after(limit) });
@@ -326,15 +323,15 @@ impl Kernel {
         out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
     }
 
-    fn capture(&mut self) -> Effect {
-        self.capture_due = None;
+    fn capture(&mut self, now: Tick) -> Effect {
+        self.captures.begun(now);
         Effect::Capture { language: self.language, epoch: self.epoch, as_of: self.finished }
     }
 
     /// Capture as soon as possible, because somebody asked to see the state.
-    pub(crate) fn capture_now(&mut self, out: &mut Vec<Effect>) {
+    pub(crate) fn capture_now(&mut self, now: Tick, out: &mut Vec<Effect>) {
         if self.is_idle() {
-            let effect = self.capture();
+            let effect = self.capture(now);
             out.push(effect);
         }
     }
@@ -354,7 +351,7 @@ impl Kernel {
             Source::Image { .. } => Attempt::Second,
         };
         self.process = Process::Starting { source, due, attempt };
-        self.capture_due = None;
+        self.captures.unwanted();
         out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
     }
 
@@ -372,10 +369,10 @@ impl Kernel {
         self.process = Process::Idle;
         // What it was restored from is already on disk; what the dead process
         // left behind is not yet.
-        self.capture_due = match source {
-            Source::Nothing | Source::Captured { .. } => None,
-            Source::Final | Source::Image { .. } => Some(now + CAPTURE_AFTER),
-        };
+        match source {
+            Source::Nothing | Source::Captured { .. } => self.captures.unwanted(),
+            Source::Final | Source::Image { .. } => self.captures.wanted(now),
+        }
         self.advance(now, out);
     }
 
@@ -396,7 +393,7 @@ impl Kernel {
             Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
         self.finished = run;
         self.process = Process::Idle;
-        self.capture_due = Some(now + CAPTURE_AFTER);
+        self.captures.wanted(now);
         out.push(Effect::Complete { run, outcome });
         self.advance(now, out);
     }
@@ -418,7 +415,8 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn captured(&mut self, as_of: RunNo) {
+    pub(crate) fn captured(&mut self, as_of: RunNo, now: Tick) {
+        self.captures.done(now);
         self.captured = self.captured.max(Some(as_of));
     }
 

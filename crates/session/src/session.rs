@@ -365,7 +365,7 @@ impl Session {
             }
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
-                    kernel.captured(as_of);
+                    kernel.captured(as_of, now);
                 }
             }
             (Phase::Open, Input::Prepared { language, epoch, run }) => {
@@ -380,7 +380,7 @@ impl Session {
             }
             (Phase::Open, Input::Inspect) => {
                 for kernel in self.kernels.values_mut() {
-                    kernel.capture_now(&mut out);
+                    kernel.capture_now(now, &mut out);
                 }
             }
             (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
