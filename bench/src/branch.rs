@@ -79,7 +79,7 @@ fn forks(sessile: &Path, megabytes: u64, rounds: u32) -> anyhow::Result<()> {
         }
     }
     let limit = (megabytes >= 500).then_some(3.0);
-    table.print(&[(&whole, &bare, limit), (on_disk, &bare, None)]);
+    table.print(&[(&whole, &bare, limit), (on_disk, &bare, limit)]);
     let milliseconds = table.median(&whole).as_secs_f64() * 1000.0;
     print_ratio(&format!("{whole}, ms"), milliseconds, (megabytes < 500).then_some(10.0));
     Ok(())
@@ -103,19 +103,24 @@ fn memory_of_fork(sessile: &Path) -> anyhow::Result<()> {
 
 /// What a checkpoint before each run costs the run.
 fn automatic(sessile: &Path) -> anyhow::Result<()> {
-    let mut plain = Session::start_at(sessile, Language::Python, Place::Memory)?;
-    let mut auto = Session::start_auto(sessile, Language::Python)?;
     let mut table = Table::default();
-    let (without, with) = ("python run, `x = 1`", "the same with a checkpoint before it");
-    for _ in 0..200 {
-        table.add(without, timed(|| plain.run("x = 1"))?);
-        plain.settle()?;
-        table.add(with, timed(|| auto.run("x = 1"))?);
-        auto.settle()?;
+    for (place, without, with) in [
+        (Place::Memory, "python run, `x = 1`", "the same with a checkpoint before it"),
+        (Place::Disk, "both with a directory on disk: without", "and with"),
+    ] {
+        let mut plain = Session::start_at(sessile, Language::Python, place)?;
+        let mut auto = Session::start_auto(sessile, Language::Python, place)?;
+        for _ in 0..200 {
+            table.add(without, timed(|| plain.run("x = 1"))?);
+            plain.settle()?;
+            table.add(with, timed(|| auto.run("x = 1"))?);
+            auto.settle()?;
+        }
+        let added = table.median(with).saturating_sub(table.median(without));
+        let name = format!("ms that a checkpoint adds, {place:?}").to_lowercase();
+        print_ratio(&name, added.as_secs_f64() * 1000.0, Some(1.0));
     }
     table.print(&[]);
-    let added = table.median(with).saturating_sub(table.median(without));
-    print_ratio("ms that a checkpoint adds", added.as_secs_f64() * 1000.0, Some(1.0));
     Ok(())
 }
 

@@ -41,9 +41,12 @@ impl Session {
     }
 
     /// One that takes a checkpoint before each run.
-    pub(crate) fn start_auto(sessile: &Path, language: Language) -> anyhow::Result<Self> {
-        let auto = Auto { keep: 5, files: false };
-        Self::launch(sessile, language, Some(auto), Place::Memory)
+    pub(crate) fn start_auto(
+        sessile: &Path,
+        language: Language,
+        place: Place,
+    ) -> anyhow::Result<Self> {
+        Self::launch(sessile, language, Some(Auto { keep: 5, files: false }), place)
     }
 
     /// The directory of its sessions.
