@@ -1,7 +1,7 @@
 //! Starting keepers, and finding the one of a session.
 
 use crate::{Client, ClientError};
-use sessile_protocol::{Boot, BootReport, Code, SESSION_MARKER, decode, encode};
+use sessile_protocol::{Boot, BootReport, Code, Duty, SESSION_MARKER, decode, encode};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ impl Launcher {
         directory: &Directory,
         metadata: Metadata,
     ) -> Result<Option<Client>, ClientError> {
-        match self.launch(&boot(directory, &metadata, true)) {
+        match self.launch(&boot(directory, &metadata, Duty::GoOn)) {
             Ok(_) => {}
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
             Err(error) => return Err(error),
@@ -115,7 +115,7 @@ impl Launcher {
 }
 
 /// What a session's keeper is told, from the session's metadata.
-fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
+fn boot(directory: &Directory, metadata: &Metadata, duty: Duty) -> Boot {
     Boot {
         session: metadata.session_id.clone(),
         directory: directory.path().to_owned(),
@@ -128,8 +128,7 @@ fn boot(directory: &Directory, metadata: &Metadata, revive: bool) -> Boot {
         output_cap: metadata.output_cap,
         max_queue: metadata.max_queue,
         auto: metadata.auto,
-        revive,
-        sweep: false,
+        duty,
     }
 }
 
@@ -143,7 +142,7 @@ impl Launcher {
         let outcome = directory
             .write_metadata(metadata)
             .map_err(ClientError::from)
-            .and_then(|()| self.launch(&boot(directory, metadata, false)));
+            .and_then(|()| self.launch(&boot(directory, metadata, Duty::Begin)));
         if let Err(error) = outcome {
             let _ = directory.remove();
             return Err(error);
@@ -157,8 +156,7 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<(), ClientError> {
-        let order = Boot { sweep: true, ..boot(directory, metadata, false) };
-        match self.launch(&order) {
+        match self.launch(&boot(directory, metadata, Duty::Sweep)) {
             Ok(_) => Ok(()),
             // It has a keeper again.
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => Ok(()),
@@ -172,6 +170,6 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<u32, ClientError> {
-        self.launch(&boot(directory, metadata, true))
+        self.launch(&boot(directory, metadata, Duty::GoOn))
     }
 }

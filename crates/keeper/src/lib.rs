@@ -37,7 +37,7 @@ mod worker;
 /// on its stdin, what became of it on its stdout, both JSON.
 pub const UPLOADER: &str = "uploader";
 
-use sessile_protocol::{Boot, BootReport, Code, Failure, decode, encode};
+use sessile_protocol::{Boot, BootReport, Code, Duty, Failure, decode, encode};
 use std::io::{Read, Write};
 
 /// The body of the keeper process: reads its [`Boot`] from stdin, detaches,
@@ -55,7 +55,7 @@ pub fn main() -> std::process::ExitCode {
         return std::process::ExitCode::from(2);
     };
     drop(frame);
-    if boot.sweep {
+    if boot.duty == Duty::Sweep {
         report(keeper::Keeper::sweep(&boot));
         return std::process::ExitCode::SUCCESS;
     }

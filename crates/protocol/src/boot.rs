@@ -32,12 +32,20 @@ pub struct Boot {
     /// Take checkpoints before runs.
     #[serde(default)]
     pub auto: Option<Auto>,
+    #[serde(default)]
+    pub duty: Duty,
+}
+
+/// What a keeper is launched for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duty {
+    #[default]
+    Begin,
     /// The session existed before: continue its numbers and its last state.
-    #[serde(default)]
-    pub revive: bool,
+    GoOn,
     /// It is to end: only clear away what its last keeper has left.
-    #[serde(default)]
-    pub sweep: bool,
+    Sweep,
 }
 
 /// Checkpoints that a session takes by itself, before each run.

@@ -11,7 +11,7 @@ use crate::runs::Run;
 use crate::streams::Stream;
 use rustix::process::Signal;
 use sessile_protocol::{
-    Answer, Code, Failure, KernelProgram, Language, Reply, Reset, RunNo, format_duration,
+    Answer, Code, Duty, Failure, KernelProgram, Language, Reply, Reset, RunNo, format_duration,
 };
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
 use sessile_store::{SavedKernel, SessionStatus, StreamName, timestamp};
@@ -93,7 +93,7 @@ impl Keeper {
                 self.expect_words();
             }
             Err(message) => {
-                if language == self.boot.kernel.language && !self.boot.revive {
+                if language == self.boot.kernel.language && self.boot.duty == Duty::Begin {
                     self.report_start(Err(Failure::new(Code::KernelUnavailable, message.clone())));
                 }
                 self.launch_failures.insert(language, message);

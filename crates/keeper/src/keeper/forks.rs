@@ -12,8 +12,8 @@ use crate::kernels::{Copy, Kind};
 use crate::processes;
 use rustix::process::Pid;
 use sessile_protocol::{
-    Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
-    Language, LeftBehind, SessionId,
+    Answer, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView,
+    ForkedView, Language, LeftBehind, SessionId,
 };
 use sessile_session::{Origin, Session, Tick};
 use sessile_store::{
@@ -296,7 +296,7 @@ impl Keeper {
         boot.directory = directory.path().to_owned();
         boot.work_dir.clone_from(&work_dir);
         // Its first kernel need not come up for it to be there.
-        boot.revive = true;
+        boot.duty = Duty::GoOn;
         let lock = directory.lock().map_err(io::Error::other)?;
         let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
         let state = self.state_of_fork(&seed.state, session, directory, &work_dir)?;

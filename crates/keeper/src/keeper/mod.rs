@@ -39,7 +39,7 @@ use crate::streams::{CHUNK, Lingering};
 use crate::{guardian, processes};
 use rustix::process::Pid;
 use sessile_protocol::{
-    Boot, Code, Failure, Language, LeftBehind, RunNo, SESSION_MARKER as MARKER, SessionId,
+    Boot, Code, Duty, Failure, Language, LeftBehind, RunNo, SESSION_MARKER as MARKER, SessionId,
 };
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
@@ -182,7 +182,7 @@ impl Keeper {
             .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
         let metadata =
             directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
-        if boot.revive {
+        if boot.duty == Duty::GoOn {
             processes::kill_strays(&format!("{MARKER}={}", boot.session));
         }
         let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
@@ -190,7 +190,7 @@ impl Keeper {
         let _ = std::env::set_current_dir("/");
         let limits = Self::limits(&boot);
         let language = boot.kernel.language;
-        if !boot.revive {
+        if boot.duty == Duty::Begin {
             let session = Session::new(language, limits, 0);
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
