@@ -140,6 +140,7 @@ impl Client {
     /// # Errors
     /// When the keeper is gone.
     pub fn take_in(&mut self) -> Result<(), ClientError> {
+        self.wait()?;
         self.receive()
     }
 
@@ -218,7 +219,7 @@ impl Client {
             if let Some(answer) = self.answer_to(id)? {
                 return Ok(answer);
             }
-            self.receive()?;
+            self.take_in()?;
         }
     }
 
@@ -280,6 +281,17 @@ impl Client {
             }
         }
         Ok(None)
+    }
+
+    /// Waits for something to read. A blocking read would wait as well, but be
+    /// woken twice: the system wakes it, too, when the keeper has read what was
+    /// sent to it, and on another core that takes as long as a short run.
+    fn wait(&self) -> Result<(), ClientError> {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
     }
 
     fn receive(&mut self) -> Result<(), ClientError> {
