@@ -461,16 +461,47 @@ fn tracing_shows_the_users_commands_only() {
         assert_eq!(traced(&s.run("echo $?").prints("5\n").is_kept()), "echo 5\n", "{shell}");
         s.run("trap - EXIT").exits(0);
         let exited = s.run("exit 4").exits(4).is_restarted();
-        // zsh has no way to do something at its end unseen.
-        let is_right = |trace: &str| {
-            if shell == "zsh" { trace.starts_with("exit 4\n") } else { trace == "exit 4\n" }
-        };
-        assert!(is_right(&traced(&exited)), "{shell}: {}", traced(&exited));
+        assert_eq!(traced(&exited), "exit 4\n", "{shell}");
+        let exited = s.run("quit() { exit 5; }\nquit").exits(5).is_restarted();
+        assert_eq!(traced(&exited), "quit\nexit 5\n", "{shell}");
+        s.run("trap 'echo bye' EXIT").exits(0);
+        let exited = s.run("exit 6").prints("bye\n").exits(6).is_restarted();
+        assert_eq!(traced(&exited), "exit 6\necho bye\n", "{shell}");
+        s.run("trap - EXIT").exits(0);
         assert_eq!(traced(&s.run("set +x").exits(0)), "set +x\n", "{shell}");
         s.run("set -v").prints("").warns("");
         s.run("echo b\n").prints("b\n").warns("echo b\n");
         s.run("set +v\n").warns("set +v\n");
         s.run("echo c").prints("c\n").warns("").is_kept();
+    }
+}
+
+#[test]
+fn what_a_shell_shows_of_its_input_is_the_users_to_the_end() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
+        let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+        s.run("x=1");
+        s.run("set -v").prints("").warns("");
+        let texts = ["exit 3\n", "quit() { exit 3; }; quit\n", "echo a\nset -e\nfalse\necho b\n"];
+        for text in texts {
+            let run = s.run(text);
+            assert_eq!(run.stderr(), text.replace("echo b\n", ""), "{shell}");
+            s.run("set +e\n").warns("set +e\n");
+            // bash would show a trap of ours, so that it has none then.
+            let fate = if shell == "bash" { "restored" } else { "restarted" };
+            run.has("kernel", fate);
+        }
+        s.run("echo $x\n").prints("1\n").warns("echo $x\n").is_kept();
+        s.run("trap 'echo bye' EXIT\n").warns("trap 'echo bye' EXIT\n");
+        let shown = s.run("exit 3\n").prints("bye\n").exits(3).stderr().to_owned();
+        let trap = if shell == "bash" { "echo bye\n" } else { "" };
+        assert_eq!(shown, format!("exit 3\n{trap}"), "{shell}");
+    }
+    for shell in Harness::shells(&["zsh"]) {
+        let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+        s.run("set -xv");
+        s.run("echo a\necho b\n").prints("a\nb\n").warns("echo a\n+ echo a\necho b\n+ echo b\n");
     }
 }
 
@@ -482,8 +513,22 @@ fn a_debug_trap_sees_the_users_commands_only() {
     s.run("echo a").prints("<echo a>\na\n").warns("");
     assert!(s.state().is_object());
     s.run("x=1; echo b").prints("<x=1>\n<echo b>\nb\n").is_kept();
+    s.run("set -x").prints("<set -x>\n").warns("");
+    let shown = s.run("echo c").prints("<echo c>\nc\n").is_kept();
+    assert_eq!(traced(&shown), "echo '<echo c>'\necho c\n");
+    s.run("set +x");
     s.run("trap - DEBUG").prints("<trap - DEBUG>\n");
-    s.run("echo c").prints("c\n").warns("").is_kept();
+    s.run("echo d").prints("d\n").warns("").is_kept();
+    for shell in Harness::shells(&["zsh"]) {
+        let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+        s.run("trap 'echo \"<$ZSH_DEBUG_CMD>\"' DEBUG").prints("").warns("");
+        s.run("echo a").prints("<echo a>\na\n").warns("");
+        s.run("set -x").prints("<set -x>\n").warns("");
+        let shown = s.run("echo b").prints("<echo b>\nb\n").is_kept();
+        assert_eq!(traced(&shown), "echo '<echo b>'\necho b\n");
+        s.run("set +x; trap - DEBUG");
+        s.run("echo c").prints("c\n").warns("").is_kept();
+    }
 }
 
 #[test]

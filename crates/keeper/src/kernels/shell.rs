@@ -253,13 +253,59 @@ impl Shell {
         })
     }
 
-    /// Turns tracing on, and leaves `$?` as it was.
-    fn tracing(&self) -> String {
+    /// What a text has to begin with to find what the last one left, and what
+    /// has to be turned off before, so that it is not seen.
+    fn first_words(&self, form: Form, text: &[u8]) -> (String, Vec<u8>) {
         let prefix = self.voice.prefix;
-        if self.status == 0 || self.flags.contains('e') {
+        let debug_trap = match (&self.debug_trap, self.dialect) {
+            // Sourcing hides a DEBUG trap of bash's from the sourced text, and
+            // zsh's was taken away because it would see our lines.
+            (Some(trap), Dialect::Bash | Dialect::Zsh) => {
+                format!("{prefix}trap -- {} DEBUG;", quote(trap))
+            }
+            (Some(_), Dialect::Posix) | (None, _) => String::new(),
+        };
+        // Tracing is off around the text where it would show our words, or not
+        // show the user's: zsh writes them to where stderr was before a
+        // redirection.
+        let is_around = form == Form::Replaced || self.dialect == Dialect::Zsh;
+        let traces = self.flags.contains('x') && (is_around || !debug_trap.is_empty());
+        let first = if traces { self.tracing(&debug_trap) } else { debug_trap };
+        // A line is shown when it is read, with what is ours in front of it.
+        // In bash the lines that follow would be missing in turn.
+        let shows = self.flags.contains('v') && self.dialect == Dialect::Zsh && !first.is_empty();
+        let off = match (traces, shows) {
+            (true, true) => "set +xv",
+            (true, false) => "set +x",
+            (false, true) => "set +v",
+            (false, false) => return (String::new(), first.into_bytes()),
+        };
+        let off = format!("{prefix}{off}\n");
+        if !shows {
+            return (off, first.into_bytes());
+        }
+        let mut lines = text.splitn(2, |b| *b == b'\n');
+        let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
+        words.extend(quote_bytes(lines.next().unwrap_or_default()));
+        // Not as it is: the lines of the text would be counted from the second.
+        words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
+        words.extend(format!(";{prefix}set -v;{first}").into_bytes());
+        (off, words)
+    }
+
+    /// Turns tracing on, does something else without a trace, and leaves `$?`
+    /// as it was where that is nothing.
+    fn tracing(&self, also: &str) -> String {
+        let prefix = self.voice.prefix;
+        let status = match self.status {
+            0 => String::new(),
+            _ if self.flags.contains('e') => String::new(),
+            _ => format!("{} {}/q;", self.voice.source, self.dir),
+        };
+        if status.is_empty() && also.is_empty() {
             return format!("{prefix}set -x;");
         }
-        format!("{{ {prefix}set -x;{} {}/q; }} 2>/dev/null;", self.voice.source, self.dir)
+        format!("{{ {prefix}set -x;{status}{also} }} 2>/dev/null;")
     }
 
     /// `exec` for redirections, which `builtin exec` would undo.
@@ -363,25 +409,12 @@ impl Kernel for Shell {
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
         let mut trigger = self.trigger(order, form, &prelude)?;
-        let prefix = self.voice.prefix;
-        let mut first = String::new();
-        if self.flags.contains('x') && (form == Form::Replaced || self.dialect == Dialect::Zsh) {
-            // So that our own words are not traced, and the user's are: zsh
-            // writes them to where stderr was before a redirection.
-            trigger.insert_str(0, &format!("{prefix}set +x\n"));
-            first = self.tracing();
-        }
-        match &self.debug_trap {
-            // Sourcing hides a DEBUG trap from the sourced text.
-            Some(trap) if self.dialect == Dialect::Bash => {
-                let _ = write!(first, "{prefix}trap -- {} DEBUG;", quote(trap));
-            }
-            Some(_) | None => {}
-        }
+        let (off, first) = self.first_words(form, order.text);
+        trigger.insert_str(0, &off);
         if first.is_empty() {
             self.text.write(order.text)?;
         } else {
-            self.text.write(&[first.as_bytes(), order.text].concat())?;
+            self.text.write(&[&first, order.text].concat())?;
         }
         if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
@@ -521,6 +554,12 @@ fn names(list: Option<&Value>) -> Vec<&str> {
 /// The text as one word of any POSIX shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The same for any bytes.
+fn quote_bytes(text: &[u8]) -> Vec<u8> {
+    let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
+    [b"'", &inner[..], b"'"].concat()
 }
 
 /// Writes to a kernel's orders, all or nothing. The pipe has room for a

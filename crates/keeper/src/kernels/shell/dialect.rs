@@ -37,12 +37,24 @@ pub(super) enum Dialect {
 const BASH_CARRY: &str = "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/\
     ${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; \\set +ETx; ";
 
-/// What zsh's capture script is called with (see capture.zsh).
-fn zsh_capture(dir: &str, out: &str) -> String {
+/// Turns tracing off without a trace, and keeps whether it was on: words are
+/// expanded before they are shown. Nothing else would do, because while `exit`
+/// runs, zsh writes traces to a descriptor that no redirection reaches.
+pub(super) const ZSH_HUSH: &str =
+    "\\builtin : __sessile_exit ${__sessile_x::=$options[xtrace]} ${options[xtrace]::=off}";
+
+/// What zsh's capture script is called with (see capture.zsh). The later of two
+/// values of an option counts.
+fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
     format!(
-        "\\builtin set -- \"$(<{dir}/capture)\" \"${{(@kv)options[@]}}\" \"\" {out} \"$@\"; \
-         \\builtin emulate -R zsh -o noaliases -c \"$1\""
+        "\\builtin set -- \"$(<{dir}/capture)\" \"${{(@kv)options[@]}}\"{tracing} \"\" {out} \"$@\"; \
+         \\builtin unset __sessile_x; \\builtin emulate -R zsh -o noaliases -c \"$1\""
     )
+}
+
+/// The same once tracing was hushed.
+fn zsh_last_capture(dir: &str, out: &str) -> String {
+    zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"))
 }
 
 impl Dialect {
@@ -217,7 +229,7 @@ impl Dialect {
             ),
             Self::Zsh => format!(
                 "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture; ( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
-                zsh_capture(dir, &out)
+                zsh_capture(dir, "", &out)
             ),
             Self::Posix => format!(
                 "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
@@ -238,8 +250,8 @@ impl Dialect {
             // A word and not a comment, which zsh would drop; braces make zsh
             // wait for the process.
             Self::Zsh => format!(
-                "\\builtin : {MARK}; {{ \\builtin trap }} 2>/dev/null > >({})",
-                zsh_capture(dir, &format!("{dir}/final"))
+                "{ZSH_HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})",
+                zsh_last_capture(dir, "final")
             ),
             Self::Posix => format!(
                 "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
@@ -254,8 +266,8 @@ impl Dialect {
         let body = self.last_capture_body(dir, listing, guard);
         match self {
             Self::Bash => format!("( {BASH_CARRY}{body} ) </dev/null >/dev/null 2>&1 || \\:"),
-            Self::Zsh => zsh_capture(dir, &format!("{dir}/{AFTER}")),
-            Self::Posix => body,
+            Self::Zsh => zsh_last_capture(dir, AFTER),
+            Self::Posix => format!("{{ {body}; }} 2>/dev/null"),
         }
     }
 

@@ -10,7 +10,7 @@
 //! functions or aliases, say, goes without: then its state is that of the last
 //! capture, which the answer says.
 
-use super::dialect::{Dialect, Guard};
+use super::dialect::{Dialect, Guard, ZSH_HUSH};
 use super::traps::{changes_traps, lists_traps, stands_alone};
 use super::{MARK, quote};
 use crate::kernels::mentions;
@@ -31,7 +31,9 @@ pub(super) fn is_wanted(dialect: Dialect, flags: &str, text: &[u8]) -> bool {
                 || stands_alone(text, "set")
         }
         // The name of the function would be in the trace.
-        Dialect::Posix => flags.contains('x') || traces(text) || stands_alone(text, "alias"),
+        Dialect::Posix => {
+            flags.contains('x') || sets_option(text, b'x', "xtrace") || stands_alone(text, "alias")
+        }
         Dialect::Zsh => stands_alone(text, "set"),
     };
     sets && !looks && !is_special
@@ -63,14 +65,19 @@ fn revealing(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// Whether a text may turn tracing on: `set -ex`, `set -o xtrace`.
-fn traces(text: &[u8]) -> bool {
-    let options = text.windows(5).enumerate().filter(|(_, window)| window == b"set -");
-    let mut options = options.map(|(at, _)| &text[at + 5..]);
-    mentions(text, "xtrace")
-        || options
-            .any(|rest| rest.iter().take_while(|b| b.is_ascii_alphabetic()).any(|b| *b == b'x'))
+/// Whether a text may set an option: `set -ex`, `set -o xtrace`.
+pub(super) fn sets_option(text: &[u8], flag: u8, name: &str) -> bool {
+    let is_set = |at: usize| {
+        let option = &text[at + SET.len()..];
+        option.iter().take_while(|b| b.is_ascii_alphabetic()).any(|b| *b == flag)
+            || option.strip_prefix(b"o ").is_some_and(|rest| rest.starts_with(name.as_bytes()))
+    };
+    let is_whole = |at: usize| at == 0 || !text[at - 1].is_ascii_alphanumeric();
+    let mut words = text.windows(SET.len()).enumerate().filter(|(_, window)| *window == SET);
+    words.any(|(at, _)| is_whole(at) && is_set(at))
 }
+
+const SET: &[u8] = b"set -";
 
 /// Whether the word occurs, and not only as a part of another.
 pub(super) fn has_word(text: &[u8], word: &str) -> bool {
@@ -91,7 +98,8 @@ pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String
         }
         Dialect::Zsh => {
             let after = dialect.last_capture(dir, None, Guard::On);
-            return include_str!("guard.zsh").replace("@DIR@", dir).replace("@AFTER@", &after);
+            let script = include_str!("guard.zsh").replace("@HUSH@", ZSH_HUSH);
+            return script.replace("@DIR@", dir).replace("@AFTER@", &after);
         }
     };
     // A word of the shell's, in which the user's part is put in by itself.
@@ -160,6 +168,16 @@ mod tests {
         }
         assert!(is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -e"));
         assert!(!is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -ex"));
+    }
+
+    #[test]
+    fn a_text_that_sets_an_option_is_told_from_one_that_names_it() {
+        for text in ["set -v", "x; set -euv", "(set -o verbose)", "set -e -v; set -v"] {
+            assert!(sets_option(text.as_bytes(), b'v', "verbose"), "{text}");
+        }
+        for text in ["curl --verbose", "git reset -v", "set -e", "set -o vi", "echo verbose"] {
+            assert!(!sets_option(text.as_bytes(), b'v', "verbose"), "{text}");
+        }
     }
 
     #[test]

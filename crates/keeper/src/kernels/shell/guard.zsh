@@ -3,10 +3,11 @@
 # (A function in the place of `trap` would not do: an EXIT trap that is set in a
 # function is that function's.) A hook does not see the shell's positional
 # parameters, so that those of now must do. Not for texts that would notice (see
-# guard.rs). The keeper puts in the capture and its directory.
+# guard.rs). The keeper puts in the capture, its directory, and what ends tracing.
 
 __sessile_args=("$@")
 function __sessile_bye {
+    @HUSH@
     [[ -e @DIR@/final ]] || { \builtin trap } 2>/dev/null > >(
         \builtin set -- "${__sessile_args[@]}"
         \builtin unset __sessile_args

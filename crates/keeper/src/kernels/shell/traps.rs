@@ -34,6 +34,13 @@ impl Shell {
         self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
     }
 
+    /// Whether the text of a trap may be shown when it runs: bash does that under
+    /// `set -v`. What is kept then is the state that was captured last.
+    fn shows_traps(&self, text: &[u8]) -> bool {
+        let is_verbose = || self.flags.contains('v') || guard::sets_option(text, b'v', "verbose");
+        self.dialect == Dialect::Bash && is_verbose()
+    }
+
     pub(super) fn unguard(&self) -> &'static str {
         match self.exit_trap {
             ExitTrap::Guarded { .. } => self.dialect.unguard(),
@@ -66,7 +73,7 @@ impl Shell {
 
     /// What has to be done about the EXIT trap before a text.
     pub(super) fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
-        if lists_traps(text) {
+        if lists_traps(text) || self.shows_traps(text) {
             return Ok(self.disarm());
         }
         let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
