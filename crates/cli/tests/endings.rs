@@ -334,6 +334,27 @@ fn builtins_may_be_functions_of_the_users() {
 }
 
 #[test]
+fn a_zsh_with_trap_functions_or_another_builtin_ends_quietly_with_its_state() {
+    let h = harness!();
+    for shell in Harness::shells(&["zsh"]) {
+        for (defines, shows) in [
+            ("TRAPINT() { echo int }", "functions TRAPINT"),
+            ("TRAPZERR() { z=$? }", "functions TRAPZERR"),
+            ("TRAPUSR1() { echo usr }", "functions TRAPUSR1"),
+            ("builtin() { echo fake }", "functions builtin"),
+        ] {
+            let s = h.session_of(shell);
+            s.run(defines).warns("").is_kept();
+            let shown = s.run(shows).stdout().to_owned();
+            s.run("x=2; exit 3").prints("").warns("").exits(3).is_restarted();
+            s.run(format!("{shows}; echo $x")).prints(&format!("{shown}2\n")).warns("").is_kept();
+            s.run("x=3; exit 4").prints("").warns("").exits(4).is_restarted();
+            s.run("echo $x").prints("3\n").is_kept();
+        }
+    }
+}
+
+#[test]
 fn builtins_may_be_aliases_of_the_users() {
     for shell in ALL {
         hijack(shell, "alias", "eval read echo cd printf");

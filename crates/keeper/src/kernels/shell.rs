@@ -114,11 +114,6 @@ impl Shell {
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = Dialect::of(language);
-        for (name, text) in dialect.files() {
-            // dash does not tell a sourced file where it is.
-            let text = text.replace("@DIR@", &directory.display().to_string());
-            install(directory, &[(*name, &text)])?;
-        }
         for name in dialect.fifos() {
             make_fifo(&directory.join(name))?;
         }
@@ -158,6 +153,7 @@ impl Shell {
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
+        shell.install()?;
         shell.keep_status(heritage.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
@@ -387,9 +383,25 @@ impl Shell {
 
     /// Takes up what works, if that was asked.
     fn learn_voice(&mut self) {
-        if let Some(voice) = self.probe.take().and_then(|probe| probe.outcome(self.dialect)) {
-            self.voice = voice;
+        let outcome = self.probe.take().and_then(|probe| probe.outcome(self.dialect));
+        let Some(voice) = outcome.filter(|voice| *voice != self.voice) else { return };
+        self.voice = voice;
+        let _ = self.install();
+        if let ExitTrap::Armed { users } = &mut self.exit_trap {
+            let users = users.take();
+            let line = self.arm(users);
+            let _ = self.send(&line);
         }
+    }
+
+    /// Puts the scripts that the shell reads into its directory.
+    fn install(&self) -> io::Result<()> {
+        for (name, text) in self.dialect.files() {
+            // dash does not tell a sourced file where it is.
+            let text = self.dialect.spoken(text.replace("@DIR@", &self.dir), self.voice);
+            install(Path::new(&self.dir), &[(*name, &text)])?;
+        }
+        Ok(())
     }
 
     /// For the next run's `$?`.
@@ -455,7 +467,7 @@ impl Kernel for Shell {
         if let Some(fifo) = self.dialect.capture_fifo(as_of) {
             make_fifo(&self.path(&fifo))?;
         }
-        let mut line = self.dialect.capture(&self.dir, as_of);
+        let mut line = self.dialect.spoken(self.dialect.capture(&self.dir, as_of), self.voice);
         // Its failure, without `exit` say, must not be the shell's end.
         if self.flags.contains('e') {
             line.insert_str(line.len() - 1, " || \\:");

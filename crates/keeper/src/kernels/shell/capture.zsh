@@ -13,8 +13,8 @@
 #
 # Invariants
 # - Nothing of the user's runs: every command word is `\builtin …` (no function),
-#   and all of this is parsed with zsh's default options and without aliases. A
-#   function called `builtin` is out of reach here.
+#   and all of this is parsed with zsh's default options and without aliases. If
+#   the user has a function called `builtin`, the keeper leaves that word out.
 # - No external command, no PATH, no temporary file and no further fork: the
 #   module zsh/parameter has functions, aliases and options as arrays.
 # - Our variables are called __sessile_*. If the user has such names (they might
@@ -121,6 +121,25 @@ done
 for __sessile_n in "${(@ok)functions}"; do
     \builtin printf 'func\0%s\0%s () {\n%s\n}\0' "$__sessile_n" "$__sessile_n" "${functions[$__sessile_n]//$'\0'}"
 done
+# Trap functions are in the listing of traps as well. What is left there when
+# those that we have are taken out are some that a fork drops, as TRAPINT.
+for __sessile_n in "${(@k)functions[(I)TRAP*]}"; do
+    __sessile_trap_text=${__sessile_trap_text//"$__sessile_n () {"$'\n'"$functions[$__sessile_n]"$'\n}\n'}
+done
+\builtin typeset -A __sessile_dropped
+__sessile_lines=() __sessile_n= __sessile_t=
+for __sessile_f in "${(@f)__sessile_trap_text}"; do
+    case $__sessile_n:$__sessile_f in
+    :TRAP[A-Z0-9+-]##' () {') __sessile_n=${__sessile_f%% *} __sessile_t= ;;
+    :*) __sessile_lines+=("$__sessile_f") ;;
+    *:'}')
+        __sessile_dropped[$__sessile_n]=${__sessile_t%$'\n'}
+        \builtin printf 'func\0%s\0%s () {\n%s}\0' "$__sessile_n" "$__sessile_n" "${__sessile_t//$'\0'}"
+        __sessile_n=
+        ;;
+    *) __sessile_t+=$__sessile_f$'\n' ;;
+    esac
+done
 for __sessile_n in "${(@ok)aliases}"; do
     case $__sessile_n=$aliases[$__sessile_n] in run-help=man | which-command=whence) \builtin continue ;; esac
     \builtin printf 'alias\0%s\0%s\0' "$__sessile_n" "${aliases[$__sessile_n]//$'\0'}"
@@ -159,13 +178,12 @@ for __sessile_n in "${(@ok)__sessile_options}"; do
 done
 \builtin printf 'flags\0\0%s\0' "$__sessile_dash"
 
-# ---- Traps: a line each, four words, once the definitions of trap functions
-# (which are functions, and captured as such) are taken out.
-for __sessile_n in "${(@k)functions[(I)TRAP*]}"; do
-    __sessile_trap_text=${__sessile_trap_text//"$__sessile_n () {"$'\n'"$functions[$__sessile_n]"$'\n}\n'}
-done
+# ---- Traps: a line each, four words.
 __sessile_traps= __sessile_debug=
-for __sessile_f in "${(@f)__sessile_trap_text}"; do
+for __sessile_n in "${(@ok)__sessile_dropped}"; do
+    __sessile_debug+="functions[$__sessile_n]=${(qqqq)__sessile_dropped[$__sessile_n]}"$'\n'
+done
+for __sessile_f in "${__sessile_lines[@]}"; do
     # A quote behind \M- ends the string too early when it is read back.
     \builtin eval "__sessile_words=($__sessile_f)" ||
         \builtin eval "__sessile_words=(${__sessile_f//"\\M-'"/"\\247"})" ||
@@ -298,12 +316,13 @@ done
 \builtin printf '\\builtin ulimit -S -f %s\n\\builtin ulimit -H -f ' $__sessile_fsize
 \builtin ulimit -H -f
 case "${(j: :)__sessile_modules}" in *zsh/rlimits*) ;; *) \builtin printf '\\builtin zmodload -u zsh/rlimits\n' ;; esac
-\builtin printf '\\builtin zmodload -u zsh/parameter\n'
+(( $#__sessile_dropped )) || \builtin printf '\\builtin zmodload -u zsh/parameter\n'
 __sessile_last=(${(M)__sessile_on:#(err*|xtrace|verbose)})
 __sessile_on=(${__sessile_on:#(err*|xtrace|verbose)})
 \builtin printf '%s' $__sessile_traps
 \builtin printf '\\builtin unsetopt %s\n\\builtin setopt %s\n' "${(j: :)__sessile_off}" "${(j: :)__sessile_on}"
 \builtin printf '\\builtin setopt %s\n' $__sessile_last
 \builtin printf '%s' $__sessile_debug
+(( $#__sessile_dropped == 0 )) || \builtin printf '\\builtin zmodload -u zsh/parameter\n'
 \builtin printf '\0end\0\0001\0'
 \builtin exit 0

@@ -54,7 +54,8 @@ fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
 
 /// The same once tracing was hushed.
 fn zsh_last_capture(dir: &str, out: &str) -> String {
-    zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"))
+    let capture = zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"));
+    format!("\\builtin exec 2>/dev/null; {capture}")
 }
 
 impl Dialect {
@@ -89,6 +90,15 @@ impl Dialect {
             Self::Bash => &[("capture", include_str!("capture.bash"))],
             Self::Zsh => &[("capture", include_str!("capture.zsh"))],
             Self::Posix => &[("capture", include_str!("capture.sh"))],
+        }
+    }
+
+    /// A script of ours in the words that work. bash and dash have other ways to
+    /// get past a function called `builtin`, say.
+    pub(super) fn spoken(self, script: String, voice: Voice) -> String {
+        match self {
+            Self::Zsh if voice.prefix == "\\" => script.replace("\\builtin ", voice.prefix),
+            Self::Bash | Self::Zsh | Self::Posix => script,
         }
     }
 

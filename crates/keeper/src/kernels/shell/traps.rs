@@ -110,7 +110,7 @@ impl Shell {
 
     /// The line that puts our EXIT trap in place, behind the user's.
     pub(super) fn arm(&mut self, users: Option<String>) -> String {
-        let ours = self.dialect.exit_trap(&self.dir);
+        let ours = self.dialect.spoken(self.dialect.exit_trap(&self.dir), self.voice);
         let text = match (&users, self.dialect) {
             (None, _) => ours,
             (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),

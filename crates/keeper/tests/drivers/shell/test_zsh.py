@@ -163,6 +163,16 @@ X
         _, _, new = self.reborn("set -e; x=1")
         self.assertEqual(new.run("echo $x; [[ -o errexit ]]; echo $?"), b"1\n0\n")
 
+    def test_trap_functions_that_a_fork_drops(self):
+        self.assert_twins(
+            r"""TRAPINT() { if true; then return 1; fi }; TRAPZERR() { e=$? }; TRAPUSR1() { echo u }; TRAPEXIT() { : }
+            TRAPQUIT() {
+                cat <<'END'
+a }
+END
+            }; trap 'echo h' HUP"""
+        )
+
     def test_traps(self):
         self.assert_twins(
             r"""trap 'echo "it'\''s
