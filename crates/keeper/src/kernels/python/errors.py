@@ -92,7 +92,10 @@ def _write_error(text):
         sys.stderr.write(text)
         sys.stderr.flush()
     except Exception:  # user code put something of its own there
-        write(2, text.encode("utf-8", "backslashreplace"))
+        try:
+            write(2, text.encode("utf-8", "backslashreplace"))
+        except OSError:  # or has closed it: the run has no stderr, and an `error` still
+            pass
 
 
 def _call_hook(kernel, hook, problem):

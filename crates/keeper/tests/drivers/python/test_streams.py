@@ -68,6 +68,10 @@ class Mistreated(Case):
                      "import os; os.close(1); os.close(2); os.close(0)", "import sys; sys.stdin.close()"):
             self.survives(code)
 
+    def test_a_run_that_has_closed_its_stderr_still_says_what_failed(self):
+        run = self.k.run("import os; os.close(2); 1/0")
+        self.assertEqual(run.error, {"type": "ZeroDivisionError", "message": "division by zero"})
+
     def test_a_replaced_stream_is_noted_and_flushed(self):
         run = self.run_ok("import sys, io\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer)\nprint('held')")
         self.assertEqual(run.out, "held\n")
