@@ -117,6 +117,62 @@ fn an_interrupt_answers_soon_with_the_partial_output_and_keeps_the_state() {
     }
 }
 
+/// What goes on after an interrupt that the shell itself does not heed.
+const GOES_ON: &[&str] = &[
+    "while :; do :; done",
+    "f() { while true; do sleep 0.01; done; }; f",
+    "for i in 1 2 3; do sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done'; done",
+];
+
+#[test]
+fn a_shell_that_traps_interrupts_gives_up_all_the_same_and_keeps_its_trap() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let function = "TRAPINT() { echo ignored; return 0; }";
+        let function = (shell == "zsh").then_some(function);
+        let traps = ["trap '' INT", "trap 'echo \"it'\\''s\" >&2' INT"].into_iter().chain(function);
+        for trap in traps {
+            println!("{shell}: {trap}");
+            let s = prepared(&h, shell);
+            s.run(trap).prints("").warns("");
+            let listed = s.run("trap").stdout().to_owned();
+            for command in GOES_ON {
+                println!("{shell}: {trap}: {command}");
+                let text = format!("x=2; echo partial; {command}; echo not reached >&2");
+                let answer = s.run_with(&["--timeout", "300ms"], text).timed_out().is_kept();
+                assert!(answer.stdout().starts_with("partial\n"), "{answer:?}");
+                assert!(!answer.stderr().contains("not reached"), "{answer:?}");
+                assert_ne!(answer.json()["exit_code"], 0, "{answer:?}");
+                is_intact(&s);
+                s.run("trap").prints(&listed).warns("").is_kept();
+            }
+            s.end();
+        }
+    }
+}
+
+/// zsh ends at an interrupt then, and runs no trap.
+#[test]
+fn a_zsh_that_exits_on_errors_is_interrupted_and_goes_on() {
+    let h = harness!();
+    for shell in Harness::shells(&["zsh"]) {
+        for (what, command) in HANGING {
+            println!("{what}");
+            let s = prepared(&h, shell);
+            s.run("set -e; trap 'echo bye' EXIT");
+            s.run_with(&["--timeout", "300ms"], format!("x=2; {command}")).timed_out().is_kept();
+            is_intact(&s);
+            s.run("x=3; false; x=4").prints("bye\n").exits(1).is_restarted();
+            s.run("set +e; trap - EXIT; echo $x").prints("3\n").is_kept();
+            s.run_with(&["--timeout", "300ms"], format!("set -e; x=2; {command}"))
+                .timed_out()
+                .is_kept();
+            is_intact(&s);
+            s.end();
+        }
+    }
+}
+
 #[test]
 fn a_python_program_that_ignores_signals_is_killed() {
     let h = harness!();
@@ -240,7 +296,8 @@ fn a_shell_that_cannot_be_interrupted_is_restored_and_says_so() {
         s.run("x=1");
         s.wait_captured(1);
         let begun = Instant::now();
-        let text = "x=2; trap '' INT TERM; while :; do :; done";
+        // One that lists its traps has none of ours.
+        let text = "x=2; trap '' INT TERM; trap >/dev/null; while :; do :; done";
         s.run_with(&["--timeout", "300ms"], text).timed_out().exits(137).is_restored_as_of(1);
         assert!(begun.elapsed() < Duration::from_millis(300) + SOON);
         s.run("echo $x").prints("1\n").is_kept();

@@ -228,16 +228,20 @@ impl Keeper {
             }
             Pressure::KillWork | Pressure::KillKernel => live.foreground(),
         };
-        let (to_work, to_kernel) = match pressure {
-            Pressure::Interrupt => (Signal::INT, Signal::INT),
-            Pressure::Terminate => (Signal::TERM, Signal::INT),
-            Pressure::KillWork => (Signal::KILL, Signal::INT),
-            Pressure::KillKernel => (Signal::KILL, Signal::KILL),
+        let to_work = match pressure {
+            Pressure::Interrupt => Signal::INT,
+            Pressure::Terminate => Signal::TERM,
+            Pressure::KillWork | Pressure::KillKernel => Signal::KILL,
         };
         // Once: whatever ends its foreground program, the shell must not go on
         // with the next command.
         if !live.is_pressed
             && let Some(number) = live.kernel.stop_signal()
+        {
+            processes::signal_by_number(live.pid, number);
+        }
+        if pressure >= Pressure::Terminate
+            && let Some(number) = live.kernel.halt_signal()
         {
             processes::signal_by_number(live.pid, number);
         }
@@ -247,7 +251,15 @@ impl Keeper {
         }
         // The kernel first: a shell takes its child's death by SIGINT for an
         // interrupt of its own only if it knows of one.
-        processes::signal(&[live.pid], to_kernel);
+        let to_kernel = match pressure {
+            Pressure::Interrupt | Pressure::Terminate | Pressure::KillWork => {
+                live.kernel.interrupt_signal()
+            }
+            Pressure::KillKernel => Some(libc::SIGKILL),
+        };
+        if let Some(number) = to_kernel {
+            processes::signal_by_number(live.pid, number);
+        }
         processes::signal(&work, to_work);
         // One that was stopped could not act on any of it.
         processes::signal(&[live.pid], Signal::CONT);

@@ -237,6 +237,17 @@ pub(crate) trait Kernel: Debug {
         None
     }
 
+    /// What interrupts the kernel in the current run, if anything is to be sent.
+    fn interrupt_signal(&mut self) -> Option<i32> {
+        Some(libc::SIGINT)
+    }
+
+    /// A signal by which the current run is given up even where a trap of the
+    /// user's takes the interrupt. Once in a run.
+    fn halt_signal(&mut self) -> Option<i32> {
+        None
+    }
+
     /// The last run with a terminal is over, and nothing else has it.
     fn release(&mut self) -> io::Result<Release> {
         Ok(Release::Free)

@@ -140,10 +140,14 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// The trap of a signal in a listing by `trap`, whose entries read
-/// `trap -- 'text' NAME`.
+/// `trap -- 'text' NAME`. zsh lists functions as well.
 pub(super) fn trap(listing: &str, names: &[&str]) -> Option<String> {
     let mut rest = listing;
-    while let Some(entry) = rest.strip_prefix("trap -- ") {
+    loop {
+        let Some(entry) = rest.strip_prefix("trap -- ") else {
+            (_, rest) = rest.split_once('\n')?;
+            continue;
+        };
         let (text, after) = word(entry)?;
         let (name, next) = after.trim_start_matches(' ').split_once('\n')?;
         if names.contains(&name) {
@@ -151,7 +155,6 @@ pub(super) fn trap(listing: &str, names: &[&str]) -> Option<String> {
         }
         rest = next;
     }
-    None
 }
 
 /// The first word of a text, unquoted, and what follows it. Shells list traps

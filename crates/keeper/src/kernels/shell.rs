@@ -43,6 +43,7 @@ mod functions;
 mod guard;
 mod terminal;
 mod traps;
+mod trigger;
 mod voice;
 use captures::Captures;
 use dialect::Dialect;
@@ -81,6 +82,8 @@ pub(super) struct Shell {
     /// cannot list them.
     functions: BTreeMap<String, String>,
     jobs: JobControl,
+    /// The last run was given up by a trap of ours, or may have been.
+    is_halted: bool,
 }
 
 /// The run that the shell is in.
@@ -90,6 +93,8 @@ struct Current {
     form: Form,
     /// It is over when its `d` line has come, after a look at the traps.
     awaits_done: bool,
+    /// Errors may end the shell.
+    errexit: bool,
     pressed: bool,
     reported: Option<i32>,
 }
@@ -134,6 +139,7 @@ impl Shell {
             captures: Captures::default(),
             functions: BTreeMap::new(),
             jobs: JobControl::of(dialect, program),
+            is_halted: false,
         };
         let mut boot = dialect.boot(&shell.dir);
         if let Some(saved) = heritage.state
@@ -154,6 +160,8 @@ impl Shell {
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
         shell.install()?;
+        // Here already, so that the user's umask is not its mode.
+        write_file(&directory.join("int"), b"")?;
         shell.keep_status(heritage.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
@@ -168,153 +176,6 @@ impl Shell {
 
     fn path(&self, name: &str) -> PathBuf {
         Path::new(&self.dir).join(name)
-    }
-
-    fn ready_line(&self, voice: Voice) -> String {
-        format!("{} \"ready - $-\" >{}/s", voice.echo, self.dir)
-    }
-
-    fn report_line(&self, run: RunNo, voice: Voice) -> String {
-        format!("{} \"r {run} $? $-\" >{}/s", voice.echo, self.dir)
-    }
-
-    fn done_line(&self, run: RunNo, voice: Voice) -> String {
-        format!("{} \"d {run}\" >{}/s", voice.echo, self.dir)
-    }
-
-    /// The lines that make the shell run what lies in `c`.
-    fn trigger(&self, order: &Order<'_>, form: Form, prelude: &str) -> io::Result<String> {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
-        let stdin = match order.stdin {
-            Stdin::Bytes(_) | Stdin::Open | Stdin::Empty if order.terminal.is_some() => {
-                format!("<>{}", order.terminal.map_or("", |terminal| terminal.path))
-            }
-            Stdin::Bytes(_) | Stdin::Open => format!("<{dir}/i"),
-            // Read and write, which tells a run's own empty stdin from that of
-            // a background job (see processes::is_asynchronous).
-            Stdin::Empty => "<>/dev/null".to_owned(),
-        };
-        let env = self.dialect.environment(order.env, self.voice);
-        // A failed last run is still failed: `q` returns its status. On the
-        // left of `||` it sets off neither `set -e` nor an ERR trap.
-        let status = match self.status {
-            0 => String::new(),
-            _ if self.flags.contains('e') => String::new(),
-            _ => format!("{} {dir}/q || ", self.voice.source),
-        };
-        let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
-        let (voice, questions) = match self.probe {
-            Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
-            None => (self.voice, String::new()),
-        };
-        let report = self.report_line(order.run, voice) + &env.after;
-        let done = self.done_line(order.run, voice);
-        let streams = match order.terminal {
-            Some(terminal) => format!(">{0} 2>{0}", terminal.path),
-            None => format!(">{dir}/o 2>{dir}/e"),
-        };
-        let (exec, reopen) = (self.exec(), self.reopen());
-        // Line editing would take its next line from the terminal.
-        let shielded = |source: String| match (self.dialect, order.terminal) {
-            (Dialect::Zsh, Some(_)) => {
-                format!("{{ {source}; }} always {{ {prefix}unsetopt zle; }}")
-            }
-            (Dialect::Bash | Dialect::Posix | Dialect::Zsh, _) => source,
-        };
-        Ok(match form {
-            // A text that moves descriptors about may have closed the copies
-            // that the shell keeps of its own streams during a redirection.
-            Form::Redirected => {
-                let mut after = String::new();
-                if mentions(order.text, "exec") {
-                    let _ = write!(after, ";{reopen}");
-                }
-                if self.probe.is_some() {
-                    let _ = write!(after, "\n{questions}{}{done}", self.list_traps(order.text));
-                } else if self.looks_at_traps(order.text) {
-                    let _ = write!(after, ";{}{done}", self.list_traps(order.text));
-                }
-                let source = shielded(format!("{source} {streams}"));
-                format!("{prelude}{source}\n{report}{after}\n")
-            }
-            // In one line, so that no prompt comes between. The second line
-            // is for the case that the first was aborted.
-            Form::Replaced => format!(
-                "{prelude}{exec} {streams};{source};{{ {report};{prefix}set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1\n{report};{reopen}\n{questions}{}{}{done}\n",
-                self.unguard(),
-                self.list_traps(order.text),
-                source = shielded(source),
-            ),
-        })
-    }
-
-    /// What a text has to begin with to find what the last one left, and what
-    /// has to be turned off before, so that it is not seen.
-    fn first_words(&self, form: Form, text: &[u8]) -> (String, Vec<u8>) {
-        let prefix = self.voice.prefix;
-        let debug_trap = match (&self.debug_trap, self.dialect) {
-            // Sourcing hides a DEBUG trap of bash's from the sourced text, and
-            // zsh's was taken away because it would see our lines.
-            (Some(trap), Dialect::Bash | Dialect::Zsh) => {
-                format!("{prefix}trap -- {} DEBUG;", quote(trap))
-            }
-            (Some(_), Dialect::Posix) | (None, _) => String::new(),
-        };
-        // Tracing is off around the text where it would show our words, or not
-        // show the user's: zsh writes them to where stderr was before a
-        // redirection.
-        let is_around = form == Form::Replaced || self.dialect == Dialect::Zsh;
-        let traces = self.flags.contains('x') && (is_around || !debug_trap.is_empty());
-        let first = if traces { self.tracing(&debug_trap) } else { debug_trap };
-        // A line is shown when it is read, with what is ours in front of it.
-        // In bash the lines that follow would be missing in turn.
-        let shows = self.flags.contains('v') && self.dialect == Dialect::Zsh && !first.is_empty();
-        let off = match (traces, shows) {
-            (true, true) => "set +xv",
-            (true, false) => "set +x",
-            (false, true) => "set +v",
-            (false, false) => return (String::new(), first.into_bytes()),
-        };
-        let off = format!("{prefix}{off}\n");
-        if !shows {
-            return (off, first.into_bytes());
-        }
-        let mut lines = text.splitn(2, |b| *b == b'\n');
-        let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
-        words.extend(quote_bytes(lines.next().unwrap_or_default()));
-        // Not as it is: the lines of the text would be counted from the second.
-        words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
-        words.extend(format!(";{prefix}set -v;{first}").into_bytes());
-        (off, words)
-    }
-
-    /// Turns tracing on, does something else without a trace, and leaves `$?`
-    /// as it was where that is nothing.
-    fn tracing(&self, also: &str) -> String {
-        let prefix = self.voice.prefix;
-        let status = match self.status {
-            0 => String::new(),
-            _ if self.flags.contains('e') => String::new(),
-            _ => format!("{} {}/q;", self.voice.source, self.dir),
-        };
-        if status.is_empty() && also.is_empty() {
-            return format!("{prefix}set -x;");
-        }
-        format!("{{ {prefix}set -x;{status}{also} }} 2>/dev/null;")
-    }
-
-    /// `exec` for redirections, which `builtin exec` would undo.
-    fn exec(&self) -> String {
-        match self.dialect {
-            Dialect::Bash | Dialect::Zsh => "\\exec".to_owned(),
-            Dialect::Posix => format!("{}exec", self.voice.prefix),
-        }
-    }
-
-    /// Gives the shell its own streams back.
-    fn reopen(&self) -> String {
-        format!("{} <{}/t >/dev/null 2>&1", self.exec(), self.dir)
     }
 
     fn understand(&mut self, line: &str) -> Option<Report> {
@@ -359,8 +220,12 @@ impl Shell {
         let current = self.current.take_if(|c| c.run == run && c.reported.is_some())?;
         let mut status = current.reported?;
         self.learn_voice();
-        if current.pressed && status == 0 && self.dialect.forgets_interrupts() {
+        let is_forgotten = status == 0 || self.is_halted;
+        if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
             status = 128 + libc::SIGINT;
+        }
+        if let Ok(line) = self.restore_interrupt_trap() {
+            let _ = self.send(&line);
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
             let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
@@ -379,6 +244,14 @@ impl Shell {
             error: None,
             notes: Vec::new(),
         }))
+    }
+
+    /// Whether our traps on signals are there.
+    fn traps_signals(&self) -> Option<()> {
+        match self.exit_trap {
+            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => Some(()),
+            ExitTrap::Open => None,
+        }
     }
 
     /// Takes up what works, if that was asked.
@@ -417,6 +290,12 @@ impl Shell {
 impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         self.learn_functions(order.text)?;
+        if self.is_halted {
+            // It may have come to that only after the last run was over.
+            let line = self.restore_interrupt_trap()?;
+            self.send(&line)?;
+            self.is_halted = false;
+        }
         let form = self.form(order.text);
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
@@ -442,6 +321,7 @@ impl Kernel for Shell {
             awaits_done: form == Form::Replaced
                 || self.probe.is_some()
                 || self.looks_at_traps(order.text),
+            errexit: self.flags.contains('e') || guard::sets_option(order.text, b'e', "errexit"),
             pressed: false,
             reported: None,
         });
@@ -511,12 +391,27 @@ impl Kernel for Shell {
     }
 
     fn stop_signal(&self) -> Option<i32> {
-        match self.exit_trap {
-            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => {
-                self.dialect.stop_signal().map(|_| libc::SIGRTMAX())
-            }
-            ExitTrap::Open => None,
+        self.traps_signals()?;
+        self.dialect.stop_signal().map(|_| libc::SIGRTMAX())
+    }
+
+    fn interrupt_signal(&mut self) -> Option<i32> {
+        // It will interrupt itself.
+        if self.is_halted && self.dialect != Dialect::Posix {
+            return None;
         }
+        let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
+        // An interrupt would be its end, and no trap would run.
+        if errexit && self.dialect == Dialect::Zsh && self.traps_signals().is_some() {
+            return self.halt_signal();
+        }
+        Some(libc::SIGINT)
+    }
+
+    fn halt_signal(&mut self) -> Option<i32> {
+        self.traps_signals()?;
+        let is_again = std::mem::replace(&mut self.is_halted, true);
+        (!is_again).then(|| self.dialect.halt_signal().0)
     }
 
     fn release(&mut self) -> io::Result<Release> {
@@ -566,12 +461,6 @@ fn names(list: Option<&Value>) -> Vec<&str> {
 /// The text as one word of any POSIX shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The same for any bytes.
-fn quote_bytes(text: &[u8]) -> Vec<u8> {
-    let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
-    [b"'", &inner[..], b"'"].concat()
 }
 
 /// Writes to a kernel's orders, all or nothing. The pipe has room for a

@@ -171,6 +171,38 @@ impl Dialect {
         }
     }
 
+    /// A signal whose trap of ours takes a trap of the user's on SIGINT away,
+    /// and then interrupts the shell, with its name.
+    pub(super) fn halt_signal(self) -> (i32, &'static str) {
+        match self {
+            Self::Bash => (libc::SIGRTMAX() - 1, "RTMAX-1"),
+            Self::Posix => (libc::SIGRTMAX() - 1, "63"),
+            // It knows no real-time signals; nothing sends this one either.
+            Self::Zsh => (libc::SIGSTKFLT, "STKFLT"),
+        }
+    }
+
+    /// The text of that trap. It leaves a listing for the keeper, which puts
+    /// the user's trap back. zsh would end at an interrupt under `set -e`, which
+    /// is listed and put back as well. dash, which forgets at an interrupt what
+    /// it has read ahead, is interrupted only where the user has a trap.
+    pub(super) fn halt_trap(self, dir: &str, prefix: &str) -> String {
+        let interrupt = format!("{prefix}trap - INT; {prefix}kill -s INT $$");
+        let halt = match self {
+            Self::Bash => format!("{prefix}trap -p INT >|{dir}/int; {interrupt}"),
+            Self::Zsh => format!(
+                "{{ {prefix}trap; {prefix}print \"options $-\"; }} >|{dir}/int; \
+                 {prefix}unsetopt errexit; {interrupt}"
+            ),
+            Self::Posix => format!(
+                "{prefix}trap >|{dir}/int; while {prefix}read -r __sessile_trap; do \
+                 case $__sessile_trap in *\\ INT) {prefix}unset __sessile_trap; {interrupt};; esac; \
+                 done <{dir}/int; {prefix}unset __sessile_trap"
+            ),
+        };
+        format!("{prefix}: {MARK}; {halt}")
+    }
+
     /// It has no way to list its functions.
     pub(super) fn hides_functions(self) -> bool {
         match self {

@@ -8,6 +8,7 @@ use super::dialect::{Dialect, Guard};
 use super::voice::Voice;
 use super::{Form, MARK, Shell, guard, quote, records};
 use crate::scratch::write_file;
+use std::fmt::Write;
 use std::io;
 
 /// Who has the shell's EXIT trap.
@@ -97,8 +98,8 @@ impl Shell {
     /// Puts the user's own EXIT trap back before a text that may look at it.
     pub(super) fn disarm(&mut self) -> String {
         let prefix = self.voice.prefix;
-        let stop = self.dialect.stop_signal().map(|signal| format!("{prefix}trap - {signal};"));
-        let stop = stop.unwrap_or_default();
+        let stop = self.dialect.stop_signal().into_iter().chain([self.dialect.halt_signal().1]);
+        let stop: String = stop.map(|signal| format!("{prefix}trap - {signal};")).collect();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
             ExitTrap::Armed { users: Some(users) } => {
                 format!("{stop}{prefix}trap -- {} EXIT;", quote(&users))
@@ -126,7 +127,34 @@ impl Shell {
             }
             None => String::new(),
         };
-        format!("{stop}{prefix}trap -- {} EXIT\n", quote(&text))
+        let halt = self.dialect.halt_trap(&self.dir, prefix);
+        let halt = format!("{prefix}trap -- {} {};", quote(&halt), self.dialect.halt_signal().1);
+        format!("{stop}{halt}{prefix}trap -- {} EXIT\n", quote(&text))
+    }
+
+    /// A line that puts the user's trap on SIGINT back, if ours has taken it
+    /// away in the last run.
+    pub(super) fn restore_interrupt_trap(&mut self) -> io::Result<String> {
+        let listing = if self.is_halted { std::fs::read(self.path("int"))? } else { Vec::new() };
+        if listing.is_empty() {
+            return Ok(String::new());
+        }
+        write_file(&self.path("int"), b"")?;
+        let listing = String::from_utf8_lossy(&listing);
+        let prefix = self.voice.prefix;
+        let mut line = String::new();
+        if listing.lines().any(|line| line.starts_with("options ") && line.contains('e')) {
+            let _ = writeln!(line, "{prefix}set -e");
+            self.flags.push('e');
+        }
+        if let Some(users) = records::trap(&listing, &["INT", "SIGINT"]) {
+            let _ = writeln!(line, "{prefix}trap -- {} INT", quote(&users));
+        } else if let Some(function) = listing.find("TRAPINT () {\n").map(|at| &listing[at..]) {
+            let end = function.find("\n}\n").map_or(function.len(), |at| at + 3);
+            write_file(&self.path("int-function"), &function.as_bytes()[..end])?;
+            let _ = writeln!(line, "{} {}/int-function", self.voice.source, self.dir);
+        }
+        Ok(line)
     }
 
     /// Looks at the traps that a run has left, and puts our EXIT trap back
