@@ -151,6 +151,23 @@ fn a_shell_that_traps_interrupts_gives_up_all_the_same_and_keeps_its_trap() {
     }
 }
 
+/// It has read ahead what would have told us of its traps, and forgets it.
+#[test]
+fn the_traps_of_an_interrupted_run_are_known() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = prepared(&h, shell);
+        for round in 0..5 {
+            let text = format!("trap 'echo bye{round}' EXIT; x=2; sleep 1000");
+            s.run_with(&["--timeout", "200ms"], text).timed_out().is_kept();
+            let listed = s.run("trap").prints(&format!("trap -- 'echo bye{round}' EXIT\n"));
+            listed.warns("").is_kept();
+            is_intact(&s);
+        }
+        s.run("trap; exit 4").exits(4);
+    }
+}
+
 /// zsh ends at an interrupt then, and runs no trap.
 #[test]
 fn a_zsh_that_exits_on_errors_is_interrupted_and_goes_on() {

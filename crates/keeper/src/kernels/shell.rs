@@ -93,6 +93,8 @@ struct Current {
     form: Form,
     /// It is over when its `d` line has come, after a look at the traps.
     awaits_done: bool,
+    /// The traps are listed after it, and our guard is taken away.
+    lists_traps: bool,
     /// Errors may end the shell.
     errexit: bool,
     pressed: bool,
@@ -321,6 +323,7 @@ impl Kernel for Shell {
             awaits_done: form == Form::Replaced
                 || self.probe.is_some()
                 || self.looks_at_traps(order.text),
+            lists_traps: self.looks_at_traps(order.text),
             errexit: self.flags.contains('e') || guard::sets_option(order.text, b'e', "errexit"),
             pressed: false,
             reported: None,
@@ -337,7 +340,9 @@ impl Kernel for Shell {
         // twice does no harm.
         let report = self.report_line(run, self.voice);
         let done = self.done_line(run, self.voice);
-        self.send(&format!("{report};{};{done}\n", self.reopen()))
+        let lists_traps = self.current.as_ref().is_some_and(|current| current.lists_traps);
+        let traps = if lists_traps { self.traps_line() } else { String::new() };
+        self.send(&format!("{report};{};{traps}{done}\n", self.reopen()))
     }
 
     fn capture(&mut self, as_of: RunNo) -> io::Result<()> {

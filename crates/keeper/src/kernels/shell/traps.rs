@@ -51,11 +51,12 @@ impl Shell {
 
     /// Has the traps listed to `l`.
     pub(super) fn list_traps(&self, text: &[u8]) -> String {
-        if self.looks_at_traps(text) {
-            format!("{}trap >|{}/l;", self.voice.prefix, self.dir)
-        } else {
-            String::new()
-        }
+        if self.looks_at_traps(text) { self.traps_line() } else { String::new() }
+    }
+
+    /// The same, without the guard that may be there.
+    pub(super) fn traps_line(&self) -> String {
+        format!("{}{}trap >|{}/l;", self.unguard(), self.voice.prefix, self.dir)
     }
 
     pub(super) fn form(&self, text: &[u8]) -> Form {

@@ -84,8 +84,7 @@ impl Shell {
             // is for the case that the first was aborted.
             Form::Replaced => format!(
                 "{prelude}{exec} {streams}{sure};{source};{{ {report};{prefix}set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1{sure}\n{report};{reopen}\n{questions}{}{}{done}\n",
-                self.unguard(),
+                 {exec} >/dev/null 2>&1{sure}\n{report};{reopen}\n{questions}{}{done}\n",
                 self.list_traps(order.text),
                 source = shielded(source),
             ),
