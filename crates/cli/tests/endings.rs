@@ -333,6 +333,25 @@ fn builtins_may_be_functions_of_the_users() {
     }
 }
 
+/// zsh takes its status for that of later redirections.
+#[test]
+fn a_command_substitution_that_failed_does_not_cost_the_state() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        s.run("set -e; x=2; y=$(exit 5); x=0").prints("").warns("").exits(5).is_restarted();
+        s.run("y=$(exit 6) || x=3").exits(0).is_kept();
+        s.run("x=4").exits(0).is_kept();
+        let as_of = s.run("echo $x").prints("4\n").is_kept().json()["run"].as_u64().unwrap();
+        s.wait_captured(as_of);
+        s.run("y=$(exit 6) || x=5").exits(0).is_kept();
+        s.run("trap 'echo bye' EXIT").exits(0).is_kept();
+        s.run("x=6; exit 7").prints("bye\n").exits(7).is_restarted();
+        s.run("trap - EXIT; set +e; echo $x").prints("6\n").is_kept();
+    }
+}
+
 #[test]
 fn a_zsh_with_trap_functions_or_another_builtin_ends_quietly_with_its_state() {
     let h = harness!();

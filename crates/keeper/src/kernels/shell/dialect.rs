@@ -43,6 +43,11 @@ const BASH_CARRY: &str = "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/\
 pub(super) const ZSH_HUSH: &str =
     "\\builtin : __sessile_exit ${__sessile_x::=$options[xtrace]} ${options[xtrace]::=off}";
 
+/// What follows an `exec` that is no command, so that `set -e` does not mind it:
+/// zsh gives it the status of the last command substitution, even of an earlier
+/// run's.
+pub(super) const ZSH_SURE: &str = " || \\builtin :";
+
 /// What zsh's capture script is called with (see capture.zsh). The later of two
 /// values of an option counts.
 fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
@@ -55,7 +60,7 @@ fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
 /// The same once tracing was hushed.
 fn zsh_last_capture(dir: &str, out: &str) -> String {
     let capture = zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"));
-    format!("\\builtin exec 2>/dev/null; {capture}")
+    format!("\\builtin exec 2>/dev/null{ZSH_SURE}; {capture}")
 }
 
 impl Dialect {
@@ -270,7 +275,7 @@ impl Dialect {
                  \\exit ${{POSIXLY_CORRECT%%/*}} ) 9<{dir}/capture </dev/null >/dev/null 2>&1\n"
             ),
             Self::Zsh => format!(
-                "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture; ( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
+                "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture{ZSH_SURE}; ( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
                 zsh_capture(dir, "", &out)
             ),
             Self::Posix => format!(

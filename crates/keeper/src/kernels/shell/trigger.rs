@@ -1,6 +1,6 @@
 //! The lines that make a shell run a text.
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, ZSH_SURE};
 use super::voice::{self, Voice};
 use super::{Form, Order, Shell, Stdin, mentions, quote};
 use sessile_protocol::RunNo;
@@ -159,12 +159,10 @@ impl Shell {
         format!("{} <{}/t >/dev/null 2>&1{}", self.exec(), self.dir, self.sure())
     }
 
-    /// What follows an `exec` that is no command, so that `set -e` does not
-    /// mind it: zsh gives it the status of a command substitution, even of one
-    /// that was interrupted in an earlier run.
+    /// What follows our `exec`s.
     fn sure(&self) -> String {
         match self.dialect {
-            Dialect::Zsh => format!(" || {}:", self.voice.prefix),
+            Dialect::Zsh => self.dialect.spoken(ZSH_SURE.to_owned(), self.voice),
             Dialect::Bash | Dialect::Posix => String::new(),
         }
     }
