@@ -151,6 +151,26 @@ fn a_shell_that_traps_interrupts_gives_up_all_the_same_and_keeps_its_trap() {
     }
 }
 
+#[test]
+fn a_trace_shows_nothing_of_how_a_run_was_given_up() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        for trap in [":", "trap '' INT"] {
+            let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+            s.run(format!("x=1; {trap}; set -x"));
+            let program = "sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done'";
+            let text = format!("x=2; {program}; echo not reached");
+            let answer = s.run_with(&["--timeout", "200ms"], text).timed_out().is_kept();
+            let shown = answer.stderr().replace("Killed", "");
+            let lines = shown.lines().filter(|line| !line.trim().is_empty());
+            let users = lines.filter(|line| !line.contains("sh -c ") && !line.contains("x=2"));
+            assert_eq!(users.collect::<Vec<_>>(), [""; 0], "{shell}: {answer:?}");
+            let shown = s.run("echo $x").prints("2\n").is_kept();
+            assert!(shown.stderr().ends_with("+ echo 2\n"), "{shell}: {shown:?}");
+        }
+    }
+}
+
 /// It has read ahead what would have told us of its traps, and forgets it.
 #[test]
 fn the_traps_of_an_interrupted_run_are_known() {

@@ -338,8 +338,11 @@ impl Kernel for Shell {
         // The report line may be gone: dash throws away what it has read ahead,
         // and a second SIGINT may have hit bash in the middle of it. Reported
         // twice does no harm.
-        let report = self.report_line(run, self.voice);
+        let mut report = self.report_line(run, self.voice);
         let done = self.done_line(run, self.voice);
+        if self.current.as_ref().is_some_and(|current| current.form == Form::Replaced) {
+            report = self.untraced(&report);
+        }
         let lists_traps = self.current.as_ref().is_some_and(|current| current.lists_traps);
         let traps = if lists_traps { self.traps_line() } else { String::new() };
         self.send(&format!("{report};{};{traps}{done}\n", self.reopen()))

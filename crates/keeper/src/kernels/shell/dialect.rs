@@ -195,17 +195,20 @@ impl Dialect {
         let interrupt = format!("{prefix}trap - INT; {prefix}kill -s INT $$");
         let halt = match self {
             Self::Bash => format!("{prefix}trap -p INT >|{dir}/int; {interrupt}"),
-            Self::Zsh => format!(
-                "{{ {prefix}trap; {prefix}print \"options $-\"; }} >|{dir}/int; \
-                 {prefix}unsetopt errexit; {interrupt}"
-            ),
+            Self::Zsh => {
+                return format!(
+                    "{ZSH_HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} \
+                     >|{dir}/int; {prefix}unset __sessile_x; {prefix}unsetopt errexit; {interrupt}"
+                );
+            }
             Self::Posix => format!(
                 "{prefix}trap >|{dir}/int; while {prefix}read -r __sessile_trap; do \
                  case $__sessile_trap in *\\ INT) {prefix}unset __sessile_trap; {interrupt};; esac; \
                  done <{dir}/int; {prefix}unset __sessile_trap"
             ),
         };
-        format!("{prefix}: {MARK}; {halt}")
+        // Without a trace.
+        format!("{{ {prefix}: {MARK}; {halt}; }} 2>/dev/null")
     }
 
     /// It has no way to list its functions.

@@ -124,7 +124,8 @@ impl Shell {
         let prefix = self.voice.prefix;
         let stop = match self.dialect.stop_signal() {
             Some(signal) => {
-                format!("{prefix}trap -- '{prefix}kill -s INT $$ # {MARK}' {signal};")
+                let stop = format!("{{ {prefix}kill -s INT $$; }} 2>/dev/null # {MARK}");
+                format!("{prefix}trap -- {} {signal};", quote(&stop))
             }
             None => String::new(),
         };
@@ -144,9 +145,14 @@ impl Shell {
         let listing = String::from_utf8_lossy(&listing);
         let prefix = self.voice.prefix;
         let mut line = String::new();
-        if listing.lines().any(|line| line.starts_with("options ") && line.contains('e')) {
-            let _ = writeln!(line, "{prefix}set -e");
-            self.flags.push('e');
+        // Of zsh alone, and whether it was tracing.
+        let options = listing.lines().find_map(|line| line.strip_prefix("options "));
+        let (flags, tracing) = options.and_then(|o| o.split_once(' ')).unwrap_or_default();
+        for (flag, was_set) in [('e', flags.contains('e')), ('x', tracing == "on")] {
+            if was_set {
+                let _ = writeln!(line, "{prefix}set -{flag}");
+                self.flags.push(flag);
+            }
         }
         if let Some(users) = records::trap(&listing, &["INT", "SIGINT"]) {
             let _ = writeln!(line, "{prefix}trap -- {} INT", quote(&users));

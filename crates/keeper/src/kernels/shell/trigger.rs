@@ -83,9 +83,10 @@ impl Shell {
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
             Form::Replaced => format!(
-                "{prelude}{exec} {streams}{sure};{source};{{ {report};{prefix}set +x; }} 2>/dev/null;\
-                 {exec} >/dev/null 2>&1{sure}\n{report};{reopen}\n{questions}{}{done}\n",
+                "{prelude}{exec} {streams}{sure};{source};{report};{exec} >/dev/null 2>&1{sure}\n\
+                 {report};{reopen}\n{questions}{}{done}\n",
                 self.list_traps(order.text),
+                report = self.untraced(&report),
                 source = shielded(source),
             ),
         })
@@ -152,6 +153,12 @@ impl Shell {
             Dialect::Bash | Dialect::Zsh => "\\exec".to_owned(),
             Dialect::Posix => format!("{}exec", self.voice.prefix),
         }
+    }
+
+    /// The report while the run's stderr is the shell's: it turns tracing off,
+    /// which is on again when the run is done.
+    pub(super) fn untraced(&self, report: &str) -> String {
+        format!("{{ {report};{}set +x; }} 2>/dev/null", self.voice.prefix)
     }
 
     /// Gives the shell its own streams back.
