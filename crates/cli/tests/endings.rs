@@ -523,6 +523,7 @@ fn what_a_shell_shows_of_its_input_is_the_users_to_the_end() {
         let s = h.session_with(&[shell, "--env", "PS4=+ "]);
         s.run("x=1");
         s.run("set -v").prints("").warns("");
+        s.wait_captured(2);
         let texts = ["exit 3\n", "quit() { exit 3; }; quit\n", "echo a\nset -e\nfalse\necho b\n"];
         for text in texts {
             let run = s.run(text);
