@@ -237,7 +237,7 @@ impl Shell {
         }
         self.keep_status(status);
         if current.awaits_done {
-            self.learn_traps();
+            self.learn_traps(run);
         }
         Some(Report::Ended(Ended {
             run,
@@ -344,7 +344,7 @@ impl Kernel for Shell {
             report = self.untraced(&report);
         }
         let lists_traps = self.current.as_ref().is_some_and(|current| current.lists_traps);
-        let traps = if lists_traps { self.traps_line() } else { String::new() };
+        let traps = if lists_traps { self.list_traps_once(run) } else { String::new() };
         self.send(&format!("{report};{};{traps}{done}\n", self.reopen()))
     }
 

@@ -6,8 +6,9 @@
 use super::super::mentions;
 use super::dialect::{Dialect, Guard};
 use super::voice::Voice;
-use super::{Form, MARK, Shell, guard, quote, records};
+use super::{Form, MARK, Order, Shell, guard, quote, records};
 use crate::scratch::write_file;
+use sessile_protocol::RunNo;
 use std::fmt::Write;
 use std::io;
 
@@ -49,14 +50,20 @@ impl Shell {
         }
     }
 
-    /// Has the traps listed to `l`.
-    pub(super) fn list_traps(&self, text: &[u8]) -> String {
-        if self.looks_at_traps(text) { self.traps_line() } else { String::new() }
+    /// Has the traps listed after a run.
+    pub(super) fn list_traps(&self, order: &Order<'_>) -> String {
+        if !self.looks_at_traps(order.text) {
+            return String::new();
+        }
+        let listing = traps_file(order.run);
+        format!("{}{}trap >|{}/{listing};", self.unguard(), self.voice.prefix, self.dir)
     }
 
-    /// The same, without the guard that may be there.
-    pub(super) fn traps_line(&self) -> String {
-        format!("{}{}trap >|{}/l;", self.unguard(), self.voice.prefix, self.dir)
+    /// The same where it may have been done already: a listing that is being
+    /// read is not written again.
+    pub(super) fn list_traps_once(&self, run: RunNo) -> String {
+        let (prefix, listing) = (self.voice.prefix, format!("{}/{}", self.dir, traps_file(run)));
+        format!("{}{prefix}test -e {listing} || {prefix}trap >|{listing};", self.unguard())
     }
 
     pub(super) fn form(&self, text: &[u8]) -> Form {
@@ -166,8 +173,8 @@ impl Shell {
 
     /// Looks at the traps that a run has left, and puts our EXIT trap back
     /// behind the user's if it is not there.
-    pub(super) fn learn_traps(&mut self) {
-        let path = self.path("l");
+    pub(super) fn learn_traps(&mut self, run: RunNo) {
+        let path = self.path(&traps_file(run));
         let Ok(listing) = std::fs::read(&path) else { return };
         let _ = std::fs::remove_file(path);
         let listing = String::from_utf8_lossy(&listing);
@@ -204,6 +211,11 @@ impl Shell {
         };
         let _ = self.send(&line);
     }
+}
+
+/// What the traps are listed to after a run.
+fn traps_file(run: RunNo) -> String {
+    format!("l{run}")
 }
 
 /// Whether a text may change traps that matter here.

@@ -73,9 +73,9 @@ impl Shell {
                     let _ = write!(after, ";{reopen}");
                 }
                 if self.probe.is_some() {
-                    let _ = write!(after, "\n{questions}{}{done}", self.list_traps(order.text));
+                    let _ = write!(after, "\n{questions}{}{done}", self.list_traps(order));
                 } else if self.looks_at_traps(order.text) {
-                    let _ = write!(after, ";{}{done}", self.list_traps(order.text));
+                    let _ = write!(after, ";{}{done}", self.list_traps(order));
                 }
                 let source = shielded(format!("{source} {streams}"));
                 format!("{prelude}{source}\n{report}{after}\n")
@@ -85,7 +85,7 @@ impl Shell {
             Form::Replaced => format!(
                 "{prelude}{exec} {streams}{sure};{source};{report};{exec} >/dev/null 2>&1{sure}\n\
                  {report};{reopen}\n{questions}{}{done}\n",
-                self.list_traps(order.text),
+                self.list_traps(order),
                 report = self.untraced(&report),
                 source = shielded(source),
             ),
