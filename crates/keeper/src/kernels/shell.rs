@@ -84,6 +84,9 @@ pub(super) struct Shell {
     jobs: JobControl,
     /// The last run was given up by a trap of ours, or may have been.
     is_halted: bool,
+    /// Of the traps after the last run. It goes when the next begins: the shell
+    /// may yet come to lines that would list them again.
+    listing: Option<PathBuf>,
 }
 
 /// The run that the shell is in.
@@ -142,6 +145,7 @@ impl Shell {
             functions: BTreeMap::new(),
             jobs: JobControl::of(dialect, program),
             is_halted: false,
+            listing: None,
         };
         let mut boot = dialect.boot(&shell.dir);
         if let Some(saved) = heritage.state
@@ -249,10 +253,10 @@ impl Shell {
     }
 
     /// Whether our traps on signals are there.
-    fn traps_signals(&self) -> Option<()> {
+    fn traps_signals(&self) -> bool {
         match self.exit_trap {
-            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => Some(()),
-            ExitTrap::Open => None,
+            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => true,
+            ExitTrap::Open => false,
         }
     }
 
@@ -292,9 +296,12 @@ impl Shell {
 impl Kernel for Shell {
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         self.learn_functions(order.text)?;
+        if let Some(listing) = self.listing.take() {
+            let _ = std::fs::remove_file(listing);
+        }
         if self.is_halted {
             // It may have come to that only after the last run was over.
-            let line = self.restore_interrupt_trap()?;
+            let line = self.restore_interrupt_trap().unwrap_or_default();
             self.send(&line)?;
             self.is_halted = false;
         }
@@ -399,8 +406,7 @@ impl Kernel for Shell {
     }
 
     fn stop_signal(&self) -> Option<i32> {
-        self.traps_signals()?;
-        self.dialect.stop_signal().map(|_| libc::SIGRTMAX())
+        self.dialect.stop_signal().filter(|_| self.traps_signals()).map(|_| libc::SIGRTMAX())
     }
 
     fn interrupt_signal(&mut self) -> Option<i32> {
@@ -410,16 +416,17 @@ impl Kernel for Shell {
         }
         let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
         // An interrupt would be its end, and no trap would run.
-        if errexit && self.dialect == Dialect::Zsh && self.traps_signals().is_some() {
+        if errexit && self.dialect == Dialect::Zsh && self.traps_signals() {
             return self.halt_signal();
         }
         Some(libc::SIGINT)
     }
 
     fn halt_signal(&mut self) -> Option<i32> {
-        self.traps_signals()?;
-        let is_again = std::mem::replace(&mut self.is_halted, true);
-        (!is_again).then(|| self.dialect.halt_signal().0)
+        if !self.traps_signals() || std::mem::replace(&mut self.is_halted, true) {
+            return None;
+        }
+        Some(self.dialect.halt_signal().0)
     }
 
     fn release(&mut self) -> io::Result<Release> {

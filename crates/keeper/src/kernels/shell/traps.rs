@@ -137,6 +137,7 @@ impl Shell {
             None => String::new(),
         };
         let halt = self.dialect.halt_trap(&self.dir, prefix);
+        let halt = self.dialect.spoken(halt, self.voice);
         let halt = format!("{prefix}trap -- {} {};", quote(&halt), self.dialect.halt_signal().1);
         format!("{stop}{halt}{prefix}trap -- {} EXIT\n", quote(&text))
     }
@@ -176,7 +177,7 @@ impl Shell {
     pub(super) fn learn_traps(&mut self, run: RunNo) {
         let path = self.path(&traps_file(run));
         let Ok(listing) = std::fs::read(&path) else { return };
-        let _ = std::fs::remove_file(path);
+        self.listing = Some(path);
         let listing = String::from_utf8_lossy(&listing);
         self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
         let found = records::trap(&listing, &["EXIT", "0"]);

@@ -38,13 +38,8 @@ impl Shell {
             Stdin::Empty => "<>/dev/null".to_owned(),
         };
         let env = self.dialect.environment(order.env, self.voice);
-        // A failed last run is still failed: `q` returns its status. On the
-        // left of `||` it sets off neither `set -e` nor an ERR trap.
-        let status = match self.status {
-            0 => String::new(),
-            _ if self.flags.contains('e') => String::new(),
-            _ => format!("{} {dir}/q || ", self.voice.source),
-        };
+        // On the left of `||` it sets off neither `set -e` nor an ERR trap.
+        let status = self.last_status().map(|status| status + " || ").unwrap_or_default();
         let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
         let (voice, questions) = match self.probe {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
@@ -132,15 +127,17 @@ impl Shell {
         (off, words)
     }
 
+    /// A failed last run is still failed: a command that has its status.
+    fn last_status(&self) -> Option<String> {
+        let is_failed = self.status != 0 && !self.flags.contains('e');
+        is_failed.then(|| format!("{} {}/q", self.voice.source, self.dir))
+    }
+
     /// Turns tracing on, does something else without a trace, and leaves `$?`
     /// as it was where that is nothing.
-    pub(super) fn tracing(&self, also: &str) -> String {
+    fn tracing(&self, also: &str) -> String {
         let prefix = self.voice.prefix;
-        let status = match self.status {
-            0 => String::new(),
-            _ if self.flags.contains('e') => String::new(),
-            _ => format!("{} {}/q;", self.voice.source, self.dir),
-        };
+        let status = self.last_status().map(|status| status + ";").unwrap_or_default();
         if status.is_empty() && also.is_empty() {
             return format!("{prefix}set -x;");
         }
