@@ -172,7 +172,9 @@ fn the_status_of_the_last_run_outlives_its_kernel() {
     let h = harness!();
     for shell in Harness::shells(ALL) {
         let s = prepared(&h, shell);
-        for (command, code) in [("exit 3", 3), ("kill -9 $$", 137), ("exec false", 1)] {
+        let failing = "set -e; f() { return 4; }; f";
+        for (command, code) in [("exit 3", 3), ("kill -9 $$", 137), ("exec false", 1), (failing, 4)]
+        {
             s.run(command).exits(code);
             s.run("echo $?").prints(&format!("{code}\n")).is_kept();
         }
@@ -538,7 +540,21 @@ fn what_a_shell_shows_of_its_input_is_the_users_to_the_end() {
         let shown = s.run("exit 3\n").prints("bye\n").exits(3).stderr().to_owned();
         let trap = if shell == "bash" { "echo bye\n" } else { "" };
         assert_eq!(shown, format!("exit 3\n{trap}"), "{shell}");
+        // Aborted, and with a status that the next run finds.
+        let aborted = s.run("echo ${nope?gone}\n");
+        let lines: Vec<&str> = aborted.stderr().lines().collect();
+        assert_eq!(lines.len(), 2, "{shell}: {lines:?}");
+        assert!(lines[1].ends_with("nope: gone"), "{shell}: {lines:?}");
+        s.run("(exit 6)\n").exits(6).warns("(exit 6)\n");
+        s.run("echo $?\n").prints("6\n").warns("echo $?\n").is_kept();
     }
+    let s = h.session_with(&["bash", "--env", "PS4=+ "]);
+    s.run("set -xv; trap 'echo bye' EXIT");
+    let text = "for i in 1\ndo echo $i $LINENO\ndone\n";
+    let shown = s.run(text).prints("1 2\n").is_kept();
+    assert_eq!(traced(&shown), format!("{text}for i in 1\necho 1 2\n"));
+    let shown = s.run("fi\n").exits(2).stderr().to_owned();
+    assert!(shown.starts_with("fi\n") && shown.contains("line 1: `fi'"), "{shown}");
     for shell in Harness::shells(&["zsh"]) {
         let s = h.session_with(&[shell, "--env", "PS4=+ "]);
         s.run("set -xv");
@@ -558,7 +574,21 @@ fn a_debug_trap_sees_the_users_commands_only() {
     let shown = s.run("echo c").prints("<echo c>\nc\n").is_kept();
     assert_eq!(traced(&shown), "echo '<echo c>'\necho c\n");
     s.run("set +x");
+    s.run("(exit 4)").prints("").exits(4);
+    s.run("echo $? $LINENO").prints("<echo $? $LINENO>\n4 1\n").warns("");
+    let shown = s.run("fi").exits(2).stderr().to_owned();
+    assert!(shown.contains("line 1: `fi'"), "{shown}");
+    s.run("trap 'echo D' DEBUG");
+    s.run("set -v").prints("D\n").warns("");
+    let text = "for i in 1\ndo :\ndone\necho d\n";
+    s.run(text)
+        .prints("D\nD\nD\nd\n")
+        .warns("for i in 1\ndo :\ndone\necho D\necho D\necho d\necho D\n");
+    s.run("set +v; trap 'echo \"<$BASH_COMMAND>\"' DEBUG");
     s.run("trap - DEBUG").prints("<trap - DEBUG>\n");
+    s.run("readonly LINENO; trap : DEBUG");
+    s.run("echo e").prints("e\n").warns("").is_kept();
+    s.run("trap - DEBUG");
     s.run("echo d").prints("d\n").warns("").is_kept();
     for shell in Harness::shells(&["zsh"]) {
         let s = h.session_with(&[shell, "--env", "PS4=+ "]);
@@ -567,7 +597,9 @@ fn a_debug_trap_sees_the_users_commands_only() {
         s.run("set -x").prints("<set -x>\n").warns("");
         let shown = s.run("echo b").prints("<echo b>\nb\n").is_kept();
         assert_eq!(traced(&shown), "echo '<echo b>'\necho b\n");
-        s.run("set +x; trap - DEBUG");
+        s.run("set +x; false").exits(1);
+        s.run("echo $?").prints("<echo $?>\n1\n").warns("").is_kept();
+        s.run("trap - DEBUG");
         s.run("echo c").prints("c\n").warns("").is_kept();
     }
 }

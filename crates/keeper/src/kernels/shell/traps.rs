@@ -39,8 +39,11 @@ impl Shell {
     /// Whether the text of a trap may be shown when it runs: bash does that under
     /// `set -v`. What is kept then is the state that was captured last.
     fn shows_traps(&self, text: &[u8]) -> bool {
-        let is_verbose = || self.flags.contains('v') || guard::sets_option(text, b'v', "verbose");
-        self.dialect == Dialect::Bash && is_verbose()
+        self.dialect == Dialect::Bash && self.is_verbose(text)
+    }
+
+    pub(super) fn is_verbose(&self, text: &[u8]) -> bool {
+        self.flags.contains('v') || guard::sets_option(text, b'v', "verbose")
     }
 
     pub(super) fn unguard(&self) -> &'static str {

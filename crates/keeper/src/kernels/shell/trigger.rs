@@ -52,12 +52,18 @@ impl Shell {
             None => format!(">{dir}/o 2>{dir}/e"),
         };
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
-        // Line editing would take its next line from the terminal.
-        let shielded = |source: String| match (self.dialect, order.terminal) {
-            (Dialect::Zsh, Some(_)) => {
-                format!("{{ {source}; }} always {{ {prefix}unsetopt zle; }}")
-            }
-            (Dialect::Bash | Dialect::Posix | Dialect::Zsh, _) => source,
+        let mut always = Vec::new();
+        if self.dialect == Dialect::Zsh && order.terminal.is_some() {
+            // Line editing would take its next line from the terminal.
+            always.push(format!("{prefix}unsetopt zle"));
+        }
+        if self.dialect == Dialect::Zsh && form == Form::Replaced && self.is_verbose(order.text) {
+            // If the text is aborted, the next line of ours would be shown.
+            always.push(format!("{exec} 2>/dev/null{sure}"));
+        }
+        let shielded = |source: String| match always.is_empty() {
+            true => source,
+            false => format!("{{ {source}; }} always {{ {}; }}", always.join("; ")),
         };
         Ok(match form {
             // A text that moves descriptors about may have closed the copies
@@ -91,31 +97,42 @@ impl Shell {
     /// has to be turned off before, so that it is not seen.
     pub(super) fn first_words(&self, form: Form, text: &[u8]) -> (String, Vec<u8>) {
         let prefix = self.voice.prefix;
-        let debug_trap = match (&self.debug_trap, self.dialect) {
-            // Sourcing hides a DEBUG trap of bash's from the sourced text, and
-            // zsh's was taken away because it would see our lines.
-            (Some(trap), Dialect::Bash | Dialect::Zsh) => {
-                format!("{prefix}trap -- {} DEBUG;", quote(trap))
-            }
-            (Some(_), Dialect::Posix) | (None, _) => String::new(),
-        };
+        let debug_trap = self.set_debug_trap();
         // Tracing is off around the text where it would show our words, or not
         // show the user's: zsh writes them to where stderr was before a
         // redirection.
         let is_around = form == Form::Replaced || self.dialect == Dialect::Zsh;
-        let traces = self.flags.contains('x') && (is_around || !debug_trap.is_empty());
-        let first = if traces { self.tracing(&debug_trap) } else { debug_trap };
+        let traces = self.flags.contains('x') && (is_around || debug_trap.is_some());
+        let mut words = String::new();
+        if traces {
+            let _ = write!(words, "{prefix}set -x;");
+        }
+        match (debug_trap, self.last_status()) {
+            (Some(debug_trap), _) => words.push_str(&debug_trap),
+            // `&&` keeps `set -e` and ERR traps from taking it for a failure.
+            (None, Some(status)) if traces => {
+                let _ = write!(words, "{status} && \\:;");
+            }
+            (None, _) => {}
+        }
+        if words.is_empty() {
+            return (String::new(), Vec::new());
+        }
         // A line is shown when it is read, with what is ours in front of it.
-        // In bash the lines that follow would be missing in turn.
-        let shows = self.flags.contains('v') && self.dialect == Dialect::Zsh && !first.is_empty();
+        let shows = self.flags.contains('v') && self.dialect != Dialect::Posix;
         let off = match (traces, shows) {
-            (true, true) => "set +xv",
-            (true, false) => "set +x",
-            (false, true) => "set +v",
-            (false, false) => return (String::new(), first.into_bytes()),
+            (true, true) => format!("{prefix}set +xv\n"),
+            (true, false) => format!("{prefix}set +x\n"),
+            (false, true) => format!("{prefix}set +v\n"),
+            (false, false) => String::new(),
         };
-        let off = format!("{prefix}{off}\n");
-        if !shows {
+        let first = match self.dialect {
+            Dialect::Bash if shows => uncounted(&format!("{prefix}set -v;{words}")),
+            Dialect::Bash => uncounted(&words),
+            Dialect::Zsh | Dialect::Posix if traces => format!("{{ {words} }} 2>/dev/null;"),
+            Dialect::Zsh | Dialect::Posix => words,
+        };
+        if !shows || self.dialect == Dialect::Bash {
             return (off, first.into_bytes());
         }
         let mut lines = text.splitn(2, |b| *b == b'\n');
@@ -127,21 +144,32 @@ impl Shell {
         (off, words)
     }
 
-    /// A failed last run is still failed: a command that has its status.
-    fn last_status(&self) -> Option<String> {
-        let is_failed = self.status != 0 && !self.flags.contains('e');
-        is_failed.then(|| format!("{} {}/q", self.voice.source, self.dir))
+    /// Sets the user's DEBUG trap, and leaves `$?` as the last run did, with
+    /// commands that it does not see: sourcing hides bash's from the sourced
+    /// text, and zsh's was taken away because it would see our lines.
+    fn set_debug_trap(&self) -> Option<String> {
+        let trap = self.debug_trap.as_deref().map(quote)?;
+        let trap = format!("{}trap -- {trap} DEBUG", self.voice.prefix);
+        let fail = format!("/bin/sh -c 'exit {}'", self.status);
+        match self.dialect {
+            Dialect::Posix => None,
+            Dialect::Bash | Dialect::Zsh if self.status == 0 => Some(trap + ";"),
+            Dialect::Bash => Some(format!("{trap};( {fail} ) && \\:;")),
+            Dialect::Zsh => Some(format!("{trap} && {fail} && \\:;")),
+        }
     }
 
-    /// Turns tracing on, does something else without a trace, and leaves `$?`
-    /// as it was where that is nothing.
-    fn tracing(&self, also: &str) -> String {
-        let prefix = self.voice.prefix;
-        let status = self.last_status().map(|status| status + ";").unwrap_or_default();
-        if status.is_empty() && also.is_empty() {
-            return format!("{prefix}set -x;");
+    /// A failed last run is still failed: a command that has its status.
+    fn last_status(&self) -> Option<String> {
+        match (self.status, self.dialect) {
+            (0, _) => None,
+            // A sourced `return` would be the end of dash.
+            (status, Dialect::Posix) if self.flags.contains('e') => {
+                Some(format!("( \\exit {status} )"))
+            }
+            // Under `set -v` its line would be shown.
+            _ => Some(format!("{} {}/q 2>/dev/null", self.voice.source, self.dir)),
         }
-        format!("{{ {prefix}set -x;{status}{also} }} 2>/dev/null;")
     }
 
     /// `exec` for redirections, which `builtin exec` would undo.
@@ -170,6 +198,16 @@ impl Shell {
             Dialect::Bash | Dialect::Posix => String::new(),
         }
     }
+}
+
+/// A line of ours that bash does not count, in front of the user's first. A
+/// number that is set in a command would be forgotten after it, but not in its
+/// redirection. A LINENO of the user's is left alone, be it unset or read-only.
+fn uncounted(commands: &str) -> String {
+    // Its attributes as digits: none, or `i`, is a multiple of 18.
+    let is_users = "36#0${LINENO+${LINENO@a}}%18";
+    let zero = format!("${{__sessile_[{is_users}?0:(${{LINENO+LINENO=}}0)]-}}");
+    format!("{{ {commands} }} 2>/dev/null\"{zero}\"\n")
 }
 
 /// Any bytes as one word of any POSIX shell.
