@@ -121,6 +121,27 @@ fn an_exit_trap_that_exits_itself_does_not_lose_the_state() {
     }
 }
 
+/// Who has the privilege gets more of them, all others a new shell.
+#[test]
+fn a_limit_that_leaves_no_room_for_another_run_is_not_the_end() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        for limit in [3, 6, 12] {
+            let s = h.session_of(shell);
+            s.run("x=1");
+            s.wait_captured(1);
+            let limited = s.run(format!("x=2; ulimit -n {limit}"));
+            assert!(limited.notes().contains("`ulimit -n"), "{shell} {limit}: {limited:?}");
+            let next = s.run("echo $x");
+            let is_kept = [&limited, &next].iter().all(|run| run.json()["kernel"] == "kept");
+            next.prints(if is_kept { "2\n" } else { "1\n" }).exits(0);
+            s.run("x=3; exit 4").exits(4).is_restarted();
+            s.run("echo $x; ls -d /").prints("3\n/\n").is_kept();
+            s.end();
+        }
+    }
+}
+
 /// Each of them shows what a plain shell shows.
 #[test]
 fn a_run_that_sets_an_exit_trap_finds_nothing_of_ours() {

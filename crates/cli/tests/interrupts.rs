@@ -341,6 +341,21 @@ fn a_shell_that_cannot_be_interrupted_is_restored_and_says_so() {
     }
 }
 
+/// Signals that a shell has traps of ours for would be the program's end.
+#[test]
+fn a_program_in_the_place_of_its_shell_gets_the_interrupt() {
+    let h = harness!();
+    for shell in Harness::shells(ALL) {
+        for text in ["exec sleep 1000", "set -e; exec sleep 1000"] {
+            let s = prepared(&h, shell);
+            s.wait_captured(1);
+            s.run_with(&["--timeout", "300ms"], text).timed_out().exits(130).is_restored_as_of(1);
+            s.run("echo $x").prints("1\n").is_kept();
+            s.end();
+        }
+    }
+}
+
 #[test]
 fn a_stopped_kernel_is_brought_to_its_end_as_well() {
     let h = harness!();

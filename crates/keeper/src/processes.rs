@@ -1,7 +1,7 @@
 //! Processes as the kernel's file system shows them: who descends from whom,
 //! and who belongs to a run's foreground.
 //!
-//! Nothing here is on the path of a run that ends by itself.
+//! Nothing here but [`make_room`] is on the path of a run that ends by itself.
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use std::fs;
@@ -45,6 +45,41 @@ pub(crate) fn raise_descriptor_limit() {
 pub(crate) fn lower_descriptor_limit() {
     if let Some(usual) = USUAL_DESCRIPTORS.get() {
         let _ = setrlimit(Resource::Nofile, *usual);
+    }
+}
+
+/// Whether a process may open what a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Enough,
+    /// It may now.
+    Raised {
+        from: u64,
+        to: u64,
+    },
+    /// That is as much as it may, and only the privileged can raise it.
+    Lacking(u64),
+}
+
+/// Raises the limit of descriptors of a process that may have too few.
+pub(crate) fn make_room(pid: Pid, room: u64) -> Room {
+    if room == 0 {
+        return Room::Enough;
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a structure of ours, which is written to.
+    let result = unsafe {
+        let pid = pid.as_raw_nonzero().get();
+        libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit)
+    };
+    let from = limit.rlim_cur;
+    if result != 0 || from >= room {
+        return Room::Enough;
+    }
+    let raised = Rlimit { current: Some(room), maximum: Some(room.max(limit.rlim_max)) };
+    match rustix::process::prlimit(Some(pid), Resource::Nofile, raised) {
+        Ok(_) => Room::Raised { from, to: room },
+        Err(_) => Room::Lacking(from),
     }
 }
 
@@ -174,13 +209,32 @@ pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
 }
 
 fn ignores_interrupt(pid: Pid) -> bool {
-    let ignores = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
-        Some(mask & (1 << (libc::SIGINT - 1)) != 0)
-    };
-    ignores() == Some(true)
+    signals(pid, "SigIgn:").is_some_and(|ignored| ignored & bit(libc::SIGINT) != 0)
+}
+
+/// The signals that a process has handlers for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caught(u64);
+
+impl Caught {
+    pub(crate) fn by(pid: Pid) -> Self {
+        Self(signals(pid, "SigCgt:").unwrap_or_default())
+    }
+
+    pub(crate) fn has(self, signal: i32) -> bool {
+        self.0 & bit(signal) != 0
+    }
+}
+
+/// A set of signals that the system lists of a process.
+fn signals(pid: Pid, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let set = status.lines().find_map(|line| line.strip_prefix(name))?;
+    u64::from_str_radix(set.trim(), 16).ok()
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
 }
 
 /// Whether a process waits in a read of this very pipe. False also where the

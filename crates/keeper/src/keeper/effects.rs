@@ -5,7 +5,7 @@ use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::{Inheritance, Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan, Pressed, Stdin};
-use crate::processes;
+use crate::processes::{self, Caught};
 use crate::reactor::Interest;
 use crate::runs::Run;
 use crate::streams::Stream;
@@ -235,13 +235,14 @@ impl Keeper {
         };
         // Once: whatever ends its foreground program, the shell must not go on
         // with the next command.
+        let caught = Caught::by(live.pid);
         if !live.is_pressed
-            && let Some(number) = live.kernel.stop_signal()
+            && let Some(number) = live.kernel.stop_signal(caught)
         {
             processes::signal_by_number(live.pid, number);
         }
         if pressure >= Pressure::Terminate
-            && let Some(number) = live.kernel.halt_signal()
+            && let Some(number) = live.kernel.halt_signal(caught)
         {
             processes::signal_by_number(live.pid, number);
         }
@@ -253,7 +254,7 @@ impl Keeper {
         // interrupt of its own only if it knows of one.
         let to_kernel = match pressure {
             Pressure::Interrupt | Pressure::Terminate | Pressure::KillWork => {
-                live.kernel.interrupt_signal()
+                live.kernel.interrupt_signal(caught)
             }
             Pressure::KillKernel => Some(libc::SIGKILL),
         };

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::kernels::{self, AboutCopy, Ended, Loaded, Report};
-use crate::processes;
+use crate::processes::{self, Room};
 use crate::reactor::Token;
 use crate::runs::{Run, ticks};
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
@@ -187,20 +187,28 @@ impl Keeper {
         if live.current != Some(ended.run) {
             return;
         }
-        let epoch = live.epoch;
+        let (epoch, pid) = (live.epoch, live.pid);
         if live.is_pressed && language.is_shell() {
             // A program that a shell was just starting when SIGINT came may
             // have missed it; the shell has moved on, and would wait for it
             // with the next one.
             processes::signal(&live.awaited(), Signal::KILL);
         }
+        let room = processes::make_room(pid, live.kernel.room());
+        if let Room::Raised { .. } = room {
+            let _ = live.kernel.got_room();
+        }
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;
             run.error = ended.error;
             run.notes.extend(ended.notes);
+            run.notes.extend(about(room, language));
         }
         self.close_streams(language);
         self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
+        if let Room::Lacking(_) = room {
+            processes::signal(&[pid], Signal::KILL);
+        }
     }
 
     /// Takes what the current run has written, and leaves its pipes to it if
@@ -545,4 +553,18 @@ fn names_in(section: &serde_json::Value) -> Vec<String> {
         shown.push(format!("and {more} more"));
     }
     shown
+}
+
+/// What a run's answer says of the room that is left for the next one.
+pub(super) fn about(room: Room, language: Language) -> Option<String> {
+    match room {
+        Room::Enough => None,
+        Room::Raised { from, to } => Some(format!(
+            "`ulimit -n` is {to} instead of {from}, which leaves {language} no room for another run"
+        )),
+        Room::Lacking(limit) => Some(format!(
+            "`ulimit -n {limit}` leaves {language} no room for another run, so that its process \
+             was ended; the next one is without that limit"
+        )),
+    }
 }

@@ -10,6 +10,8 @@
 //! has a program in its foreground does not read its *orders*.
 
 use super::Keeper;
+use super::events::about;
+use crate::processes::{self, Room};
 use sessile_protocol::Language;
 use sessile_session::{Input, Tick};
 
@@ -68,10 +70,22 @@ impl Keeper {
         let Some(live) = self.kernels.get_mut(&language) else {
             return;
         };
+        let (epoch, run) = (live.epoch, live.current);
+        let room = processes::make_room(live.pid, live.kernel.room());
+        if let Room::Lacking(_) = room {
+            self.tell(language, run, about(room, language).unwrap_or_default());
+            return self.step(Input::Stuck { language, epoch });
+        }
         if !std::mem::replace(&mut live.was_prompted, true) && live.kernel.prompt().is_ok() {
+            // Not before: what it is asked for is in its last command.
+            if let Room::Raised { .. } = room {
+                let _ = live.kernel.got_room();
+            }
+            if let Some(note) = about(room, language) {
+                self.tell(language, run, note);
+            }
             return;
         }
-        let (epoch, run) = (live.epoch, live.current);
         let note = format!(
             "{language} had done with the run and could not report it, so that its process was \
              ended: something of the user's has likely taken the place of a builtin (`builtin`, \

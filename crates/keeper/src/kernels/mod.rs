@@ -11,6 +11,7 @@ mod shell;
 
 pub(crate) use launch::{DriverFiles, Plan, complaints, nest};
 
+use crate::processes::Caught;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunError, RunNo, RunValue};
@@ -233,19 +234,29 @@ pub(crate) trait Kernel: Debug {
 
     /// A signal for the kernel, if there is one, that keeps it from going on
     /// after its foreground program was killed.
-    fn stop_signal(&self) -> Option<i32> {
+    fn stop_signal(&self, _: Caught) -> Option<i32> {
         None
     }
 
     /// What interrupts the kernel in the current run, if anything is to be sent.
-    fn interrupt_signal(&mut self) -> Option<i32> {
+    fn interrupt_signal(&mut self, _: Caught) -> Option<i32> {
         Some(libc::SIGINT)
     }
 
     /// A signal by which the current run is given up even where a trap of the
     /// user's takes the interrupt. Once in a run.
-    fn halt_signal(&mut self) -> Option<i32> {
+    fn halt_signal(&mut self, _: Caught) -> Option<i32> {
         None
+    }
+
+    /// How many descriptors its process has to be allowed for another run.
+    fn room(&self) -> u64 {
+        0
+    }
+
+    /// That limit was raised from outside.
+    fn got_room(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
     /// The last run with a terminal is over, and nothing else has it.

@@ -25,7 +25,7 @@
 use super::launch::{Invocation, install};
 use super::records;
 use super::{Ended, Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
-use crate::processes;
+use crate::processes::{self, Caught};
 use crate::scratch::{Slate, make_fifo, write_file};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -56,6 +56,10 @@ const SOURCES: &str = "function_sources";
 
 /// Every trap of ours has this in its text.
 const MARK: &str = "__sessile_exit";
+
+/// Descriptors that a shell has to be allowed for a run and a capture: those that
+/// it saves go to 10 and above, and the user may have all below. zsh needs 17.
+const ROOM: u64 = 20;
 
 #[derive(Debug)]
 pub(super) struct Shell {
@@ -252,10 +256,11 @@ impl Shell {
         }))
     }
 
-    /// Whether our traps on signals are there.
-    fn traps_signals(&self) -> bool {
+    /// Whether our trap on a signal is there. The shell may have become another
+    /// program, which the signal would be the end of.
+    fn traps(&self, signal: i32, caught: Caught) -> bool {
         match self.exit_trap {
-            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => true,
+            ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => caught.has(signal),
             ExitTrap::Open => false,
         }
     }
@@ -405,28 +410,42 @@ impl Kernel for Shell {
         last.or_else(|| self.take_capture(guard::AFTER, as_of))
     }
 
-    fn stop_signal(&self) -> Option<i32> {
-        self.dialect.stop_signal().filter(|_| self.traps_signals()).map(|_| libc::SIGRTMAX())
+    fn stop_signal(&self, caught: Caught) -> Option<i32> {
+        let (number, _) = self.dialect.stop_signal()?;
+        self.traps(number, caught).then_some(number)
     }
 
-    fn interrupt_signal(&mut self) -> Option<i32> {
+    fn interrupt_signal(&mut self, caught: Caught) -> Option<i32> {
         // It will interrupt itself.
         if self.is_halted && self.dialect != Dialect::Posix {
             return None;
         }
         let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
         // An interrupt would be its end, and no trap would run.
-        if errexit && self.dialect == Dialect::Zsh && self.traps_signals() {
-            return self.halt_signal();
+        if errexit && self.dialect == Dialect::Zsh {
+            return self.halt_signal(caught).or(Some(libc::SIGINT));
         }
         Some(libc::SIGINT)
     }
 
-    fn halt_signal(&mut self) -> Option<i32> {
-        if !self.traps_signals() || std::mem::replace(&mut self.is_halted, true) {
+    fn halt_signal(&mut self, caught: Caught) -> Option<i32> {
+        let (number, _) = self.dialect.halt_signal();
+        if !self.traps(number, caught) || std::mem::replace(&mut self.is_halted, true) {
             return None;
         }
-        Some(self.dialect.halt_signal().0)
+        Some(number)
+    }
+
+    fn room(&self) -> u64 {
+        ROOM
+    }
+
+    fn got_room(&mut self) -> io::Result<()> {
+        match self.dialect {
+            // It gives its children what it knows of.
+            Dialect::Zsh => self.send(&format!("{}ulimit -S -n {ROOM}\n", self.voice.prefix)),
+            Dialect::Bash | Dialect::Posix => Ok(()),
+        }
     }
 
     fn release(&mut self) -> io::Result<Release> {

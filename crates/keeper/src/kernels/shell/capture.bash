@@ -39,6 +39,8 @@
     \builtin enable declare printf ulimit
     \builtin printf '=fsize\n'
     \builtin ulimit -S -f
+    \builtin printf '=files\n'
+    \builtin ulimit -S -n
     \builtin printf '=functions\n'
     \builtin declare -F
     \builtin printf '=variables\n'
@@ -98,7 +100,7 @@ else
 fi
 __sessile_listing=
 
-__sessile_section= __sessile_fsize= __sessile_i=0
+__sessile_section= __sessile_fsize= __sessile_files= __sessile_i=0
 __sessile_disabled=() __sessile_funcs=() __sessile_attrs=()
 for __sessile_line in "${__sessile_lines[@]}"; do
     ((++__sessile_i))
@@ -108,9 +110,10 @@ for __sessile_line in "${__sessile_lines[@]}"; do
         __sessile_funcs+=("${__sessile_n#* }") __sessile_attrs+=("${__sessile_n%% *}")
         ;;
     *=variables) \builtin break ;;
-    =fsize | *=functions) __sessile_section=$__sessile_line ;;
+    =fsize | *=files | *=functions) __sessile_section=$__sessile_line ;;
     'enable -n '*) __sessile_disabled+=("${__sessile_line#enable -n }") ;;
     =fsize*) __sessile_fsize=$__sessile_line ;;
+    =files*) __sessile_files=$__sessile_line ;;
     esac
 done
 __sessile_first=$__sessile_i
@@ -454,6 +457,8 @@ case ${#__sessile_args[@]} in 0) ;; *) \builtin printf ' %q' "${__sessile_args[@
 \builtin printf '\n\\builtin umask '
 \builtin umask
 for __sessile_n in c d e i l m n q r R s t u v x; do
+    # Fewer files leave no room for a run (see ROOM).
+    case $__sessile_n/$__sessile_files in n/[0-9] | n/1[0-9]) \builtin continue ;; esac
     \builtin printf '\n\\builtin ulimit -S -%s ' "$__sessile_n"
     \builtin ulimit -S -"$__sessile_n"
     \builtin printf '\n\\builtin ulimit -H -%s ' "$__sessile_n"

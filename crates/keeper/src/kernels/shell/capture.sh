@@ -34,7 +34,7 @@ __sessile_opts=$(\set +o) __sessile_flags=$-
 \set -f
 __sessile_command=$(\unset -f type; \type command)
 \unset -f command
-__sessile_fsize=$(\command ulimit -S -f)
+__sessile_fsize=$(\command ulimit -S -f) __sessile_files=$(\command ulimit -S -n)
 # ulimit -f 0 kills whoever writes to a file; the soft limit is ours to lift.
 \command ulimit -S -f "$(\command ulimit -H -f)"
 # Tells below how this shell quotes; among the exports, the shortest listing
@@ -377,6 +377,8 @@ done
 \command umask '
 \command umask
 for __sessile_n in c d l m n p r s t v w; do
+    # Fewer files leave no room for a run (see ROOM).
+    case $__sessile_n/$__sessile_files in n/[0-9] | n/1[0-9]) \continue ;; esac
     \command printf '\\command ulimit -S -%s ' "$__sessile_n"
     \command ulimit -S -"$__sessile_n" || \command printf '\n'
     \command printf '\\command ulimit -H -%s ' "$__sessile_n"

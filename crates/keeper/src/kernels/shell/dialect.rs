@@ -169,9 +169,9 @@ impl Dialect {
     /// SIGINT seriously only if its child died of it: bash goes on with the
     /// next command after a program that ignores SIGINT had to be killed. A
     /// trap runs right after the child's end, before that next command.
-    pub(super) fn stop_signal(self) -> Option<&'static str> {
+    pub(super) fn stop_signal(self) -> Option<(i32, &'static str)> {
         match self {
-            Self::Bash => Some("RTMAX"),
+            Self::Bash => Some((libc::SIGRTMAX(), "RTMAX")),
             Self::Zsh | Self::Posix => None,
         }
     }

@@ -109,8 +109,8 @@ impl Shell {
     /// Puts the user's own EXIT trap back before a text that may look at it.
     pub(super) fn disarm(&mut self) -> String {
         let prefix = self.voice.prefix;
-        let stop = self.dialect.stop_signal().into_iter().chain([self.dialect.halt_signal().1]);
-        let stop: String = stop.map(|signal| format!("{prefix}trap - {signal};")).collect();
+        let signals = self.dialect.stop_signal().into_iter().chain([self.dialect.halt_signal()]);
+        let stop: String = signals.map(|(_, name)| format!("{prefix}trap - {name};")).collect();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
             ExitTrap::Armed { users: Some(users) } => {
                 format!("{stop}{prefix}trap -- {} EXIT;", quote(&users))
@@ -133,7 +133,7 @@ impl Shell {
         self.exit_trap = ExitTrap::Armed { users };
         let prefix = self.voice.prefix;
         let stop = match self.dialect.stop_signal() {
-            Some(signal) => {
+            Some((_, signal)) => {
                 let stop = format!("{{ {prefix}kill -s INT $$; }} 2>/dev/null # {MARK}");
                 format!("{prefix}trap -- {} {signal};", quote(&stop))
             }
