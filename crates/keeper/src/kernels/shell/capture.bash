@@ -380,6 +380,8 @@ do
     case $__sessile_n in
     posix | noexec | onecmd | privileged | restricted) ;;
     errexit) __sessile_errexit=$'\\builtin set -o errexit\n' ;;
+    # Typed, they would take the next line from a terminal; sourced, they do not.
+    emacs | vi) __sessile_on+="\\builtin . /dev/stdin <<<'\\builtin set -o $__sessile_n'"$'\n' ;;
     *) __sessile_on+="\\builtin set -o $__sessile_n"$'\n' ;;
     esac
 done
