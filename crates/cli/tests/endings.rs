@@ -123,22 +123,24 @@ fn an_exit_trap_that_exits_itself_does_not_lose_the_state() {
 
 /// As they stand in many a .bashrc.
 #[test]
-fn editing_modes_and_key_bindings_do_not_cost_the_state() {
+fn editing_modes_and_completions_outlive_their_shell() {
     let h = harness!();
-    for (shell, text) in [
-        ("bash", "x=2; set -o vi"),
-        ("bash", "x=2; set -o emacs; bind '\"\\C-x\": \"y\"' 2>/dev/null"),
-        ("bash", "x=2; complete -W 'a b' thing; stty -ixon 2>/dev/null; PS1='\\u \\w '"),
-        ("dash", "x=2; set -o vi"),
-        ("zsh", "x=2; bindkey -v; autoload -Uz compinit; zstyle ':a' b c"),
+    for (shell, text, listing) in [
+        ("bash", "x=2; set -o vi", "set -o"),
+        ("bash", "x=2; set -o emacs; bind '\"\\C-x\": \"y\"' 2>/dev/null", "set -o"),
+        ("bash", "x=2; complete -W \"a 'b'\" it; complete() { :; }", "builtin complete -p"),
+        ("dash", "x=2; set -o vi", "set -o"),
+        ("zsh", "x=2; bindkey -v; autoload -Uz compinit", "set -o"),
+        ("zsh", "x=2; zstyle ':a' b c \"d 'e\"; zstyle() { :; }", "builtin zstyle -L"),
     ] {
         for shell in Harness::shells(&[shell]) {
             let s = h.session_of(shell);
             s.run(text).warns("").is_kept();
-            let modes = s.run("set -o").is_kept().stdout().to_owned();
+            let listed = s.run(listing).is_kept().stdout().to_owned();
+            assert!(!listed.is_empty(), "{shell}: {text}");
             s.run("exit 3").exits(3).is_restarted();
             s.run("echo $x").prints("2\n").warns("").is_kept();
-            s.run("set -o").prints(&modes);
+            s.run(listing).prints(&listed).is_kept();
             s.end();
         }
     }

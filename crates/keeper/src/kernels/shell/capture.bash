@@ -449,6 +449,9 @@ done
 \builtin unset -v __sessile_n __sessile_o
 '
 \builtin printf '%s' "$__sessile_dirs"
+# Before there is any function; apart, because bash does not quote all of it.
+__sessile_v=$(\builtin complete -p)
+case $__sessile_v in '') ;; *) \builtin printf '\\builtin eval %q\n' "$__sessile_v" ;; esac
 case ${#__sessile_plain[@]} in 0) ;; *) \builtin printf '%.0s%s\n' "${__sessile_plain[@]}" ;; esac
 \builtin printf '%s\n' "${__sessile_set[@]}"
 case ${#__sessile_alias[@]} in 0) ;; *) \builtin printf '\\builtin alias -- %q\n' "${__sessile_alias[@]}" ;; esac

@@ -284,7 +284,11 @@ done
 for __sessile_n in $__sessile_hidden; do
     \builtin printf 'typeset -gH %s\n' $__sessile_n
 done
+# As it prints them, while there is no function of that name.
 \builtin printf 'functions=()\n'
+case " $__sessile_modules " in
+*' zsh/zutil '*) \builtin printf '\\builtin eval %s\n' "${(qqqq)$(\builtin zstyle -L)}" ;;
+esac
 for __sessile_n in "${(@ok)functions}"; do
     case $functions[$__sessile_n] in
     'builtin autoload -X'*)
