@@ -146,6 +146,28 @@ fn editing_modes_and_completions_outlive_their_shell() {
     }
 }
 
+#[test]
+fn a_shell_whose_state_cannot_be_read_exits_with_its_own_status() {
+    let h = harness!();
+    for (shell, text) in [
+        ("bash", "enable -n exec"),
+        ("dash", "readonly IFS"),
+        ("zsh", "readonly parameters"),
+        ("zsh", "HISTCHARS=0"),
+        ("zsh", "disable emulate"),
+    ] {
+        for shell in Harness::shells(&[shell]) {
+            let s = h.session_of(shell);
+            s.run("x=1");
+            s.wait_captured(1);
+            s.run(text).is_kept();
+            s.run("x=2; exit 4").exits(4).warns("").is_restored_as_of(1);
+            s.run("echo $x").prints("1\n").is_kept();
+            s.end();
+        }
+    }
+}
+
 /// Who has the privilege gets more of them, all others a new shell.
 #[test]
 fn a_limit_that_leaves_no_room_for_another_run_is_not_the_end() {

@@ -92,10 +92,11 @@ __sessile_own='case $__sessile_has_ifs in 1) \builtin declare IFS="$__sessile_if
 \builtin enable alias declare exit printf ulimit umask
 # Byte-wise matching is all that the texts need, and linear on long values.
 \builtin declare LC_ALL=C
-if \builtin declare IFS=$'\n'; then
+if \builtin declare IFS=$'\n' && [[ $IFS == $'\n' ]]; then
     __sessile_lines=($__sessile_listing)
 else
-    # A readonly IFS does not split for us. Reading a pipe like this is slow.
+    # A readonly IFS, or an integer, does not split for us. Reading a pipe like
+    # this is slow.
     \builtin mapfile -t __sessile_lines < <(\builtin printf '%s\n' "$__sessile_listing")
 fi
 __sessile_listing=
@@ -122,7 +123,7 @@ __sessile_first=$__sessile_i
 # control character; one fork each only if a text contains that character.
 __sessile_print='
     __sessile_texts=()
-    if \builtin declare IFS=$'\''\036'\''; then
+    if \builtin declare IFS=$'\''\036'\'' && [[ $IFS == $'\''\036'\'' ]]; then
         __sessile_texts=($(\builtin eval "$__sessile_own"
             for __sessile_n in "$@"; do
                 \builtin declare "$__sessile_mode" -- "$__sessile_n"
@@ -242,7 +243,8 @@ for __sessile_line in "${__sessile_lines[@]:__sessile_first}"; do
     __sessile_v=${__sessile_a//[!aAnx]/}
     __sessile_set+=("declare -${__sessile_v:--} ${__sessile_line#declare -* }")
     __sessile_v=${__sessile_a//[!cilntu]/}
-    case $__sessile_v in '' | n) ;; *) __sessile_set+=("declare -$__sessile_v $__sessile_n") ;; esac
+    # An integer is no IFS that a kernel could come up with.
+    case $__sessile_n:$__sessile_v in *: | *:n | IFS:*) ;; *) __sessile_set+=("declare -$__sessile_v $__sessile_n") ;; esac
     case $__sessile_a in *r*) __sessile_lock+=("\\builtin declare -${__sessile_a//[!nr]/} $__sessile_n") ;; esac
 done
 __sessile_lines=()

@@ -26,6 +26,8 @@
 # It must not be sourced in the user's shell itself: it wrecks its own options.
 
 \builtin trap - DEBUG ZERR
+# Without the module, or with another thing of that name, there is no state.
+[[ ${(t)parameters} == association*special ]] || \builtin exit 1
 if [[ -n "${(k)parameters[(I)__sessile_*]}" ]]; then
     # Every use of the prefix moves out of the way, this very test included.
     \builtin set -- "${1//__sessile_/__sessile_x_}" "${(@)@[2,-1]}"

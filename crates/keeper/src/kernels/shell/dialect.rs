@@ -57,10 +57,14 @@ fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
     )
 }
 
-/// The same once tracing was hushed.
+/// The same once tracing was hushed. Whatever becomes of it, the listing of traps
+/// is read to its end: zsh would die of the broken pipe, with another status.
 fn zsh_last_capture(dir: &str, out: &str) -> String {
     let capture = zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"));
-    format!("\\builtin exec 2>/dev/null{ZSH_SURE}; {capture}")
+    format!(
+        "\\builtin exec 2>/dev/null{ZSH_SURE}; ( {capture} ){ZSH_SURE}; \
+         \\builtin read -r -d '' __sessile_x"
+    )
 }
 
 impl Dialect {
