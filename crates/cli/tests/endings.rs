@@ -147,6 +147,23 @@ fn editing_modes_and_completions_outlive_their_shell() {
 }
 
 #[test]
+fn a_shell_that_has_all_of_its_files_open_goes_on() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1");
+        s.wait_captured(1);
+        let leak = "x=2; ulimit -S -n 64; for i in {3..9}; do eval \"exec $i</dev/null\"; done; \
+                    for i in {1..70}; do exec {fd}</dev/null || break; done";
+        let leaking = s.run_with(&["--timeout", "20s"], leak);
+        assert!(leaking.notes().contains("`ulimit -n` is"), "{shell}: {leaking:?}");
+        s.run("echo $x").prints("2\n").warns("").is_kept();
+        s.run("exit 3").exits(3).is_restarted();
+        s.run("echo $x").prints("2\n").is_kept();
+    }
+}
+
+#[test]
 fn a_shell_whose_state_cannot_be_read_exits_with_its_own_status() {
     let h = harness!();
     for (shell, text) in [

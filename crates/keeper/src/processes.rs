@@ -61,9 +61,13 @@ pub(crate) enum Room {
     Lacking(u64),
 }
 
-/// Raises the limit of descriptors of a process that may have too few.
-pub(crate) fn make_room(pid: Pid, room: u64) -> Room {
-    if room == 0 {
+/// Descriptors that a run takes, besides what its kernel has open.
+const RUN_TAKES: u64 = 8;
+
+/// Raises the limit of descriptors of a process that may not have `least`, or
+/// has used them up. It takes two system calls, of 2 µs together.
+pub(crate) fn make_room(pid: Pid, least: u64) -> Room {
+    if least == 0 {
         return Room::Enough;
     }
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -72,13 +76,16 @@ pub(crate) fn make_room(pid: Pid, room: u64) -> Room {
         let pid = pid.as_raw_nonzero().get();
         libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit)
     };
+    // How many are open is the size of this directory, since Linux 6.2.
+    let open = fs::metadata(format!("/proc/{}/fd", pid.as_raw_nonzero())).map_or(0, |d| d.len());
     let from = limit.rlim_cur;
-    if result != 0 || from >= room {
+    if result != 0 || from >= least.max(open + RUN_TAKES) {
         return Room::Enough;
     }
-    let raised = Rlimit { current: Some(room), maximum: Some(room.max(limit.rlim_max)) };
+    let to = least.max(open + 2 * RUN_TAKES);
+    let raised = Rlimit { current: Some(to), maximum: Some(to.max(limit.rlim_max)) };
     match rustix::process::prlimit(Some(pid), Resource::Nofile, raised) {
-        Ok(_) => Room::Raised { from, to: room },
+        Ok(_) => Room::Raised { from, to },
         Err(_) => Room::Lacking(from),
     }
 }

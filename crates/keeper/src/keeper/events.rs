@@ -195,8 +195,8 @@ impl Keeper {
             processes::signal(&live.awaited(), Signal::KILL);
         }
         let room = processes::make_room(pid, live.kernel.room());
-        if let Room::Raised { .. } = room {
-            let _ = live.kernel.got_room();
+        if let Room::Raised { to, .. } = room {
+            let _ = live.kernel.got_room(to);
         }
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;

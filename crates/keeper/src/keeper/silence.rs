@@ -78,8 +78,8 @@ impl Keeper {
         }
         if !std::mem::replace(&mut live.was_prompted, true) && live.kernel.prompt().is_ok() {
             // Not before: what it is asked for is in its last command.
-            if let Room::Raised { .. } = room {
-                let _ = live.kernel.got_room();
+            if let Room::Raised { to, .. } = room {
+                let _ = live.kernel.got_room(to);
             }
             if let Some(note) = about(room, language) {
                 self.tell(language, run, note);

@@ -255,7 +255,7 @@ pub(crate) trait Kernel: Debug {
     }
 
     /// That limit was raised from outside.
-    fn got_room(&mut self) -> io::Result<()> {
+    fn got_room(&mut self, _: u64) -> io::Result<()> {
         Ok(())
     }
 

@@ -440,10 +440,10 @@ impl Kernel for Shell {
         ROOM
     }
 
-    fn got_room(&mut self) -> io::Result<()> {
+    fn got_room(&mut self, limit: u64) -> io::Result<()> {
         match self.dialect {
             // It gives its children what it knows of.
-            Dialect::Zsh => self.send(&format!("{}ulimit -S -n {ROOM}\n", self.voice.prefix)),
+            Dialect::Zsh => self.send(&format!("{}ulimit -S -n {limit}\n", self.voice.prefix)),
             Dialect::Bash | Dialect::Posix => Ok(()),
         }
     }
