@@ -706,4 +706,12 @@ fn an_exit_trap_is_the_users_alone() {
         s.run("trap - EXIT").prints("");
         s.run("exit 5").prints("").warns("").exits(5).is_restarted();
     }
+    // What we do at the end does not set off an ERR trap either.
+    for shell in Harness::shells(&["bash", "zsh"]) {
+        let s = h.session_of(shell);
+        s.run("trap 'echo failed' ERR");
+        s.run("trap 'echo bye' EXIT; exit 4").prints("bye\n").warns("").exits(4);
+        s.run("exit 5").exits(5);
+        s.run("trap - EXIT; x=1; exit 6").prints("").warns("").exits(6).is_restarted();
+    }
 }

@@ -63,7 +63,7 @@ fn zsh_last_capture(dir: &str, out: &str) -> String {
     let capture = zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"));
     format!(
         "\\builtin exec 2>/dev/null{ZSH_SURE}; ( {capture} ){ZSH_SURE}; \
-         \\builtin read -r -d '' __sessile_x"
+         \\builtin read -r -d '' __sessile_x{ZSH_SURE}"
     )
 }
 
