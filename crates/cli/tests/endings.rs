@@ -640,6 +640,14 @@ fn what_a_shell_shows_of_its_input_is_the_users_to_the_end() {
     assert_eq!(traced(&shown), format!("{text}for i in 1\necho 1 2\n"));
     let shown = s.run("fi\n").exits(2).stderr().to_owned();
     assert!(shown.starts_with("fi\n") && shown.contains("line 1: `fi'"), "{shown}");
+    for shell in Harness::shells(&["dash"]) {
+        let s = h.session_with(&[shell, "--env", "PS4=+ "]);
+        s.run("set -xv; trap 'echo bye' EXIT");
+        let shown = s.run("for i in 1\ndo (exit 4)\ndone\n").exits(4).is_kept();
+        assert_eq!(shown.stderr(), "for i in 1\ndo (exit 4)\ndone\n+ exit 4\n");
+        s.run("echo $?\n").prints("4\n").warns("echo $?\n+ echo 4\n").is_kept();
+        s.run("exit 3\n").prints("bye\n").warns("exit 3\n+ exit 3\n+ echo bye\n").exits(3);
+    }
     for shell in Harness::shells(&["zsh"]) {
         let s = h.session_with(&[shell, "--env", "PS4=+ "]);
         s.run("set -xv");

@@ -119,7 +119,7 @@ impl Shell {
             return (String::new(), Vec::new());
         }
         // A line is shown when it is read, with what is ours in front of it.
-        let shows = self.flags.contains('v') && self.dialect != Dialect::Posix;
+        let shows = self.flags.contains('v');
         let off = match (traces, shows) {
             (true, true) => format!("{prefix}set +xv\n"),
             (true, false) => format!("{prefix}set +x\n"),
@@ -129,10 +129,14 @@ impl Shell {
         let first = match self.dialect {
             Dialect::Bash if shows => uncounted(&format!("{prefix}set -v;{words}")),
             Dialect::Bash => uncounted(&words),
+            // A number too high in messages is less of a fault than words of ours.
+            Dialect::Posix if shows => {
+                format!("{{ {prefix}set -v;{words} }} 2>/dev/null\n")
+            }
             Dialect::Zsh | Dialect::Posix if traces => format!("{{ {words} }} 2>/dev/null;"),
             Dialect::Zsh | Dialect::Posix => words,
         };
-        if !shows || self.dialect == Dialect::Bash {
+        if !shows || self.dialect != Dialect::Zsh {
             return (off, first.into_bytes());
         }
         let mut lines = text.splitn(2, |b| *b == b'\n');
