@@ -204,11 +204,13 @@ impl Keeper {
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
         }
+        if let Room::Lacking(_) = room {
+            // The run is over when the process is: no other one may get it.
+            live.verdict = Some(ended.exit_code);
+            return processes::signal(&[pid], Signal::KILL);
+        }
         self.close_streams(language);
         self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
-        if let Room::Lacking(_) = room {
-            processes::signal(&[pid], Signal::KILL);
-        }
     }
 
     /// Takes what the current run has written, and leaves its pipes to it if
@@ -395,8 +397,7 @@ impl Keeper {
         let Some(live) = self.kernels.get_mut(&language) else {
             return;
         };
-        let epoch = live.epoch;
-        let current = live.current;
+        let (epoch, current, verdict) = (live.epoch, live.current, live.verdict);
         let last_words = live.kernel.last_words();
         let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
         let left_state = last_words.is_some_and(|saved| {
@@ -405,9 +406,10 @@ impl Keeper {
             self.save(language, saved)
         });
         // The end of a session, or a reset, is no accident.
-        if !left_state && self.session.is_open() {
+        if !left_state && verdict.is_none() && self.session.is_open() {
             self.tell(language, current, death(language, exit_code));
         }
+        let exit_code = verdict.unwrap_or(exit_code);
         let directory = self.kernels.get(&language).map(|live| live.directory.clone());
         let directory = directory.unwrap_or_default();
         if let Some(said) = kernels::complaints(&directory) {
@@ -564,7 +566,7 @@ pub(super) fn about(room: Room, language: Language) -> Option<String> {
         )),
         Room::Lacking(limit) => Some(format!(
             "`ulimit -n {limit}` leaves {language} no room for another run, so that its process \
-             was ended; the next one is without that limit"
+             was ended; the new one is without that limit"
         )),
     }
 }

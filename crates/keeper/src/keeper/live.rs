@@ -39,6 +39,8 @@ pub(super) struct Live {
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
+    /// What the current run ended with, if the kernel was ended after it.
+    pub(super) verdict: Option<i32>,
     /// What it takes over when it is up.
     pub(super) inheritance: Option<Inheritance>,
 }
@@ -77,6 +79,7 @@ impl Live {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
+            verdict: None,
             inheritance: None,
         }
     }
