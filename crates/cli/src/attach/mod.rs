@@ -22,8 +22,10 @@ use console::Mode;
 use editor::{Assistant, Line, LineEditor, Names};
 use onlooker::Shared;
 use relay::{Parting, Relay};
+use rustix::process::Pid;
 use rustyline::ExternalPrinter;
 use sessile_client::{Client, ClientError, Launcher};
+use sessile_proc::Process;
 use sessile_protocol::{
     Answer, Completed, Exec, KernelFate, Language, ReadScreen, Request, RunNo, RunPhase, Until,
 };
@@ -292,7 +294,10 @@ impl Attachment {
             bail!(ClientError::Unexpected);
         };
         let kernel = now.kernels.iter().find(|kernel| kernel.language == language);
-        let place = kernel.and_then(|k| std::fs::read_link(format!("/proc/{}/cwd", k.pid)).ok());
+        let place = kernel.and_then(|kernel| {
+            let pid = Pid::from_raw(kernel.pid.cast_signed())?;
+            Process::new(pid).directory()
+        });
         if let Some(place) = &place {
             // Names of files are completed from there.
             let _ = std::env::set_current_dir(place);

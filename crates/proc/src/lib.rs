@@ -1,0 +1,37 @@
+//! What /proc says of processes.
+//!
+//! [`Process`] reads, and each file's format has a module with a pure parser. A
+//! process that has ended, or that we may not look into, is `None` or empty:
+//! every caller looks at processes that may end at any moment.
+//!
+//! Nothing here signals, waits or keeps state.
+
+mod call;
+mod descriptor;
+mod limits;
+mod process;
+mod signals;
+mod socket;
+mod stat;
+
+pub use call::Call;
+pub use descriptor::{Access, Descriptor, Watched};
+pub use limits::Limit;
+pub use process::{Environment, Process};
+pub use signals::{SignalSet, Signals};
+pub use socket::{Socket, SocketState, Transport};
+pub use stat::Stat;
+
+use std::time::Duration;
+
+/// The unit of CPU times and of a process's start: a hundredth of a second on
+/// every Linux, whatever the machine.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// The present moment in ticks after boot, the unit of [`Stat::started`].
+#[must_use]
+pub fn ticks_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+    seconds * 100 + nanos / 10_000_000
+}

@@ -1,0 +1,266 @@
+//! A process, and the files that tell of it.
+
+use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport};
+use rustix::process::Pid;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+/// A process by its number. Each question is one look into /proc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Process(Pid);
+
+/// The environment that a process was started with.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(Vec<u8>);
+
+impl Process {
+    #[must_use]
+    pub fn new(pid: Pid) -> Self {
+        Self(pid)
+    }
+
+    /// All processes of the machine that we may see.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            Pid::from_raw(number).map(Self)
+        })
+    }
+
+    #[must_use]
+    pub fn pid(self) -> Pid {
+        self.0
+    }
+
+    #[must_use]
+    pub fn stat(self) -> Option<Stat> {
+        let bytes = fs::read(self.file("stat")).ok()?;
+        Stat::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    #[must_use]
+    pub fn signals(self) -> Option<Signals> {
+        let bytes = fs::read(self.file("status")).ok()?;
+        Signals::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// The limit of this name, for example `Max open files`.
+    #[must_use]
+    pub fn limit(self, name: &str) -> Option<Limit> {
+        Limit::parse(&fs::read_to_string(self.file("limits")).ok()?, name)
+    }
+
+    /// The directory that it is in.
+    #[must_use]
+    pub fn directory(self) -> Option<PathBuf> {
+        fs::read_link(self.file("cwd")).ok()
+    }
+
+    /// Its command line with spaces between the words, cut after this many bytes;
+    /// of a process without one, its name in brackets.
+    #[must_use]
+    pub fn command_line(self, most: usize) -> Option<String> {
+        let mut bytes = fs::read(self.file("cmdline")).ok()?;
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        if bytes.is_empty() {
+            let name = fs::read(self.file("comm")).ok()?;
+            return Some(format!("[{}]", String::from_utf8_lossy(&name).trim_end()));
+        }
+        bytes.truncate(most);
+        let words: Vec<_> = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        Some(words.join(" "))
+    }
+
+    #[must_use]
+    pub fn environment(self) -> Environment {
+        Environment(fs::read(self.file("environ")).unwrap_or_default())
+    }
+
+    /// The direct children, by any of its threads.
+    #[must_use]
+    pub fn children(self) -> Vec<Pid> {
+        let lists =
+            self.threads().filter_map(|thread| fs::read_to_string(thread.join("children")).ok());
+        let mut found = Vec::new();
+        for list in lists {
+            let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+            found.extend(pids.filter_map(Pid::from_raw));
+        }
+        found
+    }
+
+    /// All descendants, parents before children.
+    #[must_use]
+    pub fn descendants(self) -> Vec<Pid> {
+        let mut found = self.children();
+        let mut at = 0;
+        while let Some(pid) = found.get(at).copied() {
+            at += 1;
+            found.extend(Self(pid).children());
+        }
+        found
+    }
+
+    /// The system calls that its threads are blocked in.
+    pub fn calls(self) -> impl Iterator<Item = Call> {
+        self.threads()
+            .filter_map(|thread| Call::parse(&fs::read_to_string(thread.join("syscall")).ok()?))
+    }
+
+    /// A piece of its memory.
+    #[must_use]
+    pub fn memory(self, address: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        File::open(self.file("mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+
+    /// How many descriptors it has open: the size of their directory, since
+    /// Linux 6.2. Zero before that.
+    #[must_use]
+    pub fn descriptor_count(self) -> u64 {
+        fs::metadata(self.file("fd")).map_or(0, |directory| directory.len())
+    }
+
+    #[must_use]
+    pub fn descriptor(self, number: u32) -> Descriptor {
+        Descriptor { process: self.raw(), number }
+    }
+
+    pub fn descriptors(self) -> impl Iterator<Item = Descriptor> {
+        let entries = fs::read_dir(self.file("fd")).into_iter().flatten().flatten();
+        entries.filter_map(move |entry| {
+            Some(self.descriptor(entry.file_name().to_str()?.parse().ok()?))
+        })
+    }
+
+    /// What tells its network namespace from others.
+    #[must_use]
+    pub fn network_namespace(self) -> Option<u64> {
+        fs::metadata(self.file("ns/net")).ok().map(|namespace| namespace.ino())
+    }
+
+    /// The sockets of its network namespace, table by table, in the system's
+    /// order: TCP sockets that listen come before connections.
+    pub fn sockets(
+        self,
+        transport: Transport,
+    ) -> impl Iterator<Item = impl Iterator<Item = Socket>> {
+        let tables = transport.tables().into_iter();
+        tables.filter_map(move |name| {
+            let table = BufReader::new(File::open(self.file(&format!("net/{name}"))).ok()?);
+            // The first line has the names of the columns.
+            let lines = table.lines().map_while(Result::ok).skip(1);
+            Some(lines.filter_map(|line| Socket::parse(&line)))
+        })
+    }
+
+    fn threads(self) -> impl Iterator<Item = PathBuf> {
+        let threads = fs::read_dir(self.file("task")).into_iter().flatten().flatten();
+        threads.map(|thread| thread.path())
+    }
+
+    fn raw(self) -> i32 {
+        self.0.as_raw_nonzero().get()
+    }
+
+    fn file(self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.raw())
+    }
+}
+
+impl Environment {
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let value = self.entries().find_map(|entry| {
+            entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
+        });
+        String::from_utf8(value?).ok()
+    }
+
+    /// Whether it has this `NAME=VALUE`.
+    #[must_use]
+    pub fn has(&self, entry: &str) -> bool {
+        self.entries().any(|found| found == entry.as_bytes())
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|byte| *byte == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SocketState, ticks_since_boot};
+    use std::net::TcpListener;
+    use std::process::{Child, Command, Stdio};
+
+    /// Waits for a line on its stdin.
+    fn child(name: &str, value: &str) -> Child {
+        let mut command = Command::new("sh");
+        let script = "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait";
+        let command = command.args(["-c", script]).env(name, value).stdin(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    #[test]
+    fn a_tree_is_found_whatever_its_processes_are_called() {
+        let mut child = child("PROC_TEST", "tree");
+        let process = Process::new(Pid::from_child(&child));
+        let started = process.stat().unwrap().started;
+        assert!(started <= ticks_since_boot() && started + 500 > ticks_since_boot());
+        let grandchild = loop {
+            if let Some(pid) = process.descendants().first() {
+                break Process::new(*pid);
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(grandchild.stat().unwrap().parent, Some(process.pid()));
+        assert!(Process::all().any(|other| other == grandchild));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!((process.stat(), process.children()), (None, Vec::new()));
+        assert_eq!((process.command_line(100), process.directory()), (None, None));
+    }
+
+    #[test]
+    fn an_environment_is_the_one_of_the_start() {
+        let mut child = child("PROC_TEST", "a=b");
+        let process = Process::new(Pid::from_child(&child));
+        let environment = process.environment();
+        assert_eq!(environment.variable("PROC_TEST").as_deref(), Some("a=b"));
+        assert!(environment.has("PROC_TEST=a=b") && !environment.has("PROC_TEST=a"));
+        assert_eq!(environment.variable("PROC"), None);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn our_own_files_say_what_we_know() {
+        let own = Process::new(rustix::process::getpid());
+        assert_eq!(own.directory(), std::env::current_dir().ok());
+        assert!(own.limit("Max open files").is_some() && own.signals().is_some());
+        assert!(own.command_line(4096).unwrap().contains("sessile_proc"));
+        let bytes = *b"some bytes";
+        assert_eq!(own.memory(bytes.as_ptr() as u64, 4).as_deref(), Some(&b"some"[..]));
+    }
+
+    #[test]
+    fn a_listening_socket_is_found_among_our_descriptors() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let own = Process::new(rustix::process::getpid());
+        let is_ours = |inode: u64| own.descriptors().any(|fd| fd.socket() == Some(inode));
+        let mut sockets = own.sockets(Transport::Tcp).flatten();
+        let found = sockets.find(|socket| socket.port == address.port()).unwrap();
+        assert_eq!((found.address, found.state), (address.ip(), SocketState::Listening));
+        assert!(is_ours(found.inode));
+        assert!(own.network_namespace().is_some());
+    }
+}

@@ -1,0 +1,48 @@
+//! The sets of signals in /proc/PID/status.
+
+/// What a process does with signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signals {
+    pub blocked: SignalSet,
+    pub ignored: SignalSet,
+    /// Those that it has handlers for.
+    pub caught: SignalSet,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalSet(u64);
+
+impl SignalSet {
+    #[must_use]
+    pub fn has(self, signal: i32) -> bool {
+        let bit = u32::try_from(signal - 1).ok().and_then(|shift| 1_u64.checked_shl(shift));
+        bit.is_some_and(|bit| self.0 & bit != 0)
+    }
+}
+
+impl Signals {
+    #[must_use]
+    pub fn parse(status: &str) -> Option<Self> {
+        let set = |name: &str| {
+            let digits = status.lines().find_map(|line| line.strip_prefix(name))?;
+            u64::from_str_radix(digits.trim(), 16).ok().map(SignalSet)
+        };
+        Some(Self { blocked: set("SigBlk:")?, ignored: set("SigIgn:")?, caught: set("SigCgt:")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_counted_from_one() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000002\n\
+                      SigCgt:\t8000000000000001\n";
+        let signals = Signals::parse(status).unwrap();
+        assert!(signals.ignored.has(2) && !signals.ignored.has(1));
+        assert!(signals.caught.has(1) && signals.caught.has(64) && !signals.caught.has(2));
+        assert!(![-1, 0, 65, 1000].into_iter().any(|none| signals.caught.has(none)));
+        assert_eq!(Signals::parse("Name:\tx\n"), None);
+    }
+}
