@@ -2,7 +2,6 @@
 //! What to ask and what the answers tell is `sessile_gateway::following`'s.
 
 use crate::reader::Reader;
-use anyhow::bail;
 use sessile_client::{Client, ClientError};
 use sessile_gateway::following::{self, Asked, Detail, Pieces, Position};
 use sessile_protocol::{OpenRun, ReadOutput, RunNo};
@@ -11,9 +10,6 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
 pub(crate) use sessile_gateway::following::{Began, Ended, Event, Happened};
-
-/// The version of keepers that can be asked for the runs to come.
-const FOLLOWED: u16 = 3;
 
 /// What comes next.
 #[derive(Debug)]
@@ -86,14 +82,9 @@ impl Following {
     /// Follows from what is past on; `None` when the session has no keeper.
     pub(crate) fn after(past: &Past, reader: Reader) -> anyhow::Result<Option<Self>> {
         let directory = reader.directory.clone();
-        let Some(mut client) = reader.into_keeper() else {
+        let Some(client) = reader.into_keeper() else {
             return Ok(None);
         };
-        if client.version()? < FOLLOWED {
-            bail!(
-                "the session's keeper is of an older version and cannot be followed; read its runs without --follow"
-            );
-        }
         let position = Position::after(past.last);
         let runs = following::Following::new(position, Vec::new(), &past.open, Detail::Output);
         Ok(Some(Self { directory, client, runs, calls: BTreeMap::new() }))

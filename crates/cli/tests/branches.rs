@@ -1,7 +1,7 @@
 //! Forks, checkpoints and going back on the command line.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, Output, Session, harness, v1};
+use sessile_testkit::{Harness, Output, Session, harness};
 
 fn ask(h: &Harness, session: &Session<'_>, words: &[&str]) -> Output {
     h.sessile(&[&[words[0], session.id()], &words[1..]].concat())
@@ -152,18 +152,6 @@ fn what_is_wrong_is_said_in_plain_words() {
     let _ = h.sessile(&["fork", "sess_000000000000"]).exits(1);
     s.end();
     says(&["fork"], "has ended");
-}
-
-#[test]
-fn an_older_keeper_is_told_in_plain_words() {
-    let h = harness!();
-    let s = h.session();
-    s.run("x=1");
-    let _old = v1::Proxy::before(&s.dir());
-    for words in [&["fork"][..], &["checkpoint"], &["checkpoints"], &["rewind"], &["undo"]] {
-        let errors = ask(&h, &s, words).exits(1).errors();
-        assert!(errors.contains("older version"), "{errors}");
-    }
 }
 
 #[test]

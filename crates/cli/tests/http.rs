@@ -503,36 +503,6 @@ fn a_reader_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn a_keeper_of_the_previous_protocol_version_is_served_as_well() {
-    let h = harness!();
-    let s = h.session();
-    s.run("x=41");
-    let _old = sessile_testkit::v1::Proxy::before(&s.dir());
-    let server = h.serve();
-    let session = format!("/v1/sessions/{}", s.id());
-    gate(&h, "gate");
-    assert_eq!(exec(&server, &session, "echo $((x+1))")["stdout"], "42\n");
-    let body = json!({"command": "echo one; cat gate; (cat gate; echo late) &", "wait": "0s"});
-    let running = server.post(&format!("{session}/exec"), &body).is(202).json();
-    let run = format!("{session}/runs/{}", running["run"]);
-    server.get(&format!("{run}?wait=20ms")).is(202);
-    open(&h, "gate");
-    assert_eq!(server.get(&format!("{run}?wait=30s")).is(200).json()["exit_code"], 0);
-    let mut events = server.owner("GET", &format!("{run}/events")).events();
-    let mut seen: Vec<Event> = events.by_ref().take(3).collect();
-    assert_eq!(names(&seen), ["started", "stdout", "exited"]);
-    open(&h, "gate");
-    seen.extend(events);
-    assert_eq!(names(&seen)[3..], ["stdout", "closed"]);
-    assert_eq!(written(&seen, "stdout"), "one\nlate\n");
-    assert_eq!(server.get(&format!("{session}/state")).is(200).json()["variables"]["x"], "41");
-    let keyed = server.owner("POST", &format!("{session}/exec")).json(&json!({"command": ":"}));
-    keyed.header("Idempotency-Key", "k").send().is_refused(400, "bad_request");
-    server.post(&format!("{session}/interrupt"), &json!({})).is(200);
-    server.delete(&session).is(200);
-}
-
-#[test]
 fn every_run_is_counted_once_however_its_result_was_asked_for() {
     let h = harness!();
     let server = h.serve();

@@ -1,7 +1,7 @@
 //! Forks, checkpoints and going back over HTTP, on real sessions.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Gate, Harness, Server, harness, session_path, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, session_path, until};
 use std::io::Read;
 
 fn fork(server: &Server, session: &str, body: &Value) -> Value {
@@ -326,23 +326,6 @@ fn the_limit_of_sessions_holds_for_forks() {
     let _ =
         server.post(&format!("{session}/fork"), &json!({})).is_refused(429, "too_many_sessions");
     let _ = server.post("/v1/sessions", &json!({})).is_refused(429, "too_many_sessions");
-}
-
-#[test]
-fn a_keeper_of_an_older_version_is_told_in_plain_words() {
-    let h = harness!();
-    let s = h.session();
-    s.run("x=1");
-    let _old = v1::Proxy::before(&s.dir());
-    let server = h.serve();
-    let session = format!("/v1/sessions/{}", s.id());
-    for call in ["fork", "checkpoints", "rewind", "undo"] {
-        let refused = server.post(&format!("{session}/{call}"), &json!({}));
-        let text = refused.is_refused(400, "bad_request").text();
-        assert!(text.contains("older version"), "{text}");
-    }
-    let _ = server.get(&format!("{session}/checkpoints")).is_refused(400, "bad_request");
-    let _ = server.delete(&format!("{session}/checkpoints")).is_refused(400, "bad_request");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile_testkit::http::Response;
-use sessile_testkit::{Gate, Harness, Server, harness, session_path, until, v1};
+use sessile_testkit::{Gate, Harness, Server, harness, session_path, until};
 use std::io::Read;
 use std::path::Path;
 
@@ -337,16 +337,4 @@ fn whoever_runs_the_server_says_how_much_is_restored_if_anything() {
     std::fs::write(h.path("file"), &small).expect("a file");
     let refused = server.owner("POST", "/v1/restore?path=file").send();
     let _ = refused.is_refused(403, "forbidden");
-}
-
-#[test]
-fn a_keeper_of_an_older_version_is_told_in_plain_words() {
-    let h = harness!();
-    let s = h.session();
-    s.run("x=1");
-    let _old = v1::Proxy::before(&s.dir());
-    let server = h.serve();
-    let session = format!("/v1/sessions/{}", s.id());
-    let text = server.get(&format!("{session}/save")).is_refused(400, "bad_request").text();
-    assert!(text.contains("older version"), "{text}");
 }

@@ -388,20 +388,3 @@ for cell in range(60000):
 fn descriptors(server: &Server) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", server.process().pid())).unwrap().count()
 }
-
-#[test]
-fn a_keeper_that_knows_no_terminals_is_told_so() {
-    let h = harness!();
-    let s = h.session();
-    s.run("echo hi");
-    let _old = sessile_testkit::v1::Proxy::before(&s.dir());
-    let server = h.serve();
-    let session = format!("/v1/sessions/{}", s.id());
-    let body = json!({"command": "vim", "terminal": true});
-    let refusal = server.post(&format!("{session}/exec"), &body).is(400).text();
-    assert!(refusal.contains("older version"), "{refusal}");
-    let run = Run { server: &server, path: format!("{session}/runs/1") };
-    run.screen("").is_refused(409, "no_terminal");
-    run.keys(&json!({"keys": "x"})).is_refused(409, "no_terminal");
-    run.resize(80, 24).is_refused(409, "no_terminal");
-}

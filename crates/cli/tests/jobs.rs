@@ -1,8 +1,8 @@
 //! What runs leave behind in the background: listed, followed, signalled.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sessile_protocol::{Answer, Code, Exec, Job, JobState, Language, Request, RunNo, Until};
-use sessile_testkit::{Harness, Link, Process, Session, harness, order, until, v1};
+use sessile_testkit::{Harness, Link, Process, harness, order, until};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -371,28 +371,4 @@ fn jobs_are_listed_and_signalled_over_http() {
     server.delete(&session).is(200);
     assert_eq!(server.get(&format!("{session}/jobs")).is(200).json(), json!([]));
     server.post(&format!("{session}/jobs/1/signal"), &term).is_refused(404, "job_not_found");
-}
-
-#[test]
-fn an_older_keeper_is_not_asked_for_what_it_does_not_know() {
-    let h = harness!();
-    let s = h.session();
-    let server = h.serve();
-    let _proxy = v1::Proxy::before(&s.dir());
-    let path = |rest: &str| format!("/v1/sessions/{}/{rest}", s.id());
-    let says = |reply: Value| reply["error"]["message"].as_str().unwrap().to_owned();
-    let jobs = server.get(&path("jobs")).is_refused(400, "bad_request").json();
-    assert!(says(jobs).contains("of an older version, which knows nothing of jobs"));
-    let order = json!({"command": "sleep 1000", "no_output_timeout": "1s"});
-    let exec = server.post(&path("exec"), &order).is_refused(400, "bad_request").json();
-    assert!(says(exec).contains("of an older version, which has no timeout for silence"));
-    let by_hand = older(&h, &s, &["jobs"]);
-    assert!(by_hand.contains("does not know that request"), "{by_hand}");
-    let by_hand = older(&h, &s, &["exec", "--no-output-timeout", "1s", "--", "sleep 1000"]);
-    assert!(by_hand.contains("no timeout for silence"), "{by_hand}");
-}
-
-fn older(h: &Harness, s: &Session<'_>, args: &[&str]) -> String {
-    let (command, rest) = args.split_first().unwrap();
-    h.sessile(&[&[command, s.id()], rest].concat()).exits(1).errors()
 }

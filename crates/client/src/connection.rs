@@ -62,8 +62,6 @@ pub struct Client {
     buffer: Vec<u8>,
     /// The first request, until it is answered.
     first: Vec<u8>,
-    /// The keeper's protocol version, once it has answered.
-    version: Option<u16>,
     home: Option<Home>,
     revived: Option<Box<Metadata>>,
 }
@@ -89,7 +87,6 @@ impl Client {
             last: 0,
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
-            version: None,
             home: None,
             revived: None,
         }
@@ -113,17 +110,6 @@ impl Client {
     #[must_use]
     pub fn revived(&self) -> Option<&Metadata> {
         self.revived.as_deref()
-    }
-
-    /// The keeper's protocol version: it may be older than we are.
-    ///
-    /// # Errors
-    /// When the keeper is gone.
-    pub fn version(&mut self) -> Result<u16, ClientError> {
-        if self.version.is_none() {
-            self.call(Request::Status)?;
-        }
-        Ok(self.version.unwrap_or_default())
     }
 
     /// Asks without waiting: the number that the reply will have. Several calls
@@ -152,9 +138,7 @@ impl Client {
         let Some(body) = self.splitter.next_body()? else {
             return Ok(None);
         };
-        let reply: Reply = decode(body)?;
-        self.version = Some(reply.v);
-        Ok(Some(reply))
+        Ok(Some(decode(body)?))
     }
 
     /// The next reply to any call that was asked. `None` when nobody reads
@@ -192,9 +176,7 @@ impl Client {
     /// When the keeper is gone.
     pub fn reply_by(&mut self, deadline: Instant) -> Result<Option<Reply>, ClientError> {
         loop {
-            if let Some(body) = self.splitter.next_body()? {
-                let reply: Reply = decode(body)?;
-                self.version = Some(reply.v);
+            if let Some(reply) = self.next_reply()? {
                 return Ok(Some(reply));
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -273,9 +255,7 @@ impl Client {
     /// The answer to a call, if it has come. Others are answers to interrupts
     /// that were sent meanwhile.
     fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
-        while let Some(body) = self.splitter.next_body()? {
-            let reply: Reply = decode(body)?;
-            self.version = Some(reply.v);
+        while let Some(reply) = self.next_reply()? {
             if reply.id == id {
                 return Ok(Some(reply.outcome?));
             }

@@ -3,7 +3,7 @@
 use crate::reactor::{Interest, Reactor, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
-use sessile_protocol::{Call, Code, Failure, Reply, Splitter, decode, encode};
+use sessile_protocol::{Call, Reply, Splitter, encode};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -106,9 +106,9 @@ impl Connections {
         let mut refusals = Vec::new();
         loop {
             match connection.splitter.next_body() {
-                Ok(Some(body)) => match decode(body) {
+                Ok(Some(body)) => match Call::read(body) {
                     Ok(call) => calls.push(call),
-                    Err(error) => refusals.push(unintelligible(body, &error.to_string())),
+                    Err(refusal) => refusals.push(refusal),
                 },
                 Ok(None) => break,
                 Err(_) => {
@@ -173,17 +173,4 @@ impl Connections {
             reactor.change(&connection.socket, token, wanted);
         }
     }
-}
-
-/// A call that cannot be read still gets an answer if its number can be.
-fn unintelligible(body: &[u8], why: &str) -> Reply {
-    #[derive(serde::Deserialize)]
-    struct Envelope {
-        #[serde(default)]
-        id: u64,
-    }
-    let id = decode::<Envelope>(body).map_or(0, |envelope| envelope.id);
-    let message =
-        format!("this keeper does not know that request ({why}); it may be older than its client");
-    Reply::new(id, Err(Failure::new(Code::BadRequest, message)))
 }

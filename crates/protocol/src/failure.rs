@@ -21,8 +21,10 @@ impl Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// The request makes no sense, or is of a newer protocol.
+    /// The request makes no sense, or is not known to this keeper.
     BadRequest,
+    /// The client speaks a version of the protocol that the keeper does not.
+    VersionMismatch,
     CommandHasNul,
     CommandTooLarge,
     QueueFull,

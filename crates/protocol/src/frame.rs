@@ -1,6 +1,6 @@
 //! Frames: four bytes of length, little endian, then one MessagePack map.
 
-use crate::{Answer, Failure, PROTOCOL, Request};
+use crate::{Answer, Code, Failure, OLDEST_PROTOCOL, PROTOCOL, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,50 @@ impl Call {
     pub fn new(id: u64, request: Request) -> Self {
         Self { v: PROTOCOL, id, request }
     }
+
+    /// The call in a frame's body, or the refusal that its client gets. A call
+    /// that cannot be read is answered, too, if its number can be read.
+    ///
+    /// # Errors
+    /// When it is not a call, or of a version that is not spoken here.
+    pub fn read(body: &[u8]) -> Result<Self, Reply> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            #[serde(default)]
+            v: u16,
+            #[serde(default)]
+            id: u64,
+        }
+        let refuse = |id, failure| Err(Reply::new(id, Err(failure)));
+        let why = match decode::<Self>(body) {
+            Ok(call) => match check_version(call.v) {
+                Err(failure) if !call.request.is_timeless() => return refuse(call.id, failure),
+                Ok(()) | Err(_) => return Ok(call),
+            },
+            Err(why) => why,
+        };
+        let Ok(Envelope { v, id }) = decode(body) else {
+            return refuse(0, Failure::new(Code::BadRequest, why.to_string()));
+        };
+        let failure = check_version(v).err().unwrap_or_else(|| {
+            let message = format!(
+                "this session's keeper does not know that request ({why}); it may be older than its client"
+            );
+            Failure::new(Code::BadRequest, message)
+        });
+        refuse(id, failure)
+    }
+}
+
+fn check_version(version: u16) -> Result<(), Failure> {
+    if (OLDEST_PROTOCOL..=PROTOCOL).contains(&version) {
+        return Ok(());
+    }
+    let age = if version > PROTOCOL { "older" } else { "newer" };
+    let message = format!(
+        "this session's keeper is {age} than its client (it speaks version {PROTOCOL} of the protocol, the client {version}); end the session, which any version can, and start a new one"
+    );
+    Err(Failure::new(Code::VersionMismatch, message))
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,9 +175,53 @@ mod tests {
             request: Request,
             priority: &'static str,
         }
-        let frame = encode(&Newer { v: 2, id: 7, request: Request::Status, priority: "high" });
-        let call: Call = decode(&frame[4..]).unwrap();
+        let frame =
+            encode(&Newer { v: PROTOCOL, id: 7, request: Request::Status, priority: "high" });
+        let call = Call::read(&frame[4..]).unwrap();
         assert_eq!((call.id, call.request), (7, Request::Status));
+    }
+
+    #[test]
+    fn a_call_of_another_version_is_refused_unless_every_version_has_it() {
+        let read = |v: u16, request: Request| {
+            let frame = encode(&Call { v, id: 7, request });
+            Call::read(&frame[4..]).map(|call| call.request)
+        };
+        let refusal = |v: u16, request: Request| {
+            let reply = read(v, request).unwrap_err();
+            assert_eq!((reply.v, reply.id), (PROTOCOL, 7));
+            reply.outcome.unwrap_err()
+        };
+        assert_eq!(read(PROTOCOL, Request::State), Ok(Request::State));
+        let newer = refusal(PROTOCOL + 1, Request::State);
+        assert_eq!(newer.code, Code::VersionMismatch);
+        assert!(newer.message.contains("keeper is older than its client"), "{newer}");
+        let older = refusal(OLDEST_PROTOCOL - 1, Request::State);
+        assert!(older.message.contains("keeper is newer than its client"), "{older}");
+        for timeless in [Request::Status, Request::End] {
+            assert_eq!(read(PROTOCOL + 1, timeless.clone()), Ok(timeless));
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_not_known_is_answered_by_its_number() {
+        #[derive(Serialize)]
+        struct Unknown {
+            v: u16,
+            id: u64,
+            request: &'static str,
+        }
+        let refusal = |v: u16| {
+            let frame = encode(&Unknown { v, id: 9, request: "levitate" });
+            let reply = Call::read(&frame[4..]).unwrap_err();
+            assert_eq!(reply.id, 9);
+            reply.outcome.unwrap_err()
+        };
+        let unknown = refusal(PROTOCOL);
+        assert_eq!(unknown.code, Code::BadRequest);
+        assert!(unknown.message.contains("does not know that request"), "{unknown}");
+        assert_eq!(refusal(PROTOCOL + 1).code, Code::VersionMismatch);
+        assert_eq!(Call::read(b"").unwrap_err().id, 0);
     }
 
     #[test]
@@ -169,7 +257,7 @@ mod tests {
 
         #[test]
         fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode::<Call>(&bytes);
+            let _ = Call::read(&bytes);
             let _ = decode::<Reply>(&bytes);
         }
     }

@@ -35,13 +35,10 @@ pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
 
-/// Version of the messages on the keeper's socket. It grows when a message
-/// changes its meaning; additions with defaults do not need it.
-///
-/// 2: `patience_ms`, `key`, `interactive`, `known`, `Input` and `Signal`, which
-/// a keeper of version 1 passes over or refuses.
-///
-/// 3: terminals, jobs, and a timeout for silence.
-///
-/// 4: forks and checkpoints.
-pub const PROTOCOL: u16 = 4;
+/// The version of the messages on the keeper's socket, which every call and
+/// every reply carries. It grows when a message changes its meaning; a new field
+/// with a default, or a new request, does not need it.
+pub const PROTOCOL: u16 = 1;
+
+/// The oldest version of calls that a keeper of this build takes.
+pub const OLDEST_PROTOCOL: u16 = 1;

@@ -111,6 +111,15 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it means the same in every version of the protocol: a session can
+    /// be looked at and ended by any client.
+    #[must_use]
+    pub fn is_timeless(&self) -> bool {
+        matches!(self, Self::Status | Self::End)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exec {
     #[serde(with = "serde_bytes")]

@@ -30,7 +30,6 @@ mod server;
 mod session;
 mod terminal;
 mod tty;
-pub mod v1;
 mod wait;
 
 pub use answer::Answer;

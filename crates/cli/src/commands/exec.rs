@@ -15,9 +15,6 @@ use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Keepers of this version and later know about silence.
-const LISTENING: u16 = 3;
-
 /// Run a command in a session
 ///
 /// The command is read from stdin, any number of lines, or given after `--`.
@@ -104,7 +101,6 @@ impl Exec {
             terminal: self.pty.then_some(self.size),
             ..Order::default()
         };
-        check_version(&mut client, &order)?;
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
@@ -145,16 +141,6 @@ impl Exec {
             },
         }
     }
-}
-
-/// An older keeper would pass over what it does not know.
-pub(crate) fn check_version(client: &mut Client, order: &Order) -> anyhow::Result<()> {
-    if order.silence_ms.is_some() && client.version()? < LISTENING {
-        bail!(
-            "this session's keeper is of an older version, which has no timeout for silence; start a new session for that"
-        );
-    }
-    Ok(())
 }
 
 /// Runs a command: its result, or how far it has got in the time that it had.

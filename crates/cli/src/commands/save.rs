@@ -41,11 +41,6 @@ impl Save {
         let directory = settings.sessions.find(&id)?;
         let path = std::path::absolute(&self.output)?;
         let mut client = settings.launcher.open(&directory)?;
-        if client.version()? < SINCE {
-            bail!(
-                "the session was started by an older sessile, which cannot save; end it, or go on without"
-            );
-        }
         let request = Request::Save { path: path.clone(), files: self.files, wait: self.wait };
         let Answer::Saved(view) = client.call(request)? else {
             bail!(ClientError::Unexpected);
@@ -54,6 +49,3 @@ impl Save {
         Ok(ExitCode::SUCCESS)
     }
 }
-
-/// The protocol of keepers that can.
-const SINCE: u16 = 3;

@@ -27,7 +27,8 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::CheckpointLost => StatusCode::GONE,
         ErrorCode::ForkFailed => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::KeyReused
+        ErrorCode::VersionMismatch
+        | ErrorCode::KeyReused
         | ErrorCode::InputClosed
         | ErrorCode::NoTerminal
         | ErrorCode::RunCancelled => StatusCode::CONFLICT,

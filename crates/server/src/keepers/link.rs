@@ -35,8 +35,6 @@ pub(crate) struct Link {
     splitter: Splitter,
     last: u64,
     buffer: Vec<u8>,
-    /// The keeper's protocol version: it may be older than we are.
-    version: u16,
 }
 
 impl Link {
@@ -56,17 +54,12 @@ impl Link {
             splitter: Splitter::default(),
             last: 0,
             buffer: vec![0; 16 << 10],
-            version: 0,
         };
         match tokio::time::timeout(PATIENCE, link.call(Request::Status)).await {
             Ok(Ok(_)) => Ok(link),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(LinkError::Silent),
         }
-    }
-
-    pub(crate) fn version(&self) -> u16 {
-        self.version
     }
 
     /// Whether the keeper is still at the other end of an idle connection.
@@ -102,9 +95,7 @@ impl Link {
     pub(crate) async fn reply(&mut self) -> Result<Reply, LinkError> {
         loop {
             if let Some(body) = self.splitter.next_body()? {
-                let reply: Reply = decode(body)?;
-                self.version = reply.v;
-                return Ok(reply);
+                return Ok(decode(body)?);
             }
             match self.stream.read(&mut self.buffer).await.map_err(gone)? {
                 0 => return Err(LinkError::Gone),

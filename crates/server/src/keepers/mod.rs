@@ -79,11 +79,6 @@ impl Reached {
     pub(crate) fn into_link(mut self) -> Option<Link> {
         self.link.take()
     }
-
-    /// The keeper's protocol version.
-    pub(crate) fn version(&self) -> u16 {
-        self.link.as_ref().map_or(0, Link::version)
-    }
 }
 
 impl Drop for Reached {

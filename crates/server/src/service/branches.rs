@@ -14,9 +14,6 @@ use sessile_protocol::{
 use sessile_store::SessionStatus;
 use std::sync::atomic::Ordering;
 
-/// Keepers of this version and later know of forks and checkpoints.
-const BRANCHING: u16 = 4;
-
 impl Service {
     /// New sessions with the state of this one. They belong to whom the session
     /// belongs to, and count as that one's.
@@ -28,7 +25,7 @@ impl Service {
     ) -> Result<Told<Box<ForkedView>>, ServiceError> {
         order.check()?;
         check_name(order.name.as_deref())?;
-        let mut reached = self.reach_branching(caller, id).await?;
+        let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
         let owner = blocking(move || Ok(directory.metadata()?.owner)).await?;
         let count = u64::from(order.count);
@@ -84,7 +81,7 @@ impl Service {
         new: NewCheckpoint,
     ) -> Result<Told<Box<CheckpointView>>, ServiceError> {
         new.check()?;
-        let mut reached = self.reach_branching(caller, id).await?;
+        let mut reached = self.reach(caller, id).await?;
         let Answer::Checkpointed(view) = reached.call(Request::Checkpoint(new)).await? else {
             return Err(unexpected());
         };
@@ -112,7 +109,7 @@ impl Service {
         id: &SessionId,
         rewind: Rewind,
     ) -> Result<Told<Box<RewoundView>>, ServiceError> {
-        let mut reached = self.reach_branching(caller, id).await?;
+        let mut reached = self.reach(caller, id).await?;
         let Answer::Rewound(view) = reached.call(Request::Rewind(rewind)).await? else {
             return Err(unexpected());
         };
@@ -147,28 +144,10 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
     ) -> Result<Option<Reached>, ServiceError> {
-        match self.reach_branching(caller, id).await {
+        match self.reach(caller, id).await {
             Ok(reached) => Ok(Some(reached)),
             Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
             Err(error) => Err(error),
         }
     }
-
-    async fn reach_branching(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-    ) -> Result<Reached, ServiceError> {
-        let reached = self.reach(caller, id).await?;
-        knows_branches(&reached)?;
-        Ok(reached)
-    }
-}
-
-fn knows_branches(reached: &Reached) -> Result<(), ServiceError> {
-    if reached.version() >= BRANCHING {
-        return Ok(());
-    }
-    let message = "this session's keeper is of an older version, which has no forks and checkpoints; start a new session for that";
-    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }

@@ -22,6 +22,7 @@ pub enum ErrorCode {
     MethodNotAllowed,
     SessionNotFound,
     RunNotFound,
+    VersionMismatch,
     KeyReused,
     InputClosed,
     NoTerminal,
@@ -48,7 +49,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -63,6 +64,7 @@ impl ErrorCode {
         Self::MethodNotAllowed,
         Self::SessionNotFound,
         Self::RunNotFound,
+        Self::VersionMismatch,
         Self::KeyReused,
         Self::InputClosed,
         Self::NoTerminal,
@@ -105,6 +107,7 @@ impl ErrorCode {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::SessionNotFound => "session_not_found",
             Self::RunNotFound => "run_not_found",
+            Self::VersionMismatch => "version_mismatch",
             Self::KeyReused => "key_reused",
             Self::InputClosed => "input_closed",
             Self::NoTerminal => "no_terminal",
@@ -150,6 +153,7 @@ impl ErrorCode {
             Self::MethodNotAllowed => "see /docs for what this path takes",
             Self::SessionNotFound => "start one with POST /v1/sessions",
             Self::RunNotFound => "see the session's history for the runs that are kept",
+            Self::VersionMismatch => "end the session and start a new one",
             Self::KeyReused => "use a new Idempotency-Key for a new command",
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
             Self::NoTerminal => "start the run with \"terminal\": true",
@@ -202,6 +206,7 @@ impl From<Failure> for ServiceError {
     fn from(failure: Failure) -> Self {
         let code = match failure.code {
             Code::BadRequest => ErrorCode::BadRequest,
+            Code::VersionMismatch => ErrorCode::VersionMismatch,
             Code::CommandHasNul => ErrorCode::BadCommand,
             Code::CommandTooLarge => ErrorCode::TooLarge,
             Code::QueueFull => ErrorCode::QueueFull,

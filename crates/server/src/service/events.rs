@@ -17,7 +17,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// Bytes of one event at the most.
@@ -25,10 +24,6 @@ const CHUNK: u64 = 64 << 10;
 
 /// How long the keeper holds a question that it has no answer to.
 const PATIENCE_MS: u64 = 30_000;
-
-/// A keeper of version 1 does not tell when streams close: then it is asked
-/// this often.
-const POLL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -239,10 +234,6 @@ impl Follower {
     async fn read(&mut self, read: ReadOutput) -> Result<Option<OutputView>, ServiceError> {
         match &mut self.source {
             Source::Keeper(reached) => {
-                let is_old = reached.version() < 2;
-                if is_old && read.wait && self.cursor.phase >= RunPhase::Exited {
-                    tokio::time::sleep(POLL).await;
-                }
                 let Answer::Output(view) = reached.call(Request::Output(read)).await? else {
                     return Err(unexpected());
                 };

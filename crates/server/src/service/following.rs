@@ -4,15 +4,12 @@
 //! last number that it saw is told those since. Nothing is kept for readers.
 
 use super::sessions::unexpected;
-use super::{Caller, ErrorCode, Service, ServiceError};
+use super::{Caller, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_protocol::{Answer, OpenRun, Request, RunNo, RunPhase, SessionId};
 use sessile_store::{Entry, SessionStatus};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// The first version of keepers that can be asked for the runs to come.
-const FOLLOWED: u16 = 3;
 
 /// How long the keeper holds a question that it has no answer to.
 const PATIENCE_MS: u64 = 30_000;
@@ -48,30 +45,21 @@ impl Service {
         let mut reached = self.reach_if_live(&place).await?;
         let mut ready = VecDeque::new();
         let mut after = after;
-        if let Some(reached) = &mut reached {
-            refuse_older(reached)?;
-            if after.is_none() {
-                let directory = place.directory.clone();
-                let recorded = blocking(move || Ok(directory.history().runs())).await?;
-                let Answer::Runs(view) = reached.call(Request::Runs).await? else {
-                    return Err(unexpected());
-                };
-                let open = view.runs.iter().map(|run| run.run);
-                after = recorded.into_iter().chain(open).max();
-                ready = view.runs.into();
-            }
+        if let Some(reached) = &mut reached
+            && after.is_none()
+        {
+            let directory = place.directory.clone();
+            let recorded = blocking(move || Ok(directory.history().runs())).await?;
+            let Answer::Runs(view) = reached.call(Request::Runs).await? else {
+                return Err(unexpected());
+            };
+            let open = view.runs.iter().map(|run| run.run);
+            after = recorded.into_iter().chain(open).max();
+            ready = view.runs.into();
         }
         let after = after.unwrap_or_default();
         Ok(RunsFollower { place, reached, after, ready, is_over: false })
     }
-}
-
-pub(super) fn refuse_older(reached: &Reached) -> Result<(), ServiceError> {
-    if reached.version() >= FOLLOWED {
-        return Ok(());
-    }
-    let message = "this session's keeper is of an older version, whose runs cannot be followed; list them, or start a new session";
-    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 impl RunsFollower {

@@ -2,11 +2,7 @@
 
 use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
-use crate::keepers::Reached;
 use sessile_protocol::{Answer, Job, Request, SessionId};
-
-/// Keepers of this version and later know about jobs.
-const JOBS: u16 = 3;
 
 impl Service {
     /// The jobs of a session; none when it has no keeper, which they do not
@@ -18,7 +14,6 @@ impl Service {
     ) -> Result<Vec<Job>, ServiceError> {
         let place = self.place(caller, id).await?;
         let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(Vec::new()) };
-        knows_jobs(&reached)?;
         let Answer::Jobs(view) = reached.call(Request::Jobs).await? else {
             return Err(unexpected());
         };
@@ -38,17 +33,8 @@ impl Service {
             let message = format!("process {pid} is not a job: nothing of this session is running");
             return Err(ServiceError::new(ErrorCode::JobNotFound, message));
         };
-        knows_jobs(&reached)?;
         let answer = reached.call(Request::SignalJob { pid, signal }).await?;
         let Answer::Signalled { processes } = answer else { return Err(unexpected()) };
         Ok(processes)
     }
-}
-
-fn knows_jobs(reached: &Reached) -> Result<(), ServiceError> {
-    if reached.version() >= JOBS {
-        return Ok(());
-    }
-    let message = "this session's keeper is of an older version, which knows nothing of jobs; start a new session for that";
-    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }

@@ -1,7 +1,6 @@
 //! Runs: begun, waited for, read, fed.
 
 use super::sessions::unexpected;
-use super::terminals::TERMINALS;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
@@ -9,13 +8,7 @@ use sessile_protocol::{
     Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Keepers of this version and later know about patience, keys and input.
-const PATIENT: u16 = 2;
-
-/// Keepers of this version and later know about silence.
-const LISTENING: u16 = 3;
+use std::time::Instant;
 
 /// A run to be.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +59,6 @@ impl Service {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
-        understood(&exec, reached.version())?;
         let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
             return Err(unexpected());
         };
@@ -84,10 +76,6 @@ impl Service {
         let mut exec = order.exec;
         exec.until = Until::Finished;
         exec.patience_ms = order.wait_ms;
-        understood(&exec, reached.version())?;
-        if reached.version() < PATIENT {
-            return self.run_without_patience(reached, exec, order.wait_ms).await;
-        }
         let answer = reached.call(Request::Exec(exec)).await?;
         if let Answer::Completed(done) = answer {
             match done.repeated {
@@ -106,30 +94,6 @@ impl Service {
         Ok(answer)
     }
 
-    /// A keeper of version 1 waits for the end, or not at all.
-    async fn run_without_patience(
-        &self,
-        reached: &mut Reached,
-        mut exec: Exec,
-        wait_ms: Option<u64>,
-    ) -> Result<RunAnswer, ServiceError> {
-        let max_output = exec.max_output;
-        exec.until = Until::Accepted;
-        exec.patience_ms = None;
-        let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
-            return Err(unexpected());
-        };
-        self.metrics.began(&reached.place.id, run);
-        match self.await_result(reached, run, max_output, wait_ms, Awaited::Result).await? {
-            Some(done) => Ok(RunAnswer::Finished(done)),
-            None => {
-                // The one that we have may still wait for the result.
-                let mut other = self.keepers.reach(reached.place.clone()).await?;
-                self.so_far(&mut other, run, max_output).await
-            }
-        }
-    }
-
     /// The result; none when it is not there in time.
     async fn await_result(
         &self,
@@ -139,22 +103,13 @@ impl Service {
         wait_ms: Option<u64>,
         awaited: Awaited,
     ) -> Result<Option<Box<Completed>>, ServiceError> {
-        let is_patient = reached.version() >= PATIENT;
         let request = Request::Result {
             run,
             max_output,
-            patience_ms: wait_ms.filter(|_| is_patient),
+            patience_ms: wait_ms,
             until_input: awaited == Awaited::ResultOrInput,
         };
-        let outcome = match wait_ms {
-            Some(ms) if !is_patient => {
-                match tokio::time::timeout(Duration::from_millis(ms), reached.call(request)).await {
-                    Ok(outcome) => outcome?,
-                    Err(_) => return Ok(None),
-                }
-            }
-            Some(_) | None => reached.call(request).await?,
-        };
+        let outcome = reached.call(request).await?;
         if let Answer::Completed(done) = outcome {
             self.metrics.ended(&reached.place.id, &done);
             return Ok(Some(done));
@@ -351,23 +306,6 @@ impl Service {
             RunAnswer::Running { .. } => Err(unexpected()),
         }
     }
-}
-
-/// An older keeper would pass over what it does not know.
-fn understood(exec: &Exec, version: u16) -> Result<(), ServiceError> {
-    let unknown = if version < PATIENT && (exec.key.is_some() || exec.interactive) {
-        "takes neither an Idempotency-Key nor input"
-    } else if version < LISTENING && exec.silence_ms.is_some() {
-        "has no timeout for silence"
-    } else if version < TERMINALS && exec.terminal.is_some() {
-        "has no terminals"
-    } else {
-        return Ok(());
-    };
-    let message = format!(
-        "this session's keeper is of an older version, which {unknown}; start a new session for that"
-    );
-    Err(ServiceError::new(ErrorCode::BadRequest, message))
 }
 
 /// Ends a session whatever becomes of the caller, who may just have gone away.

@@ -13,9 +13,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Keepers of this version and later can save.
-const SAVING: u16 = 3;
-
 /// How a session is to be saved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SaveOrder {
@@ -50,7 +47,7 @@ impl Service {
         path: &str,
         order: SaveOrder,
     ) -> Result<Told<Saved>, ServiceError> {
-        let mut reached = self.reach_saving(caller, id).await?;
+        let mut reached = self.reach(caller, id).await?;
         let path = admission::newcomer(path, &self.roots, caller)?;
         let root = self.keepers.sessions().root().to_owned();
         let checked = path.clone();
@@ -65,7 +62,7 @@ impl Service {
         id: &SessionId,
         order: SaveOrder,
     ) -> Result<HandedOut, ServiceError> {
-        let mut reached = self.reach_saving(caller, id).await?;
+        let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
         let hatch = blocking(move || Hatch::open(&directory)).await?;
         let view = save(&mut reached, hatch.file(), order).await?;
@@ -75,15 +72,6 @@ impl Service {
             Ok(HandedOut { file, length, view })
         })
         .await
-    }
-
-    async fn reach_saving(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
-        let reached = self.reach(caller, id).await?;
-        if reached.version() >= SAVING {
-            return Ok(reached);
-        }
-        let message = "this session's keeper is of an older version, which cannot save; start a new session for that";
-        Err(ServiceError::new(ErrorCode::BadRequest, message))
     }
 }
 

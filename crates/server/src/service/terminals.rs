@@ -17,9 +17,6 @@ use sessile_terminal::watch::{Pattern, Verdict, Watch};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Keepers of this version and later know about terminals.
-pub(super) const TERMINALS: u16 = 3;
-
 /// The least time between two looks: a person does not see more.
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -173,7 +170,6 @@ impl Service {
     ) -> Result<Box<ScreenView>, ServiceError> {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {
-            knows_terminals(&reached)?;
             return look(&mut reached, read).await;
         }
         let (directory, run) = (place.directory.clone(), read.run);
@@ -196,7 +192,7 @@ impl Service {
         }
     }
 
-    /// The keeper of a run that is going, and of a version that has terminals.
+    /// The keeper of a run that is going.
     async fn reach_terminal(
         &self,
         caller: &Caller,
@@ -207,7 +203,6 @@ impl Service {
         let Some(reached) = self.reach_if_live(&place).await? else {
             return Err(self.is_over(&place, run).await?);
         };
-        knows_terminals(&reached)?;
         Ok(reached)
     }
 
@@ -251,12 +246,4 @@ pub(crate) fn check_drawable(view: &ScreenView) -> Result<(), ServiceError> {
 
 fn passed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-fn knows_terminals(reached: &Reached) -> Result<(), ServiceError> {
-    if reached.version() >= TERMINALS {
-        return Ok(());
-    }
-    let message = "this session's keeper is of an older version, which has no terminals; start a new session for that";
-    Err(ServiceError::new(ErrorCode::NoTerminal, message))
 }

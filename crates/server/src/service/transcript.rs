@@ -5,7 +5,6 @@
 //! on right after it. Nothing is kept for readers, and the keeper is asked for
 //! more only when the last event was taken: a slow reader holds up nobody.
 
-use super::following::refuse_older;
 use super::sessions::unexpected;
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Link, LinkError, Place, blocking};
@@ -61,9 +60,6 @@ impl Service {
         let place = self.place(caller, id).await?;
         let calls = HashMap::new();
         let reached = self.reach_if_live(&place).await?;
-        if let Some(reached) = &reached {
-            refuse_older(reached)?;
-        }
         let directory = place.directory.clone();
         let Some(mut link) = reached.and_then(crate::keepers::Reached::into_link) else {
             let runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
