@@ -49,8 +49,6 @@ fn main() -> ExitCode {
 
 fn test() -> anyhow::Result<()> {
     tools::prepare();
-    // One process per test binary and a bounded number of tests at once: they
-    // start real interpreters, and two cores are enough for all of them.
     // The same random cases each time: a change is judged by what it changes.
     // `explore` looks for new ones.
     let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "7377".to_owned());
@@ -109,8 +107,8 @@ fn check() -> anyhow::Result<()> {
 /// The long form of the test of the same name: a thousand sessions, 64 clients
 /// and a hundred thousand runs, while the server is killed again and again.
 fn stress() -> anyhow::Result<()> {
-    let args =
-        ["test", "--release", "--package", "sessile", "--test", "stress", "--", "--nocapture"];
+    let args = ["test", "--release", "--package", "sessile", "--test", "all", "stress::", "--"];
+    let args = [&args[..], &["--nocapture"]].concat();
     let scale =
         std::env::var("SESSILE_STRESS").unwrap_or_else(|_| "1000,64,100000,3000".to_owned());
     run::cargo_with_env(&args, &[("SESSILE_STRESS", &scale)])

@@ -1,0 +1,8 @@
+//! Forks, checkpoints and going back.
+
+mod branches;
+mod checkpoints;
+mod forks;
+mod forks_python;
+mod node;
+mod rewinding_files;

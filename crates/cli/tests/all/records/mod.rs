@@ -1,0 +1,4 @@
+//! The files of a session, as others read them.
+
+mod directory;
+mod runs;

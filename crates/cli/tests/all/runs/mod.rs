@@ -1,0 +1,13 @@
+//! What a run does, prints and leaves, and what can be done with it meanwhile.
+
+mod concurrency;
+mod exactness;
+mod following;
+mod interaction;
+mod interrupts;
+mod jobs;
+mod live;
+mod output;
+mod silence;
+mod socket;
+mod terminals;

@@ -1,0 +1,4 @@
+//! What shells remember, and how they end.
+
+mod endings;
+mod state;

@@ -1,0 +1,137 @@
+//! The official clients, which `cargo xtask test` installs.
+
+use super::server::Server;
+use sessile_testkit::{Harness, harness};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where a client is; none when these tests are run by hand, without it.
+/// Whoever sets the variable wants them to be run.
+fn place(variable: &str) -> Option<PathBuf> {
+    let Some(place) = std::env::var_os(variable).map(PathBuf::from) else {
+        eprintln!("passed over: {variable} is not set; `cargo xtask test` installs what it names");
+        return None;
+    };
+    assert!(
+        place.exists(),
+        "{variable} is {place:?}, which is not there: the MCP client could not be installed, so nothing is known about it"
+    );
+    Some(place)
+}
+
+fn python(h: &Harness, args: &[&str]) -> Option<Command> {
+    let mut command = Command::new(place("SESSILE_TEST_MCP_PYTHON")?);
+    command.arg(script("client.py")).args(args);
+    surround(&mut command, h);
+    Some(command)
+}
+
+fn node(h: &Harness, name: &str, args: &[&str]) -> Option<Command> {
+    let modules = place("SESSILE_TEST_MCP_NODE")?;
+    let mut command = Command::new("node");
+    command.arg(script(name)).args(args).env("SESSILE_TEST_MCP_NODE", modules);
+    surround(&mut command, h);
+    Some(command)
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/surfaces/mcp/clients").join(name)
+}
+
+/// The same directory, mark and sessions as everything else of the harness.
+fn surround(command: &mut Command, h: &Harness) {
+    let like = h.command(&[]);
+    command.current_dir(h.root()).env("SESSILE", like.get_program());
+    for (name, value) in like.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+}
+
+/// A client says `ok` when all was as it should be.
+#[track_caller]
+fn agrees(mut command: Command) {
+    let output = command.output().expect("the client starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.ends_with("ok\n"),
+        "{command:?}: {}\n{said}\n{complained}",
+        output.status
+    );
+}
+
+#[test]
+fn the_python_client_over_stdio() {
+    for mode in ["auto", "legacy"] {
+        let h = harness!();
+        if let Some(client) = python(&h, &["stdio", mode]) {
+            agrees(client);
+        }
+    }
+}
+
+#[test]
+fn the_python_client_over_http() {
+    for mode in ["auto", "legacy"] {
+        let h = harness!();
+        let server = Server::start(&h, &[]);
+        if let Some(client) = python(&h, &["http", mode, &server.url(), &server.token]) {
+            agrees(client);
+        }
+    }
+}
+
+#[test]
+fn the_typescript_client_over_stdio() {
+    for script in ["sdk.mjs", "client.mjs"] {
+        let h = harness!();
+        if let Some(client) = node(&h, script, &["stdio"]) {
+            agrees(client);
+        }
+    }
+}
+
+#[test]
+fn the_typescript_client_over_http() {
+    for script in ["sdk.mjs", "client.mjs"] {
+        let h = harness!();
+        let server = Server::start(&h, &[]);
+        if let Some(client) = node(&h, script, &["http", &server.url(), &server.token]) {
+            agrees(client);
+        }
+    }
+}
+
+/// Those of its scenarios that need no tools of its own.
+#[test]
+fn the_conformance_suite() {
+    let Some(modules) = place("SESSILE_TEST_MCP_NODE") else { return };
+    let h = harness!();
+    // It brings no token.
+    let server = Server::start(&h, &["--auth", "none"]);
+    for scenario in [
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "server-sse-multiple-streams",
+        "dns-rebinding-protection",
+    ] {
+        let mut command = Command::new("node");
+        let program = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+        command.arg(modules.join(program)).args([
+            "server",
+            "--url",
+            &server.url(),
+            "--scenario",
+            scenario,
+        ]);
+        surround(&mut command, &h);
+        let output = command.output().expect("the suite starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains(" 0 failed"),
+            "{scenario}: {said}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}

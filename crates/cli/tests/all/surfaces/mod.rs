@@ -1,0 +1,6 @@
+//! The ways to use a session: each passes on what it is asked, and what comes back.
+
+mod cli;
+mod http;
+mod mcp;
+mod tool;

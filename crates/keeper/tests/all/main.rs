@@ -1,0 +1,3 @@
+//! Parts of the keeper, on real interpreters.
+
+mod node_carry;

@@ -1,0 +1,4 @@
+//! Snapshots of files, and bundles.
+
+mod bundle;
+mod files;
