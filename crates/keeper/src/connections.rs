@@ -1,6 +1,7 @@
 //! Clients of the keeper's socket.
 
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Reactor};
+use crate::source::{ClientId, Source};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
 use sessile_protocol::{Call, Reply, Splitter, encode};
@@ -22,38 +23,30 @@ struct Connection {
 #[derive(Debug)]
 pub(crate) struct Connections {
     listener: OwnedFd,
-    listening: Token,
-    open: BTreeMap<Token, Connection>,
+    open: BTreeMap<ClientId, Connection>,
+    last: u64,
     /// Closed since they were last asked for.
-    gone: Vec<Token>,
+    gone: Vec<ClientId>,
 }
 
 impl Connections {
-    pub(crate) fn new(listener: OwnedFd, reactor: &mut Reactor) -> io::Result<Self> {
+    pub(crate) fn new(listener: OwnedFd, reactor: &Reactor<Source>) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&listener, true)?;
-        let listening = reactor.add(&listener, Interest::Read)?;
-        Ok(Self { listener, listening, open: BTreeMap::new(), gone: Vec::new() })
-    }
-
-    pub(crate) fn is_listener(&self, token: Token) -> bool {
-        token == self.listening
-    }
-
-    pub(crate) fn is_open(&self, token: Token) -> bool {
-        self.open.contains_key(&token)
+        reactor.add(&listener, Source::Listener, Interest::Read)?;
+        Ok(Self { listener, open: BTreeMap::new(), last: 0, gone: Vec::new() })
     }
 
     /// The clients that have gone since the last time.
-    pub(crate) fn take_gone(&mut self) -> Vec<Token> {
+    pub(crate) fn take_gone(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.gone)
     }
 
-    fn close(&mut self, token: Token) {
-        self.open.remove(&token);
-        self.gone.push(token);
+    fn close(&mut self, client: ClientId) {
+        self.open.remove(&client);
+        self.gone.push(client);
     }
 
-    pub(crate) fn accept(&mut self, reactor: &mut Reactor) {
+    pub(crate) fn accept(&mut self, reactor: &Reactor<Source>) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
             // The directory's mode keeps others out; this keeps them out even
@@ -63,14 +56,16 @@ impl Connections {
             if !peer.is_ok_and(|peer| peer.uid == me || peer.uid.is_root()) {
                 continue;
             }
-            if let Ok(token) = reactor.add(&socket, Interest::Read) {
+            self.last += 1;
+            let client = ClientId(self.last);
+            if reactor.add(&socket, Source::Client(client), Interest::Read).is_ok() {
                 let connection = Connection {
                     socket,
                     splitter: Splitter::default(),
                     unsent: Vec::new(),
                     interest: Interest::Read,
                 };
-                self.open.insert(token, connection);
+                self.open.insert(client, connection);
             }
         }
     }
@@ -79,12 +74,12 @@ impl Connections {
     /// or that sends something else, is dropped.
     pub(crate) fn receive(
         &mut self,
-        token: Token,
+        client: ClientId,
         buffer: &mut [u8],
-        reactor: &Reactor,
+        reactor: &Reactor<Source>,
     ) -> Vec<Call> {
-        self.flush(token, reactor);
-        let Some(connection) = self.open.get_mut(&token) else {
+        self.flush(client, reactor);
+        let Some(connection) = self.open.get_mut(&client) else {
             return Vec::new();
         };
         if connection.unsent.len() > BACKLOG {
@@ -93,13 +88,13 @@ impl Connections {
         let mut calls = Vec::new();
         match rustix::net::recv(&connection.socket, &mut *buffer, RecvFlags::empty()) {
             Ok((_, 0)) => {
-                self.close(token);
+                self.close(client);
                 return calls;
             }
             Ok((_, n)) => connection.splitter.push(&buffer[..n]),
             Err(Errno::AGAIN | Errno::INTR) => return calls,
             Err(_) => {
-                self.close(token);
+                self.close(client);
                 return calls;
             }
         }
@@ -112,33 +107,33 @@ impl Connections {
                 },
                 Ok(None) => break,
                 Err(_) => {
-                    self.close(token);
+                    self.close(client);
                     return Vec::new();
                 }
             }
         }
         for refusal in refusals {
-            self.send(token, &refusal, reactor);
+            self.send(client, &refusal, reactor);
         }
         calls
     }
 
     /// Answers. A client that does not read never holds anything up: what it
     /// has not taken waits in memory, and no more is accepted from it.
-    pub(crate) fn send(&mut self, token: Token, reply: &Reply, reactor: &Reactor) {
-        if let Some(connection) = self.open.get_mut(&token) {
+    pub(crate) fn send(&mut self, client: ClientId, reply: &Reply, reactor: &Reactor<Source>) {
+        if let Some(connection) = self.open.get_mut(&client) {
             let frame = encode(reply);
             if connection.unsent.is_empty() {
                 connection.unsent = frame;
             } else {
                 connection.unsent.extend_from_slice(&frame);
             }
-            self.flush(token, reactor);
+            self.flush(client, reactor);
         }
     }
 
-    fn flush(&mut self, token: Token, reactor: &Reactor) {
-        let Some(connection) = self.open.get_mut(&token) else {
+    fn flush(&mut self, client: ClientId, reactor: &Reactor<Source>) {
+        let Some(connection) = self.open.get_mut(&client) else {
             return;
         };
         let mut sent = 0;
@@ -152,7 +147,7 @@ impl Connections {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => {
-                    self.close(token);
+                    self.close(client);
                     return;
                 }
             }
@@ -170,7 +165,7 @@ impl Connections {
         };
         if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {
             connection.interest = wanted;
-            reactor.change(&connection.socket, token, wanted);
+            reactor.change(&connection.socket, Source::Client(client), wanted);
         }
     }
 }

@@ -17,7 +17,7 @@
 use crate::guardian;
 use crate::keeper::{Birth, Keeper, Kin};
 use crate::processes::{self, Reaped};
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
 use sessile_protocol::{Boot, Code, Failure};
 use std::io;
@@ -28,14 +28,30 @@ pub(crate) struct Family {
     signals: OwnedFd,
     /// The eldest first.
     members: Vec<Member>,
+    last: MemberNo,
     /// Waits for all of them, once there are several.
-    all: Option<Reactor>,
+    all: Option<Reactor<MemberNo>>,
 }
 
 struct Member {
     session: Keeper,
-    /// In the reactor of all.
-    token: Option<Token>,
+    number: MemberNo,
+    /// The reactor of all watches it.
+    is_watched: bool,
+}
+
+/// Names a member in the reactor of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MemberNo(u64);
+
+impl Key for MemberNo {
+    fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    fn from_bits(bits: u64) -> Option<Self> {
+        Some(Self(bits))
+    }
 }
 
 impl Family {
@@ -47,7 +63,9 @@ impl Family {
         };
         let signals = guardian::signal_descriptor().map_err(storage)?;
         first.watch_signals(&signals).map_err(storage)?;
-        Ok(Self { signals, members: vec![Member { session: first, token: None }], all: None })
+        let last = MemberNo(0);
+        let first = Member { session: first, number: last, is_watched: false };
+        Ok(Self { signals, members: vec![first], last, all: None })
     }
 
     /// Serves until the last session has ended.
@@ -79,13 +97,13 @@ impl Family {
             let patience = only.session.patience();
             return only.session.turn(patience);
         };
-        let patience = self.members.iter().filter_map(|member| member.session.patience()).min();
+        let members = self.members.iter_mut();
+        let patience = members.filter_map(|member| member.session.patience()).min();
         let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
-        let mut tokens = Vec::new();
-        all.wait(patience, awake, &mut tokens)?;
+        let mut news = Vec::new();
+        all.wait(patience, awake, &mut news)?;
         for member in &mut self.members {
-            let has_news = member.token.is_some_and(|token| tokens.contains(&token));
-            if has_news || member.session.patience() == Some(0) {
+            if news.contains(&member.number) || member.session.patience() == Some(0) {
                 member.session.turn(Some(0))?;
             }
         }
@@ -124,7 +142,8 @@ impl Family {
         }
         for mut session in newborn {
             session.open();
-            self.members.push(Member { session, token: None });
+            self.last.0 += 1;
+            self.members.push(Member { session, number: self.last, is_watched: false });
         }
         self.tell_kin();
     }
@@ -190,9 +209,10 @@ impl Family {
                 let _ = member.session.watch_signals(&self.signals);
             }
             if let Some(all) = &mut self.all
-                && member.token.is_none()
+                && !member.is_watched
             {
-                member.token = all.add(member.session.reactor(), Interest::Read).ok();
+                let added = all.add(member.session.reactor(), member.number, Interest::Read);
+                member.is_watched = added.is_ok();
             }
         }
     }

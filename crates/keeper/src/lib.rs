@@ -27,6 +27,7 @@ mod processes;
 mod reactor;
 mod runs;
 mod scratch;
+mod source;
 mod stdin;
 mod streams;
 mod terminal;

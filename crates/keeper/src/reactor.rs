@@ -3,19 +3,22 @@
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Names a registered descriptor; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Token(u64);
+/// What names a watched descriptor, in the bits that the system keeps with it.
+pub(crate) trait Key: Copy {
+    fn to_bits(self) -> u64;
+    fn from_bits(bits: u64) -> Option<Self>;
+}
 
-pub(crate) struct Reactor {
+pub(crate) struct Reactor<K> {
     epoll: OwnedFd,
-    last: u64,
     events: Vec<epoll::Event>,
+    keys: PhantomData<K>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,56 +47,56 @@ impl Interest {
     }
 }
 
-impl AsFd for Reactor {
+impl<K> AsFd for Reactor<K> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 }
 
-impl Reactor {
+impl<K: Key> Reactor<K> {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            last: 0,
             events: Vec::with_capacity(16),
+            keys: PhantomData,
         })
     }
 
-    pub(crate) fn add(&mut self, fd: impl AsFd, interest: Interest) -> io::Result<Token> {
-        self.last += 1;
-        epoll::add(&self.epoll, fd, EventData::new_u64(self.last), interest.flags())?;
-        Ok(Token(self.last))
+    pub(crate) fn add(&self, fd: impl AsFd, key: K, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(key.to_bits()), interest.flags())?)
     }
 
-    pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) {
-        let _ = epoll::modify(&self.epoll, fd, EventData::new_u64(token.0), interest.flags());
+    /// Has a watched descriptor reported under this key, for this.
+    pub(crate) fn change(&self, fd: impl AsFd, key: K, interest: Interest) {
+        let data = EventData::new_u64(key.to_bits());
+        let _ = epoll::modify(&self.epoll, fd, data, interest.flags());
     }
 
     pub(crate) fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits, at most `timeout_ms`, and gives the tokens that have news. Looks
+    /// Waits, at most `timeout_ms`, and gives the keys of those that have news. Looks
     /// out for news without sleeping up to an instant, if one is given.
     pub(crate) fn wait(
         &mut self,
         timeout_ms: Option<u64>,
         awake_until: Option<Instant>,
-        tokens: &mut Vec<Token>,
+        news: &mut Vec<K>,
     ) -> io::Result<()> {
         if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
             while Instant::now() < until {
-                if self.poll(Some(0), tokens)? {
+                if self.poll(Some(0), news)? {
                     return Ok(());
                 }
                 // Whoever is to have news may be waiting for this very core.
                 rustix::thread::sched_yield();
             }
         }
-        self.poll(timeout_ms, tokens).map(drop)
+        self.poll(timeout_ms, news).map(drop)
     }
 
-    fn poll(&mut self, timeout_ms: Option<u64>, tokens: &mut Vec<Token>) -> io::Result<bool> {
+    fn poll(&mut self, timeout_ms: Option<u64>, news: &mut Vec<K>) -> io::Result<bool> {
         // Longer times need a system call that older kernels do not have.
         let timeout = timeout_ms.map(|ms| ms.min(DAY_MS)).map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
@@ -108,7 +111,7 @@ impl Reactor {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        tokens.extend(self.events.iter().map(|event| Token(event.data.u64())));
+        news.extend(self.events.iter().filter_map(|event| K::from_bits(event.data.u64())));
         Ok(!self.events.is_empty())
     }
 }

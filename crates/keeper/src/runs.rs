@@ -1,6 +1,6 @@
 //! Runs: what was asked, what came out of it, and who waits for it.
 
-use crate::reactor::Token;
+use crate::source::ClientId;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
@@ -56,7 +56,7 @@ pub(crate) struct Finished {
 /// A call that is answered when the run gets somewhere.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    pub(crate) connection: Token,
+    pub(crate) connection: ClientId,
     pub(crate) call: u64,
     pub(crate) want: Want,
     /// Then it is answered with what there is.
@@ -96,7 +96,7 @@ impl Run {
         // What a terminal is given is typed on it.
         let stdin = (order.interactive && order.terminal.is_none()).then(|| {
             let first = order.stdin.take().unwrap_or_default();
-            Box::new(Stdin::new(first.into_vec()))
+            Box::new(Stdin::new(run, first.into_vec()))
         });
         Self {
             language,

@@ -12,10 +12,12 @@
 
 use crate::kernels::Question;
 use crate::processes::PipeId;
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Reactor};
 use crate::scratch::{make_fifo, open_both_ways};
+use crate::source::Source;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use sessile_protocol::RunNo;
 use sessile_session::Tick;
 use std::collections::VecDeque;
 use std::io;
@@ -32,8 +34,9 @@ pub(crate) struct Stdin {
     /// There will be no more.
     is_complete: bool,
     fifo: Fifo,
-    /// Set while room in the FIFO is waited for.
-    token: Option<Token>,
+    run: RunNo,
+    /// Room in the FIFO is waited for.
+    is_full: bool,
     /// The last question to the kernel about the run.
     question: Question,
     inquiry: Inquiry,
@@ -58,12 +61,13 @@ enum Fifo {
 }
 
 impl Stdin {
-    pub(crate) fn new(first: Vec<u8>) -> Self {
+    pub(crate) fn new(run: RunNo, first: Vec<u8>) -> Self {
         Self {
+            run,
             unsent: first.into(),
             is_complete: false,
             fifo: Fifo::None,
-            token: None,
+            is_full: false,
             inquiry: Inquiry::None,
             question: Question::default(),
         }
@@ -93,16 +97,12 @@ impl Stdin {
         self.inquiry == Inquiry::Asked
     }
 
-    pub(crate) fn token(&self) -> Option<Token> {
-        self.token
-    }
-
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
     /// Makes the FIFO, with as much in it as it takes.
-    pub(crate) fn open(&mut self, path: &Path, reactor: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn open(&mut self, path: &Path, reactor: &Reactor<Source>) -> io::Result<()> {
         make_fifo(path)?;
         self.fifo = Fifo::Open(open_both_ways(path)?);
         self.feed(reactor);
@@ -142,7 +142,7 @@ impl Stdin {
     }
 
     /// Puts as much into the FIFO as it takes.
-    pub(crate) fn feed(&mut self, reactor: &mut Reactor) {
+    pub(crate) fn feed(&mut self, reactor: &Reactor<Source>) {
         let Fifo::Open(fd) = &self.fifo else {
             return;
         };
@@ -155,16 +155,16 @@ impl Stdin {
         }
         if self.unsent.is_empty() {
             self.unsent = VecDeque::new();
-            if self.token.take().is_some() {
+            if std::mem::take(&mut self.is_full) {
                 reactor.remove(fd);
             }
-        } else if self.token.is_none() {
-            self.token = reactor.add(fd, Interest::Write).ok();
+        } else if !self.is_full {
+            self.is_full = reactor.add(fd, Source::Stdin(self.run), Interest::Write).is_ok();
         }
     }
 
     /// Drops what was not read: there will be no more.
-    pub(crate) fn cut(&mut self, reactor: &mut Reactor) {
+    pub(crate) fn cut(&mut self, reactor: &Reactor<Source>) {
         self.unsent = VecDeque::new();
         self.is_complete = true;
         self.feed(reactor);
@@ -206,11 +206,11 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    fn stdin(first: &[u8]) -> (tempfile::TempDir, Reactor, Stdin) {
+    fn stdin(first: &[u8]) -> (tempfile::TempDir, Reactor<Source>, Stdin) {
         let root = tempfile::tempdir().unwrap();
-        let mut reactor = Reactor::new().unwrap();
-        let mut stdin = Stdin::new(first.to_vec());
-        stdin.open(&root.path().join("i"), &mut reactor).unwrap();
+        let reactor = Reactor::new().unwrap();
+        let mut stdin = Stdin::new(RunNo(1), first.to_vec());
+        stdin.open(&root.path().join("i"), &reactor).unwrap();
         (root, reactor, stdin)
     }
 
@@ -240,11 +240,11 @@ mod tests {
             reader.read_to_end(&mut bytes).unwrap();
             bytes
         });
-        let mut tokens = Vec::new();
+        let mut news = Vec::new();
         while stdin.tend().is_none() {
-            stdin.feed(&mut reactor);
-            if stdin.token().is_some() {
-                reactor.wait(Some(10), None, &mut tokens).unwrap();
+            stdin.feed(&reactor);
+            if stdin.is_full {
+                reactor.wait(Some(10), None, &mut news).unwrap();
             }
         }
         assert_eq!(reads.join().unwrap(), sent);

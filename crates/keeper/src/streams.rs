@@ -10,8 +10,9 @@
 //! the keeper for nothing.
 
 use crate::processes::PipeId;
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Reactor};
 use crate::scratch::make_fifo;
+use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use sessile_protocol::RunNo;
@@ -29,8 +30,8 @@ const LARGE_PIPE: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) name: StreamName,
-    /// Set while it is watched.
-    token: Option<Token>,
+    /// What it is watched as, while it is.
+    watched: Option<Pipe>,
     fd: OwnedFd,
     id: PipeId,
     is_large: bool,
@@ -54,42 +55,37 @@ impl Stream {
         let fd = rustix::fs::open(&path, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&fd)?;
         let id = PipeId { device: stat.st_dev, inode: stat.st_ino };
-        Ok(Self { name, token: None, fd, id, is_large: false })
+        Ok(Self { name, watched: None, fd, id, is_large: false })
     }
 
-    pub(crate) fn token(&self) -> Option<Token> {
-        self.token
-    }
-
-    /// Has news of it reported from now on.
-    pub(crate) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<Token> {
-        match self.token {
-            Some(token) => Ok(token),
-            None => {
-                let token = reactor.add(&self.fd, Interest::Edge)?;
-                self.token = Some(token);
-                Ok(token)
-            }
+    /// Has news of it reported from now on, under this name.
+    pub(crate) fn watch(&mut self, name: Pipe, reactor: &Reactor<Source>) -> io::Result<()> {
+        match self.watched {
+            Some(known) if known == name => {}
+            Some(_) => reactor.change(&self.fd, Source::Pipe(name), Interest::Edge),
+            None => reactor.add(&self.fd, Source::Pipe(name), Interest::Edge)?,
         }
+        self.watched = Some(name);
+        Ok(())
     }
 
-    pub(crate) fn unwatch(&mut self, reactor: &Reactor) {
-        if self.token.take().is_some() {
+    pub(crate) fn unwatch(&mut self, reactor: &Reactor<Source>) {
+        if self.watched.take().is_some() {
             reactor.remove(&self.fd);
         }
     }
 
     /// Has nothing but its end reported, until it is read on.
-    pub(crate) fn pause(&self, reactor: &Reactor) {
-        if let Some(token) = self.token {
-            reactor.change(&self.fd, token, Interest::End);
+    pub(crate) fn pause(&self, reactor: &Reactor<Source>) {
+        if let Some(name) = self.watched {
+            reactor.change(&self.fd, Source::Pipe(name), Interest::End);
         }
     }
 
     /// Has news of it reported again, and what there is already.
-    pub(crate) fn resume(&self, reactor: &Reactor) {
-        if let Some(token) = self.token {
-            reactor.change(&self.fd, token, Interest::Edge);
+    pub(crate) fn resume(&self, reactor: &Reactor<Source>) {
+        if let Some(name) = self.watched {
+            reactor.change(&self.fd, Source::Pipe(name), Interest::Edge);
         }
     }
 

@@ -9,14 +9,15 @@
 //! kernel, never by the device.
 
 use crate::processes::{self, PipeId};
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Reactor};
+use crate::source::Source;
 use crate::streams::Drained;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Winsize};
-use sessile_protocol::{RunNo, Screen, TerminalSize};
+use sessile_protocol::{Language, RunNo, Screen, TerminalSize};
 use sessile_terminal::{Emulator, Modes};
 use std::collections::VecDeque;
 use std::io;
@@ -39,7 +40,7 @@ pub(crate) struct Terminal {
     slave: OwnedFd,
     path: PathBuf,
     id: PipeId,
-    token: Token,
+    source: Source,
     /// Typed, and without a place in the device yet.
     unsent: VecDeque<u8>,
     emulator: Emulator,
@@ -51,7 +52,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn open(run: RunNo, size: TerminalSize, reactor: &mut Reactor) -> io::Result<Self> {
+    pub(crate) fn open(
+        language: Language,
+        run: RunNo,
+        size: TerminalSize,
+        reactor: &Reactor<Source>,
+    ) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
         rustix::pty::grantpt(&master)?;
@@ -68,13 +74,14 @@ impl Terminal {
         termios::tcsetwinsize(&slave, winsize(size))?;
         rustix::io::ioctl_fionbio(&master, true)?;
         let stat = rustix::fs::fstat(&slave)?;
-        let token = reactor.add(&master, Interest::Read)?;
+        let source = Source::Terminal(language);
+        reactor.add(&master, source, Interest::Read)?;
         Ok(Self {
             master,
             slave,
             path,
             id: PipeId { device: stat.st_dev, inode: stat.st_ino },
-            token,
+            source,
             unsent: VecDeque::new(),
             emulator: Emulator::new(size),
             undrawn: Vec::new(),
@@ -85,10 +92,6 @@ impl Terminal {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn token(&self) -> Token {
-        self.token
     }
 
     pub(crate) fn revision(&self) -> u64 {
@@ -118,7 +121,7 @@ impl Terminal {
         &mut self,
         buffer: &mut [u8],
         limit: usize,
-        reactor: &Reactor,
+        reactor: &Reactor<Source>,
         mut sink: impl FnMut(&[u8]),
     ) -> Drained {
         let mut taken = 0;
@@ -142,7 +145,7 @@ impl Terminal {
         &mut self,
         buffer: &mut [u8],
         limit: usize,
-        reactor: &Reactor,
+        reactor: &Reactor<Source>,
         mut sink: impl FnMut(&[u8]),
     ) {
         let mut taken = 0;
@@ -173,7 +176,7 @@ impl Terminal {
         }
     }
 
-    fn draw(&mut self, work: u64, reactor: &Reactor) {
+    fn draw(&mut self, work: u64, reactor: &Reactor<Source>) {
         if self.undrawn.is_empty() {
             return;
         }
@@ -191,13 +194,13 @@ impl Terminal {
         self.unsent.len() as u64 + inside
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], reactor: &Reactor) {
+    pub(crate) fn push(&mut self, bytes: &[u8], reactor: &Reactor<Source>) {
         self.unsent.extend(bytes);
         self.feed(reactor);
     }
 
     /// Types as much as the device takes.
-    pub(crate) fn feed(&mut self, reactor: &Reactor) {
+    pub(crate) fn feed(&mut self, reactor: &Reactor<Source>) {
         while !self.unsent.is_empty() {
             match rustix::io::write(&self.master, self.unsent.as_slices().0) {
                 Ok(0) => break,
@@ -212,7 +215,7 @@ impl Terminal {
         } else {
             Interest::ReadWrite
         };
-        reactor.change(&self.master, self.token, interest);
+        reactor.change(&self.master, self.source, interest);
     }
 
     /// Takes back what was typed and not read, a line that has not ended
@@ -292,7 +295,7 @@ impl Terminal {
     }
 
     /// Hangs up: who has it open reads its end from now on.
-    pub(crate) fn close(self, reactor: &Reactor) {
+    pub(crate) fn close(self, reactor: &Reactor<Source>) {
         reactor.remove(&self.master);
     }
 }

@@ -4,7 +4,8 @@
 //! pipe back. Its answer counts only if it came whole: a worker that was killed
 //! has done nothing as far as anybody is told.
 
-use crate::reactor::{Interest, Reactor, Token};
+use crate::reactor::{Interest, Reactor};
+use crate::source::Source;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
@@ -18,7 +19,6 @@ const HEAD: usize = 8;
 pub(crate) struct Worker {
     pid: Pid,
     pipe: OwnedFd,
-    token: Token,
     received: Vec<u8>,
 }
 
@@ -33,10 +33,14 @@ pub(crate) enum Progress {
 
 impl Worker {
     /// Forks. The worker's answer is what `work` returns; its pipe is watched.
-    pub(crate) fn spawn(reactor: &mut Reactor, work: impl FnOnce() -> Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn spawn(
+        reactor: &Reactor<Source>,
+        source: Source,
+        work: impl FnOnce() -> Vec<u8>,
+    ) -> io::Result<Self> {
         let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reading, true)?;
-        let token = reactor.add(&reading, Interest::Read)?;
+        reactor.add(&reading, source, Interest::Read)?;
         let keeper = rustix::process::getpid();
         // SAFETY: the keeper has a single thread, so the child has a consistent
         // heap and no lock is held in it.
@@ -48,14 +52,10 @@ impl Worker {
             }
             0 => labour(&writing, keeper, work),
             pid => match Pid::from_raw(pid) {
-                Some(pid) => Ok(Self { pid, pipe: reading, token, received: Vec::new() }),
+                Some(pid) => Ok(Self { pid, pipe: reading, received: Vec::new() }),
                 None => Err(io::ErrorKind::Other.into()),
             },
         }
-    }
-
-    pub(crate) fn token(&self) -> Token {
-        self.token
     }
 
     pub(crate) fn pid(&self) -> Pid {

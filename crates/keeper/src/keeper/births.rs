@@ -1,36 +1,18 @@
 //! Copies of kernel processes say that they are there, or that they are not.
 
-use super::images::{Form, Image, ImageId, Nascent, Nest, Purpose};
+use super::images::{Form, Image, Nascent, Nest, Purpose};
 use super::{Keeper, Live};
 use crate::kernels::{AboutCopy, Born, Report};
 use crate::processes;
-use crate::reactor::Token;
+use crate::reactor::Interest;
+use crate::source::{ImageId, Source};
 use rustix::process::Pid;
 use sessile_protocol::{Language, LeftBehind};
 use sessile_session::{Epoch, Input};
 
 impl Keeper {
-    /// Reads what copies say. True when the token is one of theirs.
-    pub(super) fn hear_copies(&mut self, token: Token) -> bool {
-        let of_image = self.images.iter().find_map(|(id, image)| {
-            let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &image.form else {
-                return None;
-            };
-            (nest.token == token).then_some(*id)
-        });
-        if let Some(id) = of_image {
-            self.hear_image(id);
-            return true;
-        }
-        let nascent = self.nascent.iter().find(|(_, nascent)| nascent.nest.token == token);
-        let Some(language) = nascent.map(|(language, _)| *language) else {
-            return false;
-        };
-        self.hear_nascent(language);
-        true
-    }
-
-    fn hear_image(&mut self, id: ImageId) {
+    /// Reads what a copy that is kept says.
+    pub(super) fn hear_image(&mut self, id: ImageId) {
         let Some(image) = self.images.get_mut(&id) else {
             return;
         };
@@ -66,7 +48,8 @@ impl Keeper {
         self.pump_operations();
     }
 
-    fn hear_nascent(&mut self, language: Language) {
+    /// Reads what a copy says that is to become a kernel.
+    pub(super) fn hear_nascent(&mut self, language: Language) {
         let Some(nascent) = self.nascent.get_mut(&language) else {
             return;
         };
@@ -89,15 +72,17 @@ impl Keeper {
         if let Some(label) = self.label() {
             label.put_on(pid);
         }
-        let reports = (nest.reports, nest.token);
         let epoch = match purpose {
             Purpose::First(epoch) => epoch,
             Purpose::Successor => Epoch::default(),
         };
-        let live = Live::new(epoch, pid, nest.kernel, reports, (stdout, stderr), nest.directory);
+        let live =
+            Live::new(epoch, pid, nest.kernel, nest.reports, (stdout, stderr), nest.directory);
         let live = Live { has_come_up: true, ..live };
         match purpose {
             Purpose::First(epoch) => {
+                let reports = Source::Reports(language);
+                self.reactor.change(&live.reports, reports, Interest::Read);
                 self.kernels.insert(language, live);
                 self.step(Input::Ready { language, epoch });
                 self.birth_of(language, Ok(left_behind(language, born)));

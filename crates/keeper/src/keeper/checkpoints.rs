@@ -4,10 +4,11 @@
 //! where the language can be copied, else its written-down state. Images are
 //! shared between checkpoints, and go with the last that needs them.
 
-use super::images::{Form, Image, ImageId};
+use super::images::{Form, Image};
 use super::operations::{Progress, Stage};
 use super::workspace::{Outcome, Purpose, Taken, Task};
 use super::{Keeper, timeline};
+use crate::source::ImageId;
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
     LeftBehind, NewCheckpoint, RunNo,

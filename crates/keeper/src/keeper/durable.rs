@@ -11,7 +11,7 @@ use super::Keeper;
 use super::bundle::{self, Contents, Origin};
 use super::saving::{Asker, SaveOrder};
 use crate::processes;
-use crate::reactor::Token;
+use crate::source::Source;
 use crate::worker::{Progress, Worker};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
@@ -215,23 +215,20 @@ impl Keeper {
             "url": store.url, "session_id": session, "as_of_run": as_of, "file": file,
         });
         let work = move || call_uploader(&order.to_string()).unwrap_or_default();
-        match Worker::spawn(&mut self.reactor, work) {
+        match Worker::spawn(&self.reactor, Source::UploadWorker, work) {
             Ok(worker) => store.upload = Some(Upload { worker, as_of, file }),
             Err(error) => self.store_has_failed(format!("no uploader can be started: {error}")),
         }
     }
 
-    /// A descriptor has news: perhaps that of the uploader.
-    pub(super) fn hear_upload(&mut self, token: Token) -> bool {
+    /// The uploader answers.
+    pub(super) fn hear_upload(&mut self) {
         let store = self.durable.as_mut().and_then(|saves| saves.store.as_mut());
         let Some(upload) = store.and_then(|store| store.upload.as_mut()) else {
-            return false;
+            return;
         };
-        if upload.worker.token() != token {
-            return false;
-        }
         let answer = match upload.worker.read(&mut self.buffer) {
-            Progress::Going => return true,
+            Progress::Going => return,
             Progress::Done(answer) => answer,
             Progress::Failed => Vec::new(),
         };
@@ -243,7 +240,6 @@ impl Keeper {
             Err(_) => self.store_has_failed("the uploader was ended".to_owned()),
         }
         let _ = self.write_metadata();
-        true
     }
 
     fn store_has_it(&mut self, as_of: RunNo, saved_at: String) {

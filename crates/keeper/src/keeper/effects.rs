@@ -3,11 +3,12 @@
 use super::events::letter;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
-use super::{Inheritance, Keeper, Live};
+use super::{Deadline, Inheritance, Keeper, Live};
 use crate::kernels::{Heritage, Order, Plan, Pressed, Stdin};
 use crate::processes::{self, Caught};
 use crate::reactor::Interest;
 use crate::runs::Run;
+use crate::source;
 use crate::streams::Stream;
 use rustix::process::Signal;
 use sessile_protocol::{
@@ -73,6 +74,8 @@ impl Keeper {
     fn install(&mut self, language: Language, epoch: Epoch) {
         match self.thawed.remove(&language) {
             Some(live) => {
+                let reports = source::Source::Reports(language);
+                self.reactor.change(&live.reports, reports, Interest::Read);
                 self.kernels.insert(language, Live { epoch, ..live });
                 self.step(Input::Ready { language, epoch });
             }
@@ -138,11 +141,12 @@ impl Keeper {
             label: self.label(),
         };
         let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
-        let reporting = self.reactor.add(&spawned.reports, Interest::Read).map_err(text)?;
+        let reports = source::Source::Reports(language);
+        self.reactor.add(&spawned.reports, reports, Interest::Read).map_err(text)?;
         self.origins.add_kernel(spawned.pid, language);
-        let reports = (spawned.reports, reporting);
         let streams = (stdout, stderr);
-        let live = Live::new(epoch, spawned.pid, spawned.kernel, reports, streams, directory);
+        let live =
+            Live::new(epoch, spawned.pid, spawned.kernel, spawned.reports, streams, directory);
         Ok(Live { inheritance, ..live })
     }
 
@@ -191,7 +195,7 @@ impl Keeper {
         run.open_streams += u8::from(terminal.is_some());
         let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
         run.last_sign = now;
-        self.watch_due = Some(now + WATCH_AFTER);
+        self.deadlines.set(Deadline::Output, now + WATCH_AFTER);
         let order = Order {
             run: number,
             text: &run.order.text,

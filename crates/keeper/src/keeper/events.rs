@@ -1,10 +1,10 @@
 //! What a descriptor's readiness means.
 
-use super::Keeper;
+use super::{Deadline, Keeper};
 use crate::kernels::{self, AboutCopy, Ended, Loaded, Report};
 use crate::processes::{self, Room};
-use crate::reactor::Token;
 use crate::runs::{Run, ticks};
+use crate::source::{ClientId, LeftPipeId, Pipe, Source};
 use crate::streams::{CHUNK, Drained, Lingering, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal};
@@ -23,34 +23,34 @@ const EXCESS_PAUSE: Tick = 2;
 const CAPTURE_PATIENCE_MS: i64 = 200;
 
 impl Keeper {
-    pub(super) fn handle(&mut self, token: Token) {
-        if self.connections.is_listener(token) {
-            self.connections.accept(&mut self.reactor);
-        } else if self.connections.is_open(token) {
-            let calls = self.connections.receive(token, &mut self.buffer, &self.reactor);
-            if !calls.is_empty() {
-                self.alertness.ordered(Instant::now());
+    pub(super) fn handle(&mut self, source: Source) {
+        match source {
+            Source::Listener => self.connections.accept(&self.reactor),
+            Source::Client(client) => self.serve(client),
+            Source::Signals => self.was_signalled = true,
+            Source::Reports(language) => {
+                self.hear(language);
             }
-            for call in calls {
-                self.call(token, call.id, call.request);
-            }
-        } else if self.signalled == Some(token) {
-            self.was_signalled = true;
-        } else if let Some(language) = self.kernel_by(|live| live.reporting == token) {
-            self.hear(language);
-        } else if let Some(language) = self.kernel_by(|live| {
-            live.stdout.token() == Some(token) || live.stderr.token() == Some(token)
-        }) {
-            self.take_output(language, token);
-        } else if let Some(language) = self.kernel_by(|live| live.has_terminal(token)) {
-            self.take_shown(language);
-        } else if !self.hear_copies(token)
-            && !self.hear_worker(token)
-            && !self.hear_upload(token)
-            && !self.hear_errand(token)
-            && !self.feed(token)
-        {
-            self.take_late_output(token);
+            Source::Pipe(Pipe::Current(language, name)) => self.take_output(language, name),
+            Source::Pipe(Pipe::Left(id)) => self.take_late_output(id),
+            Source::Terminal(language) => self.take_shown(language),
+            Source::Stdin(run) => self.feed(run),
+            Source::Image(id) => self.hear_image(id),
+            Source::Copy(language) => self.hear_nascent(language),
+            Source::SaveWorker => self.hear_worker(),
+            Source::UploadWorker => self.hear_upload(),
+            Source::FileWorker(id) => self.hear_file_worker(id),
+        }
+    }
+
+    /// A client has sent something, or can take more.
+    fn serve(&mut self, client: ClientId) {
+        let calls = self.connections.receive(client, &mut self.buffer, &self.reactor);
+        if !calls.is_empty() {
+            self.alertness.ordered(Instant::now());
+        }
+        for call in calls {
+            self.call(client, call.id, call.request);
         }
     }
 
@@ -234,13 +234,15 @@ impl Keeper {
                 stream.unwatch(&self.reactor);
                 continue;
             }
-            let token = stream.watch(&mut self.reactor);
-            match (Stream::create(&directory, stream.name), token) {
-                (Ok(fresh), Ok(token)) => {
+            let id = LeftPipeId(self.last_left + 1);
+            let watched = stream.watch(Pipe::Left(id), &self.reactor);
+            match (Stream::create(&directory, stream.name), watched) {
+                (Ok(fresh), Ok(())) => {
+                    self.last_left += 1;
                     let old = std::mem::replace(stream, fresh);
-                    self.lingering.insert(token, Lingering { run: number, stream: old });
+                    self.lingering.insert(id, Lingering { run: number, stream: old });
                     // What came since its edge was reported is not reported again.
-                    self.again.push(token);
+                    self.again.push(Source::Pipe(Pipe::Left(id)));
                 }
                 // Without a new pipe the old one goes on; better mixed than lost.
                 (_, _) => run.open_streams -= 1,
@@ -251,25 +253,24 @@ impl Keeper {
 
     /// Reads along with runs that take longer than a moment.
     pub(super) fn watch_streams(&mut self) {
-        self.watch_due = None;
-        let mut tokens = Vec::new();
-        for live in self.kernels.values_mut().filter(|live| live.current.is_some()) {
+        let going = self.kernels.iter_mut().filter(|(_, live)| live.current.is_some());
+        for (language, live) in going {
             for stream in [&mut live.stdout, &mut live.stderr] {
-                tokens.extend(stream.watch(&mut self.reactor));
+                let pipe = Pipe::Current(*language, stream.name);
+                if stream.watch(pipe, &self.reactor).is_ok() {
+                    self.again.push(Source::Pipe(pipe));
+                }
             }
         }
-        self.again.extend(tokens);
         self.expect_words();
     }
 
-    fn take_output(&mut self, language: Language, token: Token) {
+    fn take_output(&mut self, language: Language, name: StreamName) {
         let Some(live) = self.kernels.get_mut(&language) else {
             return;
         };
         let current = live.current;
-        let stream =
-            if live.stdout.token() == Some(token) { &mut live.stdout } else { &mut live.stderr };
-        let name = stream.name;
+        let stream = live.stream_mut(name);
         let run = current.and_then(|number| self.runs.get_mut(&number));
         let state = match run {
             Some(run) => {
@@ -288,37 +289,38 @@ impl Keeper {
         if state == Drained::More {
             let run = current.and_then(|number| self.runs.get_mut(&number));
             let is_excess = run.is_some_and(|run| run.spool(name).is_past_cap());
-            self.read_on(token, is_excess);
+            self.read_on(Pipe::Current(language, name), is_excess);
         }
     }
 
     /// Comes back to a stream that has more: after others have had their turn,
     /// or, where most of it is thrown away, after a pause. Who writes without
     /// end has to wait then, and leaves the machine to other sessions.
-    fn read_on(&mut self, token: Token, is_excess: bool) {
+    fn read_on(&mut self, pipe: Pipe, is_excess: bool) {
         if !is_excess {
-            return self.again.push(token);
+            return self.again.push(Source::Pipe(pipe));
         }
-        if let Some(stream) = self.stream(token) {
+        if let Some(stream) = self.stream(pipe) {
             stream.pause(&self.reactor);
-            self.excess_due.get_or_insert(ticks(self.clock) + EXCESS_PAUSE);
-            self.excess.push(token);
+            let due = ticks(self.clock) + EXCESS_PAUSE;
+            self.deadlines.set_earlier(Deadline::Excess, due);
+            self.excess.push(pipe);
         }
     }
 
     pub(super) fn take_excess(&mut self) {
-        self.excess_due = None;
-        for token in std::mem::take(&mut self.excess) {
-            if let Some(stream) = self.stream(token) {
+        for pipe in std::mem::take(&mut self.excess) {
+            if let Some(stream) = self.stream(pipe) {
                 stream.resume(&self.reactor);
             }
         }
     }
 
-    fn stream(&self, token: Token) -> Option<&Stream> {
-        let current = self.kernels.values().flat_map(|live| [&live.stdout, &live.stderr]);
-        let lingering = self.lingering.values().map(|lingering| &lingering.stream);
-        current.chain(lingering).find(|stream| stream.token() == Some(token))
+    fn stream(&self, pipe: Pipe) -> Option<&Stream> {
+        match pipe {
+            Pipe::Current(language, name) => Some(self.kernels.get(&language)?.stream(name)),
+            Pipe::Left(id) => self.lingering.get(&id).map(|lingering| &lingering.stream),
+        }
     }
 
     /// Takes what a run that waits for input has written up to now.
@@ -340,8 +342,8 @@ impl Keeper {
     }
 
     /// Output of a run that is over, by something that it left behind.
-    fn take_late_output(&mut self, token: Token) {
-        let Some(lingering) = self.lingering.get_mut(&token) else {
+    fn take_late_output(&mut self, id: LeftPipeId) {
+        let Some(lingering) = self.lingering.get_mut(&id) else {
             return;
         };
         let (number, name) = (lingering.run, lingering.stream.name);
@@ -358,11 +360,11 @@ impl Keeper {
             Drained::More => {
                 let run = self.runs.get_mut(&number);
                 let is_excess = run.is_none_or(|run| run.spool(name).is_past_cap());
-                self.read_on(token, is_excess);
+                self.read_on(Pipe::Left(id), is_excess);
             }
             Drained::Empty => {}
             Drained::Closed => {
-                self.lingering.remove(&token);
+                self.lingering.remove(&id);
                 if let Some(run) = self.runs.get_mut(&number) {
                     run.open_streams -= 1;
                 }

@@ -4,6 +4,7 @@ use super::{Keeper, MARKER};
 use crate::labels::Label;
 use crate::processes::{self, Stat};
 use crate::reactor::{Interest, Reactor};
+use crate::source::Source;
 use rustix::process::Pid;
 use sessile_protocol::{Failure, LeftBehind, SessionId};
 use sessile_session::{Close, Input};
@@ -32,7 +33,7 @@ impl Keeper {
         &self.boot.session
     }
 
-    pub(crate) fn reactor(&self) -> &Reactor {
+    pub(crate) fn reactor(&self) -> &Reactor<Source> {
         &self.reactor
     }
 
@@ -42,8 +43,9 @@ impl Keeper {
 
     /// From now on this member hears of the process's signals.
     pub(crate) fn watch_signals(&mut self, signals: impl AsFd) -> io::Result<()> {
-        if self.signalled.is_none() {
-            self.signalled = Some(self.reactor.add(signals, Interest::Read)?);
+        if !self.minds_signals {
+            self.reactor.add(signals, Source::Signals, Interest::Read)?;
+            self.minds_signals = true;
         }
         Ok(())
     }

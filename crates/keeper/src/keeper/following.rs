@@ -5,7 +5,7 @@
 //! a run that was over before it asked again is in the history.
 
 use super::Keeper;
-use crate::reactor::Token;
+use crate::source::ClientId;
 use sessile_protocol::{Answer, OpenRun, Reply, RunNo, RunPhase, RunsView};
 use sessile_session::Tick;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const LISTED: usize = 256;
 /// A call that is answered with a list of runs.
 #[derive(Debug)]
 pub(super) struct Follower {
-    pub(super) connection: Token,
+    pub(super) connection: ClientId,
     call: u64,
     wants: Wanted,
     /// Then it is answered with what there is.
@@ -36,7 +36,7 @@ enum Wanted {
 
 impl Keeper {
     /// The runs that are not over.
-    pub(super) fn list(&mut self, connection: Token, call: u64) -> Option<Answer> {
+    pub(super) fn list(&mut self, connection: ClientId, call: u64) -> Option<Answer> {
         let view = self.open_runs();
         if !view.runs.iter().any(|run| self.is_asked(run.run)) {
             return Some(Answer::Runs(view));
@@ -50,7 +50,7 @@ impl Keeper {
     /// The runs above this one, now or when there are some.
     pub(super) fn follow(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         after: RunNo,
         due: Option<Tick>,

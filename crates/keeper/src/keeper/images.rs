@@ -9,8 +9,9 @@ use super::Keeper;
 use super::events::letter;
 use crate::kernels::{Copy, DriverFiles, Dumped, Kernel, Kind, nest};
 use crate::processes;
-use crate::reactor::{Interest, Token};
+use crate::reactor::Interest;
 use crate::scratch::Inbox;
+use crate::source::{ImageId, Source};
 use crate::streams::Stream;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Language, LeftBehind, RunNo};
@@ -18,10 +19,6 @@ use sessile_session::Epoch;
 use sessile_store::{SavedKernel, StreamName};
 use std::io;
 use std::path::PathBuf;
-
-/// Names the state of a kernel at some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ImageId(u64);
 
 /// The state of a kernel at some time.
 #[derive(Debug)]
@@ -55,7 +52,6 @@ pub(super) enum Form {
 pub(super) struct Nest {
     pub(super) kernel: Box<dyn Kernel>,
     pub(super) reports: Inbox,
-    pub(super) token: Token,
     pub(super) directory: PathBuf,
 }
 
@@ -92,8 +88,8 @@ impl Keeper {
         let stdout = Stream::create(&directory, StreamName::Stdout)?;
         let stderr = Stream::create(&directory, StreamName::Stderr)?;
         let (kernel, reports) = nest(language, &directory, DriverFiles::Installed)?;
-        let token = self.reactor.add(&reports, Interest::Read)?;
-        let nest = Nest { kernel, reports, token, directory: directory.clone() };
+        self.reactor.add(&reports, Source::Copy(language), Interest::Read)?;
+        let nest = Nest { kernel, reports, directory: directory.clone() };
         self.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
         Ok(directory)
     }
@@ -107,29 +103,35 @@ impl Keeper {
     pub(super) fn add_image(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
         self.last_image += 1;
         let id = ImageId(self.last_image);
+        self.put_image(id, language, as_of, form);
+        id
+    }
+
+    fn put_image(&mut self, id: ImageId, language: Language, as_of: RunNo, form: Form) {
         let (left, is_restless) = (Vec::new(), false);
         self.images.insert(id, Image { language, as_of, form, left, is_restless });
-        id
     }
 
     /// Has an image made of a live kernel, which is idle.
     pub(super) fn freeze(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        let form = match self.try_freeze(language) {
+        self.last_image += 1;
+        let id = ImageId(self.last_image);
+        let form = match self.try_freeze(language, id) {
             Ok(nest) => Form::Coming(Some(nest)),
             Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
         };
-        self.add_image(language, as_of, form)
+        self.put_image(id, language, as_of, form);
+        id
     }
 
-    fn try_freeze(&mut self, language: Language) -> io::Result<Nest> {
-        self.last_image += 1;
-        let name = format!("i{}", self.last_image);
+    fn try_freeze(&mut self, language: Language, id: ImageId) -> io::Result<Nest> {
+        let name = format!("i{}", id.0);
         let directory = self.scratch.subdirectory(&name)?;
         let (kernel, reports) = nest(language, &directory, DriverFiles::Absent)?;
-        let token = self.reactor.add(&reports, Interest::Read)?;
+        self.reactor.add(&reports, Source::Image(id), Interest::Read)?;
         let copy = Copy { directory: &directory, kind: Kind::Image };
         self.copy(language, &copy)?;
-        Ok(Nest { kernel, reports, token, directory })
+        Ok(Nest { kernel, reports, directory })
     }
 
     /// The written-down state of a kernel, which is there or about to be.

@@ -1,11 +1,10 @@
 //! Input and signals for a run that is going.
 
-use super::Keeper;
 use super::events::letter;
 use super::jobs::check_signal;
+use super::{Deadline, Keeper};
 use crate::processes;
-use crate::reactor::Token;
-use crate::runs::Run;
+use crate::runs::{Run, ticks};
 use sessile_protocol::{Answer, Code, Failure, RunNo, RunPhase};
 use sessile_session::{Input, Tick};
 
@@ -34,7 +33,7 @@ impl Keeper {
         }
         check_room(number, stdin.unread(), bytes.len())?;
         stdin.push(bytes, is_last);
-        stdin.feed(&mut self.reactor);
+        stdin.feed(&self.reactor);
         let unread = stdin.unread();
         let now = self.now();
         if let Some(run) = self.runs.get_mut(&number) {
@@ -43,7 +42,7 @@ impl Keeper {
         if is_last {
             self.tend_stdins();
         }
-        if self.prompts.is_some() {
+        if self.deadlines.is_set(Deadline::Prompts) {
             // The next question may come at once.
             self.expect_prompt();
         }
@@ -68,25 +67,19 @@ impl Keeper {
         };
         if let Some(stdin) = &mut run.stdin {
             let path = self.scratch.path().join(letter(run.language)).join("i");
-            stdin.open(&path, &mut self.reactor)?;
+            stdin.open(&path, &self.reactor)?;
             // Not before its kernel may have opened it.
-            self.stdin_due = Some(self.now() + 1);
+            self.deadlines.set(Deadline::Stdins, ticks(self.clock) + 1);
         }
         Ok(())
     }
 
-    /// There is room in the stdin of a run. False when it is nobody's.
-    pub(super) fn feed(&mut self, token: Token) -> bool {
-        let is_it = |run: &Run| run.stdin.as_ref().is_some_and(|s| s.token() == Some(token));
-        let running = self.session.running().find(|run| self.runs.get(run).is_some_and(is_it));
-        let Some(number) = running else {
-            return false;
-        };
+    /// There is room in the stdin of a run.
+    pub(super) fn feed(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
-            stdin.feed(&mut self.reactor);
+            stdin.feed(&self.reactor);
         }
         self.tend_stdins();
-        true
     }
 
     /// Looks after the runs whose input has ended.
@@ -99,14 +92,14 @@ impl Keeper {
             let pause = stdin.and_then(|stdin| stdin.tend());
             next = next.into_iter().chain(pause.map(|pause| now + pause)).min();
         }
-        self.stdin_due = next;
+        self.deadlines.set(Deadline::Stdins, next);
     }
 
     /// Who reads input in a run that is to end has nothing to wait for.
     pub(super) fn cut_input(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
-            stdin.cut(&mut self.reactor);
-            self.stdin_due = Some(self.now() + 1);
+            stdin.cut(&self.reactor);
+            self.deadlines.set(Deadline::Stdins, ticks(self.clock) + 1);
         }
     }
 

@@ -3,13 +3,13 @@
 use crate::kernels::Kernel;
 use crate::origins::Span;
 use crate::processes;
-use crate::reactor::Token;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
 use crate::terminal::Terminal;
 use rustix::process::Pid;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::Epoch;
+use sessile_store::StreamName;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
@@ -21,7 +21,6 @@ pub(super) struct Live {
     pub(super) pid: Pid,
     pub(super) kernel: Box<dyn Kernel>,
     pub(super) reports: Inbox,
-    pub(super) reporting: Token,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
     pub(super) terminal: Option<Terminal>,
@@ -57,7 +56,7 @@ impl Live {
         epoch: Epoch,
         pid: Pid,
         kernel: Box<dyn Kernel>,
-        (reports, reporting): (Inbox, Token),
+        reports: Inbox,
         (stdout, stderr): (Stream, Stream),
         directory: PathBuf,
     ) -> Self {
@@ -67,7 +66,6 @@ impl Live {
             pid,
             kernel,
             reports,
-            reporting,
             stdout,
             stderr,
             terminal: None,
@@ -107,8 +105,18 @@ impl Live {
         terminal.foreground_group().filter(|_| terminal.controls(self.pid))
     }
 
-    pub(super) fn has_terminal(&self, token: Token) -> bool {
-        self.terminal.as_ref().is_some_and(|terminal| terminal.token() == token)
+    pub(super) fn stream(&self, name: StreamName) -> &Stream {
+        match name {
+            StreamName::Stdout => &self.stdout,
+            StreamName::Stderr => &self.stderr,
+        }
+    }
+
+    pub(super) fn stream_mut(&mut self, name: StreamName) -> &mut Stream {
+        match name {
+            StreamName::Stdout => &mut self.stdout,
+            StreamName::Stderr => &mut self.stderr,
+        }
     }
 
     /// The same without what zsh has started with `&`.

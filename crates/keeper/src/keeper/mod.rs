@@ -1,9 +1,11 @@
 //! The driver: takes every event in order, asks the session what to do, does
 //! it. The only owner of all that a keeper has.
 
+mod agenda;
 mod births;
 mod bundle;
 mod checkpoints;
+mod deadlines;
 mod durable;
 mod effects;
 mod events;
@@ -32,9 +34,10 @@ mod workspace;
 use crate::alertness::Alertness;
 use crate::connections::Connections;
 use crate::origins::Origins;
-use crate::reactor::{Reactor, Token};
+use crate::reactor::Reactor;
 use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
+use crate::source::{ClientId, ImageId, LeftPipeId, Pipe, Source};
 use crate::streams::{CHUNK, Lingering};
 use crate::{guardian, processes};
 use rustix::process::Pid;
@@ -53,6 +56,8 @@ use std::time::Instant;
 /// Runs that may wait for one kernel.
 const QUEUE: usize = 256;
 
+use agenda::{Agenda, Item};
+use deadlines::{Deadline, Deadlines};
 pub(crate) use family::{Birth, Kin};
 use live::{Inheritance, Live};
 
@@ -69,9 +74,11 @@ pub(crate) struct Keeper {
     /// Read when the first order with a key comes.
     keys: Option<Keys>,
     scratch: Scratch,
-    reactor: Reactor,
-    /// Where the process's signals are read, if this member minds them.
-    signalled: Option<Token>,
+    reactor: Reactor<Source>,
+    deadlines: Deadlines,
+    agenda: Agenda,
+    /// It minds the process's signals.
+    minds_signals: bool,
     was_signalled: bool,
     kin: Kin,
     connections: Connections,
@@ -83,7 +90,8 @@ pub(crate) struct Keeper {
     news: BTreeMap<Language, Vec<String>>,
     /// Why a kernel could not be started.
     launch_failures: BTreeMap<Language, String>,
-    lingering: BTreeMap<Token, Lingering>,
+    lingering: BTreeMap<LeftPipeId, Lingering>,
+    last_left: u64,
     origins: Origins,
     runs: Runs,
     /// Finished runs whose output is still only in memory.
@@ -94,20 +102,13 @@ pub(crate) struct Keeper {
     unsettled_since: Option<Tick>,
     /// When what is only in memory is written to disk.
     settle_due: Option<Tick>,
-    /// When the streams of running runs are read along.
-    watch_due: Option<Tick>,
-    /// When the ended stdin of a run is looked after.
-    stdin_due: Option<Tick>,
-    /// When it is looked who still has the terminal of a run that is over.
-    terminals_due: Option<Tick>,
-    /// When a waiting client is answered, whatever there is.
-    patience_due: Option<Tick>,
-    silence: Option<silence::Watch>,
-    /// When it is looked whether runs wait for input.
-    prompts: Option<prompts::Look>,
-    closing: Vec<(Token, u64, requests::Closing)>,
+    /// How soon kernels that owe a report, and interactive runs, are looked at
+    /// again.
+    silence_pause: Tick,
+    prompts_pause: Tick,
+    closing: Vec<(ClientId, u64, requests::Closing)>,
     /// Asked for while files were put back, which is not left half done.
-    closing_later: Vec<(Token, u64, requests::Closing)>,
+    closing_later: Vec<(ClientId, u64, requests::Closing)>,
     inspectors: Vec<requests::Inspector>,
     /// Those who wait for a terminal to change.
     viewers: Vec<terminals::Viewer>,
@@ -117,15 +118,16 @@ pub(crate) struct Keeper {
     operation: Option<operations::Operation>,
     timeline: Timeline,
     checkpoints: BTreeMap<PointId, checkpoints::Checkpoint>,
-    images: BTreeMap<images::ImageId, images::Image>,
+    images: BTreeMap<ImageId, images::Image>,
     /// By language, with the process that it is an image of.
-    newest_images: BTreeMap<Language, (Epoch, images::ImageId)>,
+    newest_images: BTreeMap<Language, (Epoch, ImageId)>,
     last_image: u64,
     nascent: BTreeMap<Language, images::Nascent>,
     /// Processes that are to take the place of others.
     thawed: BTreeMap<Language, Live>,
     thaw_failures: BTreeMap<Language, String>,
-    errands: Vec<workspace::Errand>,
+    file_jobs: Vec<workspace::FileJob>,
+    last_file_job: u64,
     /// What came of putting files back, and of copying them.
     put_back: Option<workspace::Step>,
     copied: Option<Result<Vec<LeftBehind>, Failure>>,
@@ -154,12 +156,11 @@ pub(crate) struct Keeper {
     aside: BTreeMap<Language, SavedKernel>,
     alertness: Alertness,
     /// Streams that had more than their turn's worth.
-    again: Vec<Token>,
-    /// Those of which most is thrown away, and when they have their next turn.
-    excess: Vec<Token>,
-    excess_due: Option<Tick>,
+    again: Vec<Source>,
+    /// Those of which most is thrown away, until their next turn.
+    excess: Vec<Pipe>,
     /// Room for what has news.
-    tokens: Vec<Token>,
+    news_room: Vec<Source>,
     buffer: Vec<u8>,
     clock: Instant,
     has_reported: bool,
@@ -249,8 +250,8 @@ impl Keeper {
         scratch: Scratch,
         session: Session,
     ) -> io::Result<Self> {
-        let mut reactor = Reactor::new()?;
-        let connections = Connections::new(directory.listen()?, &mut reactor)?;
+        let reactor = Reactor::new()?;
+        let connections = Connections::new(directory.listen()?, &reactor)?;
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
@@ -267,7 +268,9 @@ impl Keeper {
             keys: None,
             scratch,
             reactor,
-            signalled: None,
+            deadlines: Deadlines::default(),
+            agenda: Agenda::default(),
+            minds_signals: false,
             was_signalled: false,
             kin: Kin::None,
             connections,
@@ -277,6 +280,7 @@ impl Keeper {
             news: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             lingering: BTreeMap::new(),
+            last_left: 0,
             origins: Origins::default(),
             runs: Runs::new(),
             unsettled: Vec::new(),
@@ -284,12 +288,8 @@ impl Keeper {
             unrecorded: VecDeque::new(),
             unsettled_since: None,
             settle_due: None,
-            watch_due: None,
-            stdin_due: None,
-            terminals_due: None,
-            patience_due: None,
-            silence: None,
-            prompts: None,
+            silence_pause: 0,
+            prompts_pause: 0,
             closing: Vec::new(),
             closing_later: Vec::new(),
             inspectors: Vec::new(),
@@ -305,7 +305,8 @@ impl Keeper {
             nascent: BTreeMap::new(),
             thawed: BTreeMap::new(),
             thaw_failures: BTreeMap::new(),
-            errands: Vec::new(),
+            file_jobs: Vec::new(),
+            last_file_job: 0,
             put_back: None,
             copied: None,
             preparing: Vec::new(),
@@ -325,8 +326,7 @@ impl Keeper {
             alertness: Alertness::new(),
             again: Vec::new(),
             excess: Vec::new(),
-            excess_due: None,
-            tokens: Vec::new(),
+            news_room: Vec::new(),
             buffer: vec![0; CHUNK],
             clock: Instant::now(),
             has_reported: false,
@@ -343,68 +343,56 @@ impl Keeper {
 
     /// Waits for news, at most this long, and acts on it.
     pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
-        let mut tokens = std::mem::take(&mut self.tokens);
-        tokens.append(&mut self.again);
-        self.reactor.wait(patience, self.awake_until(), &mut tokens)?;
-        for token in tokens.drain(..) {
-            self.handle(token);
+        let mut news = std::mem::take(&mut self.news_room);
+        news.append(&mut self.again);
+        self.reactor.wait(patience, self.awake_until(), &mut news)?;
+        for source in news.drain(..) {
+            self.handle(source);
         }
-        self.tokens = tokens;
+        self.news_room = news;
         self.forget_gone_clients();
-        self.tend();
+        self.set_deadlines();
+        for deadline in self.deadlines.take_due(self.now()) {
+            self.meet(deadline);
+        }
+        self.tend_savings();
+        if self.operation.is_none() && !self.wishes.is_empty() {
+            self.pump_operations();
+        }
         Ok(())
     }
 
     /// Does what is due.
-    fn tend(&mut self) {
-        let now = self.now();
-        if self.session.due().is_some_and(|due| due <= now) {
-            self.step(Input::Tick);
+    fn meet(&mut self, deadline: Deadline) {
+        match deadline {
+            Deadline::Session => self.step(Input::Tick),
+            Deadline::Settle => self.settle(),
+            Deadline::Excess => self.take_excess(),
+            Deadline::Output => self.watch_streams(),
+            Deadline::Stdins => self.tend_stdins(),
+            Deadline::Terminals => self.tend_terminals(),
+            Deadline::Calls => self.answer_impatient(),
+            Deadline::Silence => self.look_for_silence(),
+            Deadline::Prompts => self.look_for_prompts(),
+            Deadline::Screens => self.answer_viewers(None),
+            Deadline::States => self.answer_inspectors(None),
+            Deadline::Save => self.save_is_overdue(),
+            Deadline::DurableSave => self.begin_durable_save(),
+            Deadline::Preparation => self.pump_preparing(),
+            Deadline::Operation => self.pump_operations(),
         }
-        if self.settle_due.is_some_and(|due| due <= now) {
-            self.settle();
-        }
-        if self.excess_due.is_some_and(|due| due <= now) {
-            self.take_excess();
-        }
-        if self.watch_due.is_some_and(|due| due <= now) {
-            self.watch_streams();
-        }
-        if self.stdin_due.is_some_and(|due| due <= now) {
-            self.tend_stdins();
-        }
-        if self.terminals_due.is_some_and(|due| due <= now) {
-            self.tend_terminals();
-        }
-        if self.patience_due.is_some_and(|due| due <= now) {
-            self.answer_impatient();
-        }
-        if self.silence.is_some_and(|watch| watch.due <= now) {
-            self.look_for_silence();
-        }
-        if self.prompts.is_some_and(|look| look.due <= now) {
-            self.look_for_prompts();
-        }
-        if self.viewing_due().is_some_and(|due| due <= now) {
-            self.answer_viewers(None);
-        }
-        if self.inspection_due().is_some_and(|due| due <= now) {
-            self.answer_inspectors(None);
-        }
-        if self.saving_due().is_some_and(|due| due <= now) {
-            self.save_is_overdue();
-        }
-        if self.durable_due().is_some_and(|due| due <= now) {
-            self.begin_durable_save();
-        }
-        if self.preparing_due().is_some_and(|due| due <= now) {
-            self.pump_preparing();
-        }
-        self.tend_savings();
-        let is_late = self.operation_due().is_some_and(|due| due <= now);
-        if is_late || (self.operation.is_none() && !self.wishes.is_empty()) {
-            self.pump_operations();
-        }
+    }
+
+    /// Deadlines that follow from the state of something else.
+    fn set_deadlines(&mut self) {
+        self.deadlines.set(Deadline::Session, self.session.due());
+        self.deadlines.set(Deadline::Settle, self.settle_due);
+        self.deadlines.set(Deadline::Screens, self.viewing_due());
+        self.deadlines.set(Deadline::States, self.inspection_due());
+        self.deadlines.set(Deadline::Save, self.saving_due());
+        self.deadlines.set(Deadline::DurableSave, self.durable_due());
+        self.deadlines.set(Deadline::Preparation, self.preparing_due());
+        self.deadlines.set(Deadline::Operation, self.operation_due());
     }
 
     /// Tells the launching client that the session can be used, or why not.
@@ -436,28 +424,12 @@ impl Keeper {
     }
 
     /// How long to wait for events at the most.
-    pub(crate) fn patience(&self) -> Option<Tick> {
+    pub(crate) fn patience(&mut self) -> Option<Tick> {
         if !self.again.is_empty() {
             return Some(0);
         }
-        let own = [
-            self.settle_due,
-            self.excess_due,
-            self.watch_due,
-            self.stdin_due,
-            self.terminals_due,
-            self.patience_due,
-            self.silence.map(|watch| watch.due),
-            self.prompts.map(|look| look.due),
-            self.inspection_due(),
-            self.viewing_due(),
-            self.operation_due(),
-            self.preparing_due(),
-            self.saving_due(),
-            self.durable_due(),
-        ];
-        let due = self.session.due().into_iter().chain(own.into_iter().flatten()).min()?;
-        Some(due.saturating_sub(self.now()))
+        self.set_deadlines();
+        Some(self.deadlines.next()?.saturating_sub(self.now()))
     }
 
     /// Until when to look out for events without sleeping, if at all.
@@ -465,14 +437,30 @@ impl Keeper {
         self.alertness.until()
     }
 
-    fn step(&mut self, input: Input) {
-        let effects = self.session.step(input, self.now());
-        self.perform(effects);
+    /// Tells the session of a fact, and does what it decides.
+    fn step(&mut self, fact: Input) {
+        self.agenda.note(fact);
+        self.work_off();
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            self.effect(effect);
+        self.agenda.add(effects);
+        self.work_off();
+    }
+
+    /// Decides and performs until nothing is left of either.
+    fn work_off(&mut self) {
+        if !self.agenda.begin() {
+            return;
+        }
+        while let Some(item) = self.agenda.next() {
+            match item {
+                Item::Decide(fact) => {
+                    let effects = self.session.step(fact, self.now());
+                    self.agenda.add(effects);
+                }
+                Item::Perform(effect) => self.effect(effect),
+            }
         }
     }
 }

@@ -11,9 +11,8 @@
 use super::Keeper;
 use super::checkpoints::Checkpointing;
 use super::forks::Forking;
-use super::images::ImageId;
 use super::rewinding::Rewinding;
-use crate::reactor::Token;
+use crate::source::{ClientId, ImageId};
 use sessile_protocol::{
     Answer, Code, Failure, ForkOrder, Language, NewCheckpoint, Reply, Rewind, RunNo,
 };
@@ -51,7 +50,7 @@ impl Wish {
 /// Somebody who is to be answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker {
-    pub(super) connection: Token,
+    pub(super) connection: ClientId,
     pub(super) call: u64,
 }
 
@@ -94,7 +93,7 @@ impl Keeper {
     /// Takes a wish, to be answered when it is fulfilled.
     pub(super) fn wish(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         wish: Wish,
     ) -> Result<Option<Answer>, Failure> {
@@ -241,7 +240,7 @@ impl Keeper {
     }
 
     /// Whoever asked for these is gone, and they have not begun.
-    pub(super) fn forget_wishes_of(&mut self, gone: &[Token]) {
+    pub(super) fn forget_wishes_of(&mut self, gone: &[ClientId]) {
         if self.wishes.is_empty() {
             return;
         }

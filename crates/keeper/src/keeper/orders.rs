@@ -3,8 +3,8 @@
 use super::Keeper;
 use super::requests::refuse;
 use crate::kernels;
-use crate::reactor::Token;
 use crate::runs::{Run, Waiter, Want};
+use crate::source::ClientId;
 use sessile_protocol::{Answer, Code, Exec, Failure, Language, RunNo, Until};
 use sessile_session::{Refusal, Submission};
 use sessile_store::{Absence, Fingerprint, Keyed};
@@ -12,7 +12,7 @@ use sessile_store::{Absence, Fingerprint, Keyed};
 /// Who gave an order, and when it is to be answered.
 #[derive(Clone, Copy, Debug)]
 struct Caller {
-    connection: Token,
+    connection: ClientId,
     call: u64,
     until: Until,
     max_output: u64,
@@ -23,7 +23,7 @@ struct Caller {
 impl Keeper {
     pub(super) fn exec(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         order: Exec,
     ) -> Result<Option<Answer>, Failure> {

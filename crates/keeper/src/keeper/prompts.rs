@@ -11,7 +11,7 @@
 //! It must never take a run for waiting that is not: its client would answer a
 //! question that was not asked.
 
-use super::Keeper;
+use super::{Deadline, Keeper};
 use crate::kernels::Question;
 use crate::runs::{Run, Waiter};
 use crate::waits::{self, Manner, Source};
@@ -22,24 +22,15 @@ use sessile_session::Tick;
 const LOOK_AFTER: Tick = 1;
 const LOOK_AT_MOST_AFTER: Tick = 32;
 
-/// When runs are looked at next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    pub(super) due: Tick,
-    after: Tick,
-}
-
 impl Keeper {
     /// Somebody waits for a question, or has just answered one.
     pub(super) fn expect_prompt(&mut self) {
-        self.prompts = Some(Look { due: self.now(), after: LOOK_AFTER });
+        self.prompts_pause = LOOK_AFTER;
+        self.deadlines.set(Deadline::Prompts, self.now());
     }
 
     /// Answers those who wait for a run that has come to wait for input.
     pub(super) fn look_for_prompts(&mut self) {
-        let Some(look) = self.prompts.take() else {
-            return;
-        };
         let is_awaited = |run: &Run| run.waiters.iter().any(Waiter::ends_at_input);
         let open = self.runs.iter().filter(|(_, run)| run.takes_input() && is_awaited(run));
         let awaited: Vec<RunNo> = open.map(|(number, _)| *number).collect();
@@ -52,8 +43,9 @@ impl Keeper {
             }
         }
         if is_any_left {
-            let after = (2 * look.after).min(LOOK_AT_MOST_AFTER);
-            self.prompts = Some(Look { due: self.now() + look.after, after });
+            let pause = self.prompts_pause;
+            self.deadlines.set(Deadline::Prompts, self.now() + pause);
+            self.prompts_pause = (2 * pause).min(LOOK_AT_MOST_AFTER);
         }
     }
 

@@ -4,8 +4,8 @@ use super::Keeper;
 use super::following::ANSWER_PATIENCE;
 use super::operations::Wish;
 use super::saving::SaveOrder;
-use crate::reactor::Token;
 use crate::runs::{Waiter, Want};
+use crate::source::ClientId;
 use sessile_protocol::{
     Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
     OutputView, ReadOutput, Reply, Request, RunNo, StateView, Status,
@@ -22,7 +22,7 @@ pub(super) enum Closing {
 /// A call that waits for the state of kernels.
 #[derive(Debug)]
 pub(super) struct Inspector {
-    pub(super) connection: Token,
+    pub(super) connection: ClientId,
     call: u64,
     /// Kernels that have not answered yet.
     missing: Vec<Language>,
@@ -35,7 +35,7 @@ pub(super) struct Inspector {
 const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
-    pub(super) fn call(&mut self, connection: Token, call: u64, request: Request) {
+    pub(super) fn call(&mut self, connection: ClientId, call: u64, request: Request) {
         let answer = match request {
             Request::Exec(order) => self.exec(connection, call, order),
             Request::Result { run, max_output, patience_ms, until_input } => {
@@ -98,7 +98,7 @@ impl Keeper {
     }
 
     /// The run that a call waits for.
-    fn run_of(&self, connection: Token, call: u64) -> Option<RunNo> {
+    fn run_of(&self, connection: ClientId, call: u64) -> Option<RunNo> {
         let waits = |w: &Waiter| w.connection == connection && w.call == call;
         self.runs.iter().find(|(_, run)| run.waiters.iter().any(waits)).map(|(number, _)| *number)
     }
@@ -135,7 +135,7 @@ impl Keeper {
 
     fn output(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         read: ReadOutput,
     ) -> Result<Option<Answer>, Failure> {
@@ -197,7 +197,7 @@ impl Keeper {
 
     pub(super) fn close(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         closing: Closing,
     ) -> Result<Option<Answer>, Failure> {
@@ -217,7 +217,7 @@ impl Keeper {
 
     /// Asks every kernel that is idle for its state; of the others the last
     /// captured one has to do.
-    fn inspect(&mut self, connection: Token, call: u64) -> Result<Option<Answer>, Failure> {
+    fn inspect(&mut self, connection: ClientId, call: u64) -> Result<Option<Answer>, Failure> {
         if !self.session.is_open() {
             return Err(refuse(&Refusal::Ending));
         }

@@ -6,10 +6,11 @@
 
 use super::Keeper;
 use super::checkpoints::{Checkpoint, Files, gone};
-use super::images::{Form, Image, ImageId};
+use super::images::{Form, Image};
 use super::operations::{Progress, Stage};
 use super::requests::refuse;
 use super::workspace::{Journal, Purpose, Step, Taken, Task};
+use crate::source::ImageId;
 use sessile_protocol::{
     Answer, Code, Failure, Language, LeftBehind, RestoredFiles, Rewind, RewoundView, RunNo,
 };

@@ -14,7 +14,7 @@ use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
 use super::durable::{Kept, keep};
 use super::gathering::{Dump, Gathered, remove};
 use crate::processes;
-use crate::reactor::Token;
+use crate::source::{ClientId, Source};
 use crate::worker::{Progress, Worker};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, Reply, RunNo};
@@ -42,7 +42,7 @@ pub(super) struct Saving {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
     Client {
-        connection: Token,
+        connection: ClientId,
         call: u64,
     },
     /// The session is durable, and it was quiet.
@@ -71,7 +71,7 @@ pub(super) enum Phase {
 impl Keeper {
     pub(super) fn begin_save(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         order: SaveOrder,
     ) -> Result<Option<Answer>, Failure> {
@@ -189,27 +189,24 @@ impl Keeper {
             };
             answer.unwrap_or_default()
         };
-        let worker = Worker::spawn(&mut self.reactor, work).map_err(|error| {
+        let worker = Worker::spawn(&self.reactor, Source::SaveWorker, work).map_err(|error| {
             Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
         })?;
         saving.phase = Phase::Writing { worker, dumps };
         Ok(())
     }
 
-    /// A descriptor has news: perhaps that of the worker.
-    pub(super) fn hear_worker(&mut self, token: Token) -> bool {
+    /// The worker answers.
+    pub(super) fn hear_worker(&mut self) {
         let Some(saving) = self.savings.front_mut() else {
-            return false;
+            return;
         };
         let asker = saving.asker;
         let Phase::Writing { worker, .. } = &mut saving.phase else {
-            return false;
+            return;
         };
-        if worker.token() != token {
-            return false;
-        }
         let answer = match worker.read(&mut self.buffer) {
-            Progress::Going => return true,
+            Progress::Going => return,
             Progress::Done(answer) => answer,
             Progress::Failed => Vec::new(),
         };
@@ -221,7 +218,6 @@ impl Keeper {
         };
         self.end_save(outcome);
         self.tend_savings();
-        true
     }
 
     /// Tells whoever wanted the first save, and clears away what it has made.
@@ -246,7 +242,7 @@ impl Keeper {
     }
 
     /// Whoever asked for these is gone.
-    pub(super) fn forget_savings_of(&mut self, gone: &[Token]) {
+    pub(super) fn forget_savings_of(&mut self, gone: &[ClientId]) {
         let is_gone = |saving: &mut Saving| match saving.asker {
             Asker::Client { connection, .. } => gone.contains(&connection),
             Asker::Durability => false,

@@ -9,8 +9,8 @@
 //! It must never mistake a run that really runs: a shell that reads, waits or
 //! has a program in its foreground does not read its *orders*.
 
-use super::Keeper;
 use super::events::about;
+use super::{Deadline, Keeper};
 use crate::processes::{self, Room};
 use sessile_protocol::Language;
 use sessile_session::{Input, Tick};
@@ -19,36 +19,31 @@ use sessile_session::{Input, Tick};
 const LOOK_AFTER: Tick = 100;
 const LOOK_AT_MOST_AFTER: Tick = 3200;
 
-/// When kernels are looked at next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
-    pub(super) due: Tick,
-    after: Tick,
-}
-
 impl Keeper {
     /// Something is owed from now on.
     pub(super) fn expect_words(&mut self) {
-        self.silence = Some(Watch { due: self.now() + LOOK_AFTER, after: LOOK_AFTER });
+        self.look_after(LOOK_AFTER);
+    }
+
+    fn look_after(&mut self, pause: Tick) {
+        self.silence_pause = pause;
+        self.deadlines.set(Deadline::Silence, self.now() + pause);
     }
 
     pub(super) fn look_for_silence(&mut self) {
-        let Some(watch) = self.silence.take() else {
-            return;
-        };
         let owing = self.kernels.iter().filter(|(_, live)| live.owes_words());
         let owing: Vec<Language> = owing.map(|(language, _)| *language).collect();
         if owing.is_empty() {
             return;
         }
-        let mut after = (2 * watch.after).min(LOOK_AT_MOST_AFTER);
+        let mut after = (2 * self.silence_pause).min(LOOK_AT_MOST_AFTER);
         for language in owing {
             if self.is_silent(language) {
                 self.break_silence(language);
                 after = LOOK_AFTER;
             }
         }
-        self.silence = Some(Watch { due: self.now() + after, after });
+        self.look_after(after);
     }
 
     /// Whether a kernel has nothing more to do, and has not said so.

@@ -6,12 +6,13 @@
 //! back. Then the kernel lets go of it, because programs of ordinary runs
 //! should find no terminal to ask questions on.
 
-use super::Keeper;
 use super::events::TURN;
 use super::interaction::check_room;
+use super::{Deadline, Keeper};
 use crate::kernels::{self, Pressed, Release};
 use crate::processes;
-use crate::reactor::Token;
+use crate::runs::ticks;
+use crate::source::{ClientId, Source};
 use crate::streams::Drained;
 use crate::terminal::Terminal;
 use rustix::process::{Pid, Signal};
@@ -32,7 +33,7 @@ const TYPE: &str = "xterm-256color";
 /// A call that waits for a terminal to change.
 #[derive(Debug)]
 pub(super) struct Viewer {
-    pub(super) connection: Token,
+    pub(super) connection: ClientId,
     call: u64,
     run: RunNo,
     known: u64,
@@ -83,7 +84,7 @@ impl Keeper {
         let is_new = live.terminal.is_none();
         match &mut live.terminal {
             Some(terminal) => terminal.pass_on(number, size),
-            None => live.terminal = Some(Terminal::open(number, size, &mut self.reactor)?),
+            None => live.terminal = Some(Terminal::open(language, number, size, &self.reactor)?),
         }
         let terminal = live.terminal.as_mut().ok_or(io::ErrorKind::NotFound)?;
         if !live.kernel.has_job_control() {
@@ -119,7 +120,7 @@ impl Keeper {
         let state =
             terminal.drain(&mut self.buffer, TURN, &self.reactor, |bytes| run.stdout.push(bytes));
         if state == Drained::More {
-            self.again.push(terminal.token());
+            self.again.push(Source::Terminal(language));
         }
         run.note_sign(written, self.clock);
         if terminal.revision() == before {
@@ -165,7 +166,8 @@ impl Keeper {
         let all = processes::descendants(rustix::process::getpid());
         let is_held = |pid: &Pid| !others.contains(pid) && processes::holds(*pid, terminal.path());
         if all.iter().any(is_held) {
-            self.terminals_due = Some(self.now() + LOOK_AFTER);
+            let due = ticks(self.clock) + LOOK_AFTER;
+            self.deadlines.set(Deadline::Terminals, due);
             return;
         }
         let number = terminal.run;
@@ -229,7 +231,6 @@ impl Keeper {
 
     /// Looks who still has the terminals of runs that are over.
     pub(super) fn tend_terminals(&mut self) {
-        self.terminals_due = None;
         let languages: Vec<Language> = self.kernels.keys().copied().collect();
         for language in languages {
             self.let_go(language);
@@ -249,7 +250,7 @@ impl Keeper {
 
     pub(super) fn read_screen(
         &mut self,
-        connection: Token,
+        connection: ClientId,
         call: u64,
         read: ReadScreen,
     ) -> Result<Option<Answer>, Failure> {
@@ -335,7 +336,7 @@ impl Keeper {
         if let Some(run) = self.runs.get_mut(&number) {
             run.last_sign = now;
         }
-        if self.prompts.is_some() {
+        if self.deadlines.is_set(Deadline::Prompts) {
             self.expect_prompt();
         }
         Ok(Answer::Input { unread })

@@ -1,6 +1,6 @@
 //! Who waits for a run, and for how long.
 
-use super::Keeper;
+use super::{Deadline, Keeper};
 use crate::runs::{Run, Waiter, Want};
 use sessile_protocol::{Answer, Completed, OutputView, ReadOutput, Reply, RunNo};
 use sessile_session::Tick;
@@ -19,9 +19,7 @@ impl Keeper {
     /// Takes note of when a waiter is to be answered. Nothing for most, who
     /// wait for as long as it takes.
     pub(super) fn note_due(&mut self, due: Option<Tick>) {
-        if due.is_some() {
-            self.patience_due = self.patience_due.into_iter().chain(due).min();
-        }
+        self.deadlines.set_earlier(Deadline::Calls, due);
     }
 
     /// Answers those who waited for this run, as far as it has got.
@@ -66,7 +64,6 @@ impl Keeper {
     /// Answers those whose patience is over with what there is.
     pub(super) fn answer_impatient(&mut self) {
         let now = self.now();
-        self.patience_due = None;
         let mut next = None;
         for (number, run) in &mut self.runs {
             let is_over = |waiter: &mut Waiter| waiter.due.is_some_and(|due| due <= now);
@@ -77,7 +74,7 @@ impl Keeper {
             }
             next = run.waiters.iter().filter_map(|waiter| waiter.due).chain(next).min();
         }
-        self.patience_due = next;
+        self.deadlines.set(Deadline::Calls, next);
         self.answer_impatient_followers(now);
     }
 

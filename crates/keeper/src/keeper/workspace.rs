@@ -7,7 +7,7 @@
 
 use super::bundle::omissions;
 use super::{Keeper, timeline};
-use crate::reactor::Token;
+use crate::source::{FileJobId, Source};
 use crate::worker::{Progress, Worker};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, RunNo};
@@ -87,7 +87,8 @@ pub(super) enum Purpose {
 }
 
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct FileJob {
+    id: FileJobId,
     worker: Worker,
     purpose: Purpose,
 }
@@ -121,24 +122,27 @@ impl Keeper {
     pub(super) fn send_out(&mut self, task: Task, purpose: Purpose) -> Result<(), Failure> {
         let place = self.place();
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
-        let worker = Worker::spawn(&mut self.reactor, work).map_err(|error| {
-            Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
-        })?;
-        self.errands.push(Errand { worker, purpose });
+        let id = FileJobId(self.last_file_job + 1);
+        let worker =
+            Worker::spawn(&self.reactor, Source::FileWorker(id), work).map_err(|error| {
+                Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
+            })?;
+        self.last_file_job += 1;
+        self.file_jobs.push(FileJob { id, worker, purpose });
         Ok(())
     }
 
-    /// A descriptor has news: perhaps that of a worker.
-    pub(super) fn hear_errand(&mut self, token: Token) -> bool {
-        let Some(at) = self.errands.iter().position(|errand| errand.worker.token() == token) else {
-            return false;
+    /// A worker answers.
+    pub(super) fn hear_file_worker(&mut self, id: FileJobId) {
+        let Some(at) = self.file_jobs.iter().position(|job| job.id == id) else {
+            return;
         };
-        let outcome = match self.errands[at].worker.read(&mut self.buffer) {
-            Progress::Going => return true,
+        let outcome = match self.file_jobs[at].worker.read(&mut self.buffer) {
+            Progress::Going => return,
             Progress::Done(answer) => serde_json::from_slice(&answer).ok(),
             Progress::Failed => None,
         };
-        let Errand { purpose, .. } = self.errands.remove(at);
+        let FileJob { purpose, .. } = self.file_jobs.remove(at);
         let was_killed = outcome.is_none();
         let outcome: Result<Outcome, Failure> = outcome.unwrap_or_else(|| {
             let message = "the process that looked after the files was ended";
@@ -172,18 +176,17 @@ impl Keeper {
             Purpose::Sweep => {}
         }
         self.pump_operations();
-        true
     }
 
     /// Whether a process is there for the files.
     pub(super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
-        self.errands.iter().any(|errand| errand.worker.pid() == pid)
+        self.file_jobs.iter().any(|job| job.worker.pid() == pid)
     }
 
     /// Nobody needs any of it any more.
     pub(super) fn remove_files(&mut self) {
-        for errand in std::mem::take(&mut self.errands) {
-            errand.worker.kill();
+        for job in std::mem::take(&mut self.file_jobs) {
+            job.worker.kill();
         }
         let depot = self.place().depot;
         if depot.exists() {

@@ -1,0 +1,65 @@
+//! What is yet to be decided, and what is yet to be done.
+//!
+//! Facts go to the session, which decides; effects are what it decided. All
+//! effects are performed before the next fact is looked at, and whoever
+//! performs one only adds to the agenda: nothing is decided meanwhile.
+
+use sessile_session::{Effect, Input};
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    facts: VecDeque<Input>,
+    effects: VecDeque<Effect>,
+    is_under_way: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    Decide(Input),
+    Perform(Effect),
+}
+
+impl Agenda {
+    pub(super) fn note(&mut self, fact: Input) {
+        self.facts.push_back(fact);
+    }
+
+    pub(super) fn add(&mut self, effects: Vec<Effect>) {
+        self.effects.extend(effects);
+    }
+
+    /// False when somebody is at it already, who will come to everything.
+    pub(super) fn begin(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_under_way, true)
+    }
+
+    /// The next item; none when everything is done.
+    pub(super) fn next(&mut self) -> Option<Item> {
+        let effect = self.effects.pop_front().map(Item::Perform);
+        let item = effect.or_else(|| self.facts.pop_front().map(Item::Decide));
+        self.is_under_way = item.is_some();
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decided_is_done_before_the_next_decision() {
+        let mut agenda = Agenda::default();
+        agenda.note(Input::Tick);
+        assert!(agenda.begin());
+        assert_eq!(agenda.next(), Some(Item::Decide(Input::Tick)));
+        agenda.add(vec![Effect::Forget, Effect::Finished]);
+        assert_eq!(agenda.next(), Some(Item::Perform(Effect::Forget)));
+        agenda.note(Input::Inspect);
+        assert!(!agenda.begin(), "whoever performs does not decide");
+        assert_eq!(agenda.next(), Some(Item::Perform(Effect::Finished)));
+        assert_eq!(agenda.next(), Some(Item::Decide(Input::Inspect)));
+        assert_eq!(agenda.next(), None);
+        assert!(agenda.begin());
+    }
+}

@@ -1,0 +1,134 @@
+//! When something is to be done although nothing happens.
+
+use sessile_session::Tick;
+
+/// What is due at some time. When several are, they are met in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deadline {
+    /// The session has something to decide.
+    Session,
+    /// What is only in memory goes to disk.
+    Settle,
+    /// Pipes whose output is thrown away are read on.
+    Excess,
+    /// Pipes of runs that take longer than a moment are read along.
+    Output,
+    /// The ended stdins of runs are looked after.
+    Stdins,
+    /// Terminals of runs that are over are let go of, if nobody has them.
+    Terminals,
+    /// Calls are answered, whatever there is.
+    Calls,
+    /// Kernels that owe a report are looked at.
+    Silence,
+    /// Interactive runs are looked at: they may wait for input.
+    Prompts,
+    Screens,
+    States,
+    /// A save waits for something in vain.
+    Save,
+    /// A durable session saves itself.
+    DurableSave,
+    /// A run waits for its checkpoint in vain.
+    Preparation,
+    /// A fork, checkpoint or rewind goes on with what there is.
+    Operation,
+}
+
+const ALL: [Deadline; 15] = [
+    Deadline::Session,
+    Deadline::Settle,
+    Deadline::Excess,
+    Deadline::Output,
+    Deadline::Stdins,
+    Deadline::Terminals,
+    Deadline::Calls,
+    Deadline::Silence,
+    Deadline::Prompts,
+    Deadline::Screens,
+    Deadline::States,
+    Deadline::Save,
+    Deadline::DurableSave,
+    Deadline::Preparation,
+    Deadline::Operation,
+];
+
+/// Each deadline once, with its time if it has one.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    due: [Option<Tick>; ALL.len()],
+}
+
+impl Deadlines {
+    /// At this time, or not at all.
+    pub(super) fn set(&mut self, deadline: Deadline, due: impl Into<Option<Tick>>) {
+        self.due[deadline as usize] = due.into();
+    }
+
+    /// At this time, unless it is due before.
+    pub(super) fn set_earlier(&mut self, deadline: Deadline, due: impl Into<Option<Tick>>) {
+        let at = &mut self.due[deadline as usize];
+        *at = at.iter().copied().chain(due.into()).min();
+    }
+
+    pub(super) fn is_set(&self, deadline: Deadline) -> bool {
+        self.due[deadline as usize].is_some()
+    }
+
+    /// When the next of them is due.
+    pub(super) fn next(&self) -> Option<Tick> {
+        self.due.iter().flatten().min().copied()
+    }
+
+    /// Takes those that are due by now, each once.
+    pub(super) fn take_due(&mut self, now: Tick) -> impl Iterator<Item = Deadline> + use<> {
+        let is_due = ALL.map(|deadline| {
+            let at = &mut self.due[deadline as usize];
+            at.take_if(|due| *due <= now).is_some()
+        });
+        ALL.into_iter().zip(is_due).filter_map(|(deadline, is_due)| is_due.then_some(deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(deadlines: &mut Deadlines, now: Tick) -> Vec<Deadline> {
+        deadlines.take_due(now).collect()
+    }
+
+    #[test]
+    fn each_deadline_has_a_place_of_its_own() {
+        for (at, deadline) in ALL.into_iter().enumerate() {
+            assert_eq!(deadline as usize, at);
+        }
+    }
+
+    #[test]
+    fn what_is_due_is_met_once() {
+        let mut deadlines = Deadlines::default();
+        assert_eq!(deadlines.next(), None);
+        deadlines.set(Deadline::Operation, 5);
+        deadlines.set(Deadline::Session, 7);
+        deadlines.set(Deadline::Settle, 9);
+        assert_eq!(deadlines.next(), Some(5));
+        assert_eq!(taken(&mut deadlines, 4), []);
+        assert_eq!(taken(&mut deadlines, 7), [Deadline::Session, Deadline::Operation]);
+        assert_eq!(taken(&mut deadlines, 7), []);
+        assert_eq!(deadlines.next(), Some(9));
+    }
+
+    #[test]
+    fn an_earlier_time_wins_where_that_is_wanted() {
+        let mut deadlines = Deadlines::default();
+        deadlines.set_earlier(Deadline::Calls, 8);
+        deadlines.set_earlier(Deadline::Calls, 9);
+        deadlines.set_earlier(Deadline::Calls, None);
+        assert_eq!(deadlines.next(), Some(8));
+        deadlines.set(Deadline::Calls, 9);
+        assert_eq!(deadlines.next(), Some(9));
+        deadlines.set(Deadline::Calls, None);
+        assert!(!deadlines.is_set(Deadline::Calls));
+    }
+}
