@@ -6,9 +6,12 @@
 mod branch;
 mod floor;
 mod http;
+mod interrupt;
+mod load;
 mod memory;
 mod output;
 mod relay;
+mod server;
 mod session;
 mod stats;
 
@@ -23,10 +26,12 @@ use std::time::{Duration, Instant};
 
 fn main() -> anyhow::Result<()> {
     let sessile = sessile()?;
+    interrupt::watch()?;
     match std::env::args().nth(1).as_deref() {
         None => {}
-        Some(http::ECHO) => return http::echo_server(),
+        Some(server::ECHO) => return server::echo_server(),
         Some(relay::RELAY) => return relay::relay(),
+        Some("load") => return load::measure(&sessile, &load::Args::of_command_line()?),
         Some("warm") => return warm(&sessile),
         Some("http") => return http::measure(&sessile),
         Some("branch") => return branch::measure(&sessile),
@@ -42,6 +47,8 @@ fn main() -> anyhow::Result<()> {
     output::measure(&sessile)?;
     println!("\nmemory of idle sessions");
     memory::measure(&sessile)?;
+    println!("\nmany sessions at once, over HTTP");
+    load::measure(&sessile, &load::Args::default())?;
     println!("\nforks, checkpoints and going back");
     branch::measure(&sessile)?;
     Ok(())

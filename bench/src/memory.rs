@@ -20,13 +20,33 @@ pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     let list =
         std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    numbers(&list)
+}
+
+/// Children that other threads than the first have started, too.
+pub(crate) fn children_of_all_threads(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| numbers(&list)).collect()
+}
+
+fn numbers(list: &str) -> Vec<u32> {
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-fn parent(pid: u32) -> anyhow::Result<u32> {
+pub(crate) fn parent(pid: u32) -> anyhow::Result<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let rest = stat.rsplit(')').next().context("stat")?;
     Ok(rest.split_whitespace().nth(1).context("ppid")?.parse()?)
+}
+
+/// Kilobytes that the machine has left.
+pub(crate) fn available() -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    Ok(line.and_then(|rest| rest.split_whitespace().next()).context("MemAvailable")?.parse()?)
 }
 
 pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {

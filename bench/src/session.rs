@@ -1,5 +1,6 @@
 //! A session of ours, over its keeper's socket.
 
+use crate::interrupt;
 use anyhow::bail;
 use sessile_client::{Client, Launcher};
 use sessile_protocol::{Answer, Auto, Completed, Exec, Language, Request};
@@ -23,6 +24,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
+    listed: interrupt::Sessions,
     temporary: tempfile::TempDir,
     pub(crate) keeper: u32,
 }
@@ -64,6 +66,7 @@ impl Session {
             Place::Memory if Path::new(MEMORY).is_dir() => tempfile::tempdir_in(MEMORY)?,
             Place::Memory | Place::Disk => tempfile::tempdir()?,
         };
+        let listed = interrupt::Sessions::within(sessile, temporary.path(), "");
         let session_id = new_session_id()?;
         let directory = Sessions::at(temporary.path().to_owned()).create(&session_id)?;
         let program = match language {
@@ -100,7 +103,7 @@ impl Session {
             .start(&directory, &metadata)?;
         let Liveness::Live(socket) = directory.connect() else { bail!("the keeper is not there") };
         let keeper = directory.metadata()?.keeper_pid.unwrap_or_default();
-        Ok(Self { client: Client::new(socket), temporary, keeper })
+        Ok(Self { client: Client::new(socket), listed, temporary, keeper })
     }
 
     pub(crate) fn call(&mut self, request: Request) -> anyhow::Result<Answer> {
@@ -127,7 +130,9 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _ = self.client.call(Request::End);
+        if self.client.call(Request::End).is_ok() {
+            self.listed.are_ended();
+        }
     }
 }
 

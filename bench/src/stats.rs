@@ -24,8 +24,7 @@ impl Table {
     fn quantile(&self, name: &str, q: f64) -> Duration {
         let mut sorted = self.samples.get(name).cloned().unwrap_or_default();
         sorted.sort();
-        let at = ((sorted.len().saturating_sub(1)) as f64 * q) as usize;
-        sorted.get(at).copied().unwrap_or_default()
+        quantile(&sorted, q)
     }
 
     /// Prints each row, then the ratios with what they should not exceed.
@@ -42,19 +41,41 @@ impl Table {
     }
 
     /// The ratio of the slowest tenths, which a median hides.
-    pub(crate) fn print_tail(&self, name: &str, base: &str) {
+    pub(crate) fn print_tail(&self, name: &str, base: &str, limit: f64) {
         let of = |name| self.quantile(name, 0.9).as_secs_f64();
-        print_ratio(&format!("the same at p90, {name} / {base}"), of(name) / of(base), Some(1.2));
+        print_ratio(&format!("the same at p90, {name} / {base}"), of(name) / of(base), Some(limit));
     }
 }
 
+/// Of samples in order, the one that this share of them does not exceed.
+pub(crate) fn quantile(sorted: &[Duration], q: f64) -> Duration {
+    let at = ((sorted.len().saturating_sub(1)) as f64 * q) as usize;
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+/// What a number is held to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+    None,
+}
+
 pub(crate) fn print_ratio(name: &str, ratio: f64, limit: Option<f64>) {
-    let verdict = match limit {
-        Some(limit) if ratio <= limit => format!("(to hold: {limit})"),
-        Some(limit) => format!("(to hold: {limit}, MISSED)"),
-        None => String::new(),
+    print_held(name, ratio, limit.map_or(Limit::None, Limit::AtMost));
+}
+
+pub(crate) fn print_held(name: &str, value: f64, limit: Limit) {
+    let (holds, verdict) = match limit {
+        Limit::AtMost(limit) => (value <= limit, format!("to hold: ≤ {limit}")),
+        Limit::AtLeast(limit) => (value >= limit, format!("to hold: ≥ {limit}")),
+        Limit::None => {
+            println!("  → {name}: {value:.2}");
+            return;
+        }
     };
-    println!("  → {name}: {ratio:.2} {verdict}");
+    let missed = if holds { "" } else { ", MISSED" };
+    println!("  → {name}: {value:.2} ({verdict}{missed})");
 }
 
 pub(crate) fn micros(duration: Duration) -> String {

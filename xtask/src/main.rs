@@ -15,7 +15,8 @@ usage: cargo xtask COMMAND
   check    format, lints, dependency rules, generated files
   explore  property tests with new random cases, and many of them
   stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
-  bench    build for speed and print the numbers
+  bench    build for speed and print the numbers; with the name of a part
+           (warm, http, load, branch) and its options, those of that part
   generate write the generated files anew
 ";
 
@@ -116,5 +117,7 @@ fn stress() -> anyhow::Result<()> {
 
 fn bench() -> anyhow::Result<()> {
     run::cargo(&["build", "--release", "--package", "sessile", "--package", "sessile-bench"])?;
-    run::program("target/release/sessile-bench", &[])
+    let args: Vec<String> = std::env::args().skip(2).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    run::program("target/release/sessile-bench", &args)
 }

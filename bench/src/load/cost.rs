@@ -1,0 +1,184 @@
+//! What runs cost: the CPU time of every process that has a part in them.
+
+use crate::memory;
+use sessile_store::Sessions;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A tick of `/proc/PID/stat`: a hundredth of a second on Linux, everywhere.
+const TICK: Duration = Duration::from_millis(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Server,
+    /// With its guardian.
+    Keeper,
+    Kernel,
+    /// This process.
+    Client,
+}
+
+/// CPU time, and in what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    pub(super) all: Duration,
+    pub(super) system: Duration,
+    /// Of children that are over, such as a capture.
+    pub(super) forks: Duration,
+    /// How often a process was given a core.
+    pub(super) slices: u64,
+}
+
+impl Usage {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            all: self.all + other.all,
+            system: self.system + other.system,
+            forks: self.forks + other.forks,
+            slices: self.slices + other.slices,
+        }
+    }
+
+    fn minus(self, before: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(before.all),
+            system: self.system.saturating_sub(before.system),
+            forks: self.forks.saturating_sub(before.forks),
+            slices: self.slices.saturating_sub(before.slices),
+        }
+    }
+}
+
+/// Which process is what.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Census {
+    pids: Vec<(u32, Kind)>,
+}
+
+impl Census {
+    pub(super) fn take(server: u32, sessions: &Path) -> anyhow::Result<Self> {
+        let mut pids = vec![(server, Kind::Server), (std::process::id(), Kind::Client)];
+        for (_, metadata) in Sessions::at(sessions.to_owned()).list()? {
+            let Some(keeper) = metadata.keeper_pid else { continue };
+            pids.push((keeper, Kind::Keeper));
+            pids.extend(memory::parent(keeper).ok().map(|guardian| (guardian, Kind::Keeper)));
+            pids.extend(kernels(keeper).into_iter().map(|kernel| (kernel, Kind::Kernel)));
+        }
+        Ok(Self { pids })
+    }
+
+    pub(super) fn kind(&self, kind: Kind) -> impl Iterator<Item = u32> + '_ {
+        self.pids.iter().filter(move |(_, of)| *of == kind).map(|(pid, _)| *pid)
+    }
+
+    pub(super) fn look(&self) -> Look {
+        let mut usage = BTreeMap::new();
+        for (pid, kind) in &self.pids {
+            let sum: &mut Usage = usage.entry(*kind).or_default();
+            *sum = sum.plus(of(*pid).unwrap_or_default());
+        }
+        Look { usage, machine: machine() }
+    }
+
+    /// Waits until the sessions and their server have nothing to do any more.
+    /// Gives up after a while: what never rests shows in the numbers.
+    pub(super) fn settle(&self) {
+        const PATIENCE: Duration = Duration::from_secs(20);
+        const LOOKS: u32 = 4;
+        let start = Instant::now();
+        let (mut still, mut before) = (0, self.slices());
+        while still < LOOKS && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(60));
+            let now = self.slices();
+            still = if now == before { still + 1 } else { 0 };
+            before = now;
+        }
+    }
+
+    fn slices(&self) -> u64 {
+        let others = self.pids.iter().filter(|(_, kind)| *kind != Kind::Client);
+        others.filter_map(|(pid, _)| of(*pid)).map(|usage| usage.slices).sum()
+    }
+}
+
+/// Children of a keeper that are not forks of it, at work for a moment.
+fn kernels(keeper: u32) -> Vec<u32> {
+    let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let own = program(keeper);
+    memory::children(keeper).into_iter().filter(|pid| program(*pid) != own).collect()
+}
+
+/// What everybody has used so far.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) usage: BTreeMap<Kind, Usage>,
+    /// All of the machine's cores.
+    pub(super) machine: Duration,
+}
+
+impl Look {
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let gone = |kind| before.usage.get(kind).copied().unwrap_or_default();
+        let usage = self.usage.iter().map(|(kind, now)| (*kind, now.minus(gone(kind)))).collect();
+        Self { usage, machine: self.machine.saturating_sub(before.machine) }
+    }
+
+    /// The client's part as it was before it looked whether all were done.
+    pub(super) fn without_looking(mut self, before: &Self) -> Self {
+        let client = before.of(Kind::Client);
+        let looking = self.of(Kind::Client).minus(client);
+        self.machine = self.machine.saturating_sub(looking.all);
+        self.usage.insert(Kind::Client, client);
+        self
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let mut usage = self.usage.clone();
+        for (kind, more) in &other.usage {
+            let sum = usage.entry(*kind).or_default();
+            *sum = sum.plus(*more);
+        }
+        Self { usage, machine: self.machine + other.machine }
+    }
+
+    pub(super) fn of(&self, kind: Kind) -> Usage {
+        self.usage.get(&kind).copied().unwrap_or_default()
+    }
+}
+
+/// A process's own time in nanoseconds, over its threads. Its share in the
+/// system, and its children that are over, are known in ticks only; over many
+/// runs that makes no difference.
+fn of(pid: u32) -> Option<Usage> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<u64> = stat
+        .rsplit(')')
+        .next()?
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
+    let ticks = |field: usize| fields.get(field - 3).copied().unwrap_or(0);
+    let (user, system, forks) = (ticks(14), ticks(15), ticks(16) + ticks(17));
+    let (mut all, mut slices) = (0, 0);
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let Ok(text) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
+        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0u64));
+        all += numbers.next().unwrap_or(0);
+        slices += numbers.nth(1).unwrap_or(0);
+    }
+    let share = system as f64 / (user + system).max(1) as f64;
+    let all = Duration::from_nanos(all);
+    let forks = TICK.mul_f64(forks as f64);
+    Some(Usage { all, system: all.mul_f64(share), forks, slices })
+}
+
+/// Time in which a core was busy, whoever with.
+fn machine() -> Duration {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let fields = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+    // user, nice, system, (idle, iowait), irq, softirq
+    let busy: u64 = [0, 1, 2, 5, 6].iter().filter_map(|at| ticks.get(*at)).sum();
+    TICK.mul_f64(busy as f64)
+}

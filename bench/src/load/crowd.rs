@@ -1,0 +1,118 @@
+//! Sessions of one server, each with a client of its own.
+
+use super::clients::{Client, Driven, Until, drive};
+use super::cost::{Census, Kind, Look};
+use crate::memory;
+use crate::server::{Serve, request};
+use sessile_protocol::Language;
+use std::time::{Duration, Instant};
+
+/// How many are started at once.
+const STARTERS: usize = 8;
+
+pub(super) struct Crowd {
+    pub(super) serve: Serve,
+    language: Language,
+    pub(super) clients: Vec<Client>,
+    /// Paths of the sessions, in the clients' order.
+    pub(super) paths: Vec<String>,
+    pub(super) census: Census,
+}
+
+/// What some busy sessions did in a turn.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) driven: Driven,
+    pub(super) took: Vec<Duration>,
+    /// What it cost, with what was done about it afterwards.
+    pub(super) cost: Look,
+}
+
+impl Crowd {
+    pub(super) fn new(serve: Serve, language: Language) -> Self {
+        let (clients, paths, census) = (Vec::new(), Vec::new(), Census::default());
+        Self { serve, language, clients, paths, census }
+    }
+
+    /// Has this many sessions, each of which has run something, and tells how
+    /// long it took to start the missing ones.
+    pub(super) fn open(&mut self, sessions: usize) -> anyhow::Result<Duration> {
+        let missing = sessions.saturating_sub(self.clients.len());
+        let start = Instant::now();
+        let paths = self.start_sessions(missing)?;
+        let took = start.elapsed();
+        let body = format!(r#"{{"command":"{}"}}"#, super::nothing(self.language));
+        let first = self.clients.len();
+        for path in paths {
+            let order = request("POST", &format!("{path}/exec"), &body);
+            self.clients.push(Client::of_run(&self.serve.server.address, order)?);
+            self.paths.push(path);
+        }
+        for some in self.clients[first..].chunks_mut(STARTERS) {
+            drive(some, Until::Answers(1))?;
+        }
+        self.count()?;
+        Ok(took)
+    }
+
+    fn start_sessions(&self, missing: usize) -> anyhow::Result<Vec<String>> {
+        let program = super::program(self.language);
+        let start = |share: usize| -> anyhow::Result<Vec<String>> {
+            let mut http = self.serve.connect()?;
+            (0..share).map(|_| http.start_session(program)).collect()
+        };
+        std::thread::scope(|scope| {
+            let shares = (0..STARTERS).map(|at| (missing + at) / STARTERS);
+            let starters: Vec<_> = shares.map(|share| scope.spawn(move || start(share))).collect();
+            let mut paths = Vec::new();
+            for starter in starters {
+                let started = starter.join().map_err(|_| anyhow::anyhow!("a starter panicked"))?;
+                paths.extend(started?);
+            }
+            Ok(paths)
+        })
+    }
+
+    /// Ends the sessions beyond these.
+    pub(super) fn close_beyond(&mut self, sessions: usize) -> anyhow::Result<()> {
+        let mut http = self.serve.connect()?;
+        for path in self.paths.drain(sessions..) {
+            http.delete(&path)?;
+        }
+        self.clients.truncate(sessions);
+        self.count()
+    }
+
+    fn count(&mut self) -> anyhow::Result<()> {
+        self.census = Census::take(self.serve.server.pid(), self.serve.sessions.path())?;
+        Ok(())
+    }
+
+    /// Whether memory will do for so many, going by those that there are.
+    pub(super) fn has_room_for(&self, sessions: usize) -> anyhow::Result<bool> {
+        let have = self.clients.len();
+        if have == 0 || sessions <= have {
+            return Ok(true);
+        }
+        let pids = self.census.kind(Kind::Keeper).chain(self.census.kind(Kind::Kernel));
+        let kilobytes: u64 =
+            pids.map(|pid| memory::of(pid).map_or(0, |(private, _)| private)).sum();
+        let needed = kilobytes / have as u64 * (sessions - have) as u64;
+        Ok(needed < memory::available()? / 3 * 2)
+    }
+
+    /// The first so many sessions are busy for a while; all others are open.
+    pub(super) fn turn(&mut self, sessions: usize, time: Duration) -> anyhow::Result<Turn> {
+        self.census.settle();
+        let busy = &mut self.clients[..sessions];
+        // Whoever was idle is placed on a core of its own first.
+        drive(busy, Until::Elapsed(time / 8))?;
+        busy.iter_mut().for_each(|client| client.took.clear());
+        let before = self.census.look();
+        let driven = drive(busy, Until::Elapsed(time))?;
+        let took = busy.iter_mut().flat_map(|client| std::mem::take(&mut client.took)).collect();
+        let looking = self.census.look();
+        self.census.settle();
+        Ok(Turn { driven, took, cost: self.census.look().without_looking(&looking).since(&before) })
+    }
+}

@@ -1,0 +1,47 @@
+//! What a session that writes without end does to another.
+
+use super::args::Args;
+use super::clients::{Until, drive};
+use super::crowd::Crowd;
+use crate::server::Serve;
+use crate::stats::Table;
+use sessile_protocol::Language;
+use std::path::Path;
+use std::time::Duration;
+
+/// A turn is long enough for a flood to get past what is kept of it, which
+/// takes some 50 ms.
+const TURN: Duration = Duration::from_millis(700);
+
+pub(super) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
+    println!("  one session's runs, `:` in bash, while another floods with `yes`");
+    let mut crowd = Crowd::new(Serve::start(sessile)?, Language::Bash);
+    crowd.open(2)?;
+    let flooding = crowd.paths[1].clone();
+    let mut http = crowd.serve.connect()?;
+    let (alone, beside) = ("a run, alone", "a run, beside a flood");
+    let mut table = Table::default();
+    let turns = (args.seconds / TURN.as_secs_f64()).ceil() as u32;
+    for _ in 0..turns {
+        take(&mut crowd, &mut table, alone)?;
+        let flood = r#"{"command":"yes","wait":0,"timeout":0}"#;
+        http.post(&format!("{flooding}/exec"), flood)?;
+        take(&mut crowd, &mut table, beside)?;
+        http.post(&format!("{flooding}/interrupt"), "{}")?;
+        // Answered when the flood is over.
+        http.post(&format!("{flooding}/exec"), r#"{"command":":"}"#)?;
+    }
+    table.print(&[(beside, alone, Some(1.2))]);
+    table.print_tail(beside, alone, 1.2);
+    Ok(())
+}
+
+fn take(crowd: &mut Crowd, table: &mut Table, name: &str) -> anyhow::Result<()> {
+    let one = &mut crowd.clients[..1];
+    one[0].took.clear();
+    drive(one, Until::Elapsed(TURN))?;
+    for took in std::mem::take(&mut one[0].took) {
+        table.add(name, took);
+    }
+    Ok(())
+}
