@@ -1,7 +1,7 @@
 //! Forks, checkpoints and going back.
 
 use crate::memory;
-use crate::session::{Place, Session};
+use crate::session::{Place, Session, user_state};
 use crate::stats::{Table, print_ratio};
 use crate::timed;
 use anyhow::{Context, bail};
@@ -54,7 +54,8 @@ fn fork(session: &mut Session, count: u32) -> anyhow::Result<Vec<SessionId>> {
 
 /// A client of a fork.
 fn connect(session: &Session, fork: &SessionId) -> anyhow::Result<sessile_client::Client> {
-    let directory = Sessions::at(session.directory().to_owned()).find(fork)?;
+    let directory =
+        Sessions::at(session.directory().to_owned(), user_state(session.directory())).find(fork)?;
     let Liveness::Live(socket) = directory.connect() else { bail!("the fork is not there") };
     Ok(sessile_client::Client::new(socket))
 }

@@ -4,7 +4,9 @@ use crate::interrupt;
 use anyhow::bail;
 use sessile_client::{Client, Launcher};
 use sessile_protocol::{Answer, Auto, Completed, Exec, Language, Request};
-use sessile_store::{Liveness, Metadata, SessionStatus, Sessions, new_session_id, timestamp};
+use sessile_store::{
+    Liveness, Metadata, SessionStatus, Sessions, UserState, new_session_id, timestamp,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -68,7 +70,8 @@ impl Session {
         };
         let listed = interrupt::Sessions::within(sessile, temporary.path(), "");
         let session_id = new_session_id()?;
-        let directory = Sessions::at(temporary.path().to_owned()).create(&session_id)?;
+        let directory = Sessions::at(temporary.path().to_owned(), user_state(temporary.path()))
+            .create(&session_id)?;
         let program = match language {
             Language::Python => "python3",
             Language::Bash | Language::Sh | Language::Zsh | Language::Node => language.as_str(),
@@ -99,7 +102,7 @@ impl Session {
             auto,
             forked_from: None,
         };
-        Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()])
+        Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()], user_state(temporary.path()))
             .start(&directory, &metadata)?;
         let Liveness::Live(socket) = directory.connect() else { bail!("the keeper is not there") };
         let keeper = directory.metadata()?.keeper_pid.unwrap_or_default();
@@ -142,4 +145,9 @@ impl Session {
         self.client.call(Request::State)?;
         Ok(())
     }
+}
+
+/// What a session of the bench keeps besides lies below its own directory.
+pub(crate) fn user_state(root: &Path) -> UserState {
+    UserState::at(root.join("state"))
 }

@@ -1,17 +1,19 @@
-//! `server.json`: where the server of a sessions directory is.
+//! `servers/PID.json`: where the servers of a sessions directory are.
 //!
-//! The server holds a lock on the file as long as it lives, so that one that was
-//! left by a server that was killed is known for what it is.
+//! Each server holds a lock on its file as long as it lives, so that one that was
+//! left by a server that was killed is known for what it is. Several servers may
+//! share a sessions directory; the oldest one is called.
 
 use anyhow::Context;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-const FILE: &str = "server.json";
+const FOLDER: &str = "servers";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
@@ -28,16 +30,18 @@ pub(crate) struct Announcement {
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
-    file: File,
+    _lock: File,
 }
 
 impl Presence {
-    /// Says where we are. A server that said so before is no longer found.
-    pub(crate) fn announce(root: &Path, announcement: &Announcement) -> anyhow::Result<Self> {
-        let path = root.join(FILE);
-        let temporary = root.join(format!("{FILE}.{}.tmp", std::process::id()));
-        let _ = fs::remove_file(&temporary);
+    /// Says where we are.
+    pub(crate) fn announce(private: &Path, announcement: &Announcement) -> anyhow::Result<Self> {
+        let folder = private.join(FOLDER);
+        let path = folder.join(format!("{}.json", announcement.pid));
+        let temporary = path.with_extension("tmp");
         let write = || -> anyhow::Result<File> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            let _ = fs::remove_file(&temporary);
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
             // Before anybody can find it.
@@ -47,36 +51,46 @@ impl Presence {
             fs::rename(&temporary, &path)?;
             Ok(file)
         };
-        let file = write().with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path, file })
+        let lock = write().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path, _lock: lock })
     }
 
-    /// The server that is there now, if there is one.
-    pub(crate) fn find(root: &Path) -> Option<Announcement> {
-        let mut file = File::open(root.join(FILE)).ok()?;
-        if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-            return None;
-        }
-        let mut text = String::new();
-        file.read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+    /// The server that has been there for longest, if there is one.
+    pub(crate) fn find(private: &Path) -> Option<Announcement> {
+        let files = fs::read_dir(private.join(FOLDER)).ok()?.flatten().map(|entry| entry.path());
+        let mut running: Vec<(SystemTime, Announcement)> = files.filter_map(running).collect();
+        running.sort_by(|(one, a), (other, b)| (one, a.pid).cmp(&(other, b.pid)));
+        running.into_iter().next().map(|(_, announcement)| announcement)
     }
+}
+
+/// What a server that is still there says; since when. The file of one that was
+/// killed is removed.
+fn running(path: PathBuf) -> Option<(SystemTime, Announcement)> {
+    if path.extension()? != "json" {
+        return None;
+    }
+    let mut file = File::open(&path).ok()?;
+    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    let since = file.metadata().ok()?.modified().ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    Some((since, serde_json::from_str(&text).ok()?))
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        // Another server's file may have come in its place.
-        let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-        let there = fs::metadata(&self.path).map(inode).ok();
-        if there.is_some() && there == self.file.metadata().map(inode).ok() {
-            let _ = fs::remove_file(&self.path);
-        }
+        let _ = fs::remove_file(&self.path);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     fn announcement(pid: u32) -> Announcement {
         Announcement {
@@ -93,20 +107,26 @@ mod tests {
         assert_eq!(Presence::find(root.path()), None);
         let first = Presence::announce(root.path(), &announcement(1)).unwrap();
         assert_eq!(Presence::find(root.path()), Some(announcement(1)));
-        let mode = fs::metadata(root.path().join(FILE)).unwrap().mode();
+        let mode = fs::metadata(&first.path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
         let second = Presence::announce(root.path(), &announcement(2)).unwrap();
+        assert_eq!(Presence::find(root.path()), Some(announcement(1)));
         drop(first);
         assert_eq!(Presence::find(root.path()), Some(announcement(2)));
+        let third = Presence::announce(root.path(), &announcement(3)).unwrap();
+        drop(third);
+        assert_eq!(Presence::find(root.path()), Some(announcement(2)), "the others stay");
         drop(second);
-        assert!(!root.path().join(FILE).exists());
+        assert_eq!(Presence::find(root.path()), None);
     }
 
     #[test]
     fn what_a_killed_server_left_is_not_believed() {
         let root = tempfile::tempdir().unwrap();
-        let text = serde_json::to_string(&announcement(1)).unwrap();
-        fs::write(root.path().join(FILE), text).unwrap();
+        let path = root.path().join(FOLDER).join("1.json");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, serde_json::to_string(&announcement(1)).unwrap()).unwrap();
         assert_eq!(Presence::find(root.path()), None);
+        assert!(!path.exists());
     }
 }

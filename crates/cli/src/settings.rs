@@ -2,7 +2,7 @@
 
 use crate::config::Source;
 use sessile_client::Launcher;
-use sessile_store::Sessions;
+use sessile_store::{Sessions, UserState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,14 +28,29 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(text).collect()
 }
 
+/// Where the user keeps what belongs to no workspace: below XDG_STATE_HOME, or
+/// `~/.local/state`. A user without a home has a directory for temporary files.
+fn user_state() -> UserState {
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let usual = || std::env::home_dir().filter(|p| p.is_absolute()).map(|p| p.join(".local/state"));
+    UserState::at(match given.or_else(usual) {
+        Some(place) => place.join("sessile"),
+        None => {
+            let uid = rustix::process::geteuid().as_raw();
+            std::env::temp_dir().join(format!("sessile-state-{uid}"))
+        }
+    })
+}
+
 impl Settings {
     pub(crate) fn resolve(
         sessions_dir: Option<PathBuf>,
         sessions_dir_from: Source,
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?;
-        let launcher = Launcher::new(program, vec![KEEPER.to_owned()]);
+        let user = user_state();
+        let launcher = Launcher::new(program, vec![KEEPER.to_owned()], user.clone());
         let place = sessions_dir.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
-        Ok(Self { sessions: Sessions::at(place), launcher, sessions_dir, sessions_dir_from })
+        Ok(Self { sessions: Sessions::at(place, user), launcher, sessions_dir, sessions_dir_from })
     }
 }

@@ -49,7 +49,7 @@ impl Place {
         // found again from wherever the next call is made.
         let root = settings.sessions_dir.clone().unwrap_or_else(|| workspace.join(".sessions"));
         let settings = Settings {
-            sessions: Sessions::at(root.clone()),
+            sessions: Sessions::at(root.clone(), settings.launcher.user().clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: Some(root),
             sessions_dir_from: settings.sessions_dir_from.clone(),

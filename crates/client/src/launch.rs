@@ -2,7 +2,7 @@
 
 use crate::{Client, ClientError};
 use sessile_protocol::{Boot, BootReport, Code, Duty, SESSION_MARKER, decode, encode};
-use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
+use sessile_store::{Directory, Liveness, Metadata, SessionStatus, UserState};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,12 +17,19 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub struct Launcher {
     program: PathBuf,
     arguments: Vec<String>,
+    user: UserState,
 }
 
 impl Launcher {
     #[must_use]
-    pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
-        Self { program, arguments }
+    pub fn new(program: PathBuf, arguments: Vec<String>, user: UserState) -> Self {
+        Self { program, arguments, user }
+    }
+
+    /// Where the user keeps what belongs to no workspace.
+    #[must_use]
+    pub fn user(&self) -> &UserState {
+        &self.user
     }
 
     /// The same with a further argument for keepers, before the session's id.
@@ -102,7 +109,7 @@ impl Launcher {
         directory: &Directory,
         metadata: Metadata,
     ) -> Result<Option<Client>, ClientError> {
-        match self.launch(&boot(directory, &metadata, Duty::GoOn)) {
+        match self.launch(&self.boot(directory, &metadata, Duty::GoOn)) {
             Ok(_) => {}
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
             Err(error) => return Err(error),
@@ -114,25 +121,26 @@ impl Launcher {
     }
 }
 
-/// What a session's keeper is told, from the session's metadata.
-fn boot(directory: &Directory, metadata: &Metadata, duty: Duty) -> Boot {
-    Boot {
-        session: metadata.session_id.clone(),
-        directory: directory.path().to_owned(),
-        work_dir: metadata.work_dir.clone(),
-        kernel: metadata.kernel(),
-        env: metadata.env.clone(),
-        idle_timeout_ms: metadata.idle_timeout_ms,
-        command_timeout_ms: metadata.command_timeout_ms,
-        max_history: metadata.max_history,
-        output_cap: metadata.output_cap,
-        max_queue: metadata.max_queue,
-        auto: metadata.auto,
-        duty,
-    }
-}
-
 impl Launcher {
+    /// What a session's keeper is told, from the session's metadata.
+    fn boot(&self, directory: &Directory, metadata: &Metadata, duty: Duty) -> Boot {
+        Boot {
+            session: metadata.session_id.clone(),
+            directory: directory.path().to_owned(),
+            work_dir: metadata.work_dir.clone(),
+            user_state: self.user.root().to_owned(),
+            kernel: metadata.kernel(),
+            env: metadata.env.clone(),
+            idle_timeout_ms: metadata.idle_timeout_ms,
+            command_timeout_ms: metadata.command_timeout_ms,
+            max_history: metadata.max_history,
+            output_cap: metadata.output_cap,
+            max_queue: metadata.max_queue,
+            auto: metadata.auto,
+            duty,
+        }
+    }
+
     /// Starts a new session in a directory whose metadata is written already.
     /// When that fails, nothing of it is left.
     ///
@@ -142,7 +150,7 @@ impl Launcher {
         let outcome = directory
             .write_metadata(metadata)
             .map_err(ClientError::from)
-            .and_then(|()| self.launch(&boot(directory, metadata, Duty::Begin)));
+            .and_then(|()| self.launch(&self.boot(directory, metadata, Duty::Begin)));
         if let Err(error) = outcome {
             let _ = directory.remove();
             return Err(error);
@@ -156,7 +164,7 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<(), ClientError> {
-        match self.launch(&boot(directory, metadata, Duty::Sweep)) {
+        match self.launch(&self.boot(directory, metadata, Duty::Sweep)) {
             Ok(_) => Ok(()),
             // It has a keeper again.
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => Ok(()),
@@ -170,6 +178,6 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<u32, ClientError> {
-        self.launch(&boot(directory, metadata, Duty::GoOn))
+        self.launch(&self.boot(directory, metadata, Duty::GoOn))
     }
 }

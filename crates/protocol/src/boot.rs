@@ -17,6 +17,8 @@ pub struct Boot {
     /// The session's own directory, absolute.
     pub directory: PathBuf,
     pub work_dir: PathBuf,
+    /// Where the user keeps what belongs to no workspace, absolute.
+    pub user_state: PathBuf,
     /// The program of the session's default language.
     pub kernel: KernelProgram,
     #[serde(default)]

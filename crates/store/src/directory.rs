@@ -219,7 +219,7 @@ const KEPT_DUMP: &str = "kept-";
 
 /// Makes a directory that only its owner can enter; one that is there already
 /// stays as it is.
-fn make_private_dir(path: &Path) -> Result<()> {
+pub(crate) fn make_private_dir(path: &Path) -> Result<()> {
     match rustix::fs::mkdir(path, PRIVATE_DIR) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         Err(rustix::io::Errno::NOENT)
@@ -241,12 +241,14 @@ fn make_private_dir(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UserState;
     use sessile_protocol::SessionId;
     use std::os::unix::fs::PermissionsExt;
 
     fn new_session() -> (tempfile::TempDir, Sessions, Directory) {
         let root = tempfile::tempdir().unwrap();
-        let sessions = Sessions::at(root.path().join("a/.sessions"));
+        let user = UserState::at(root.path().join("state"));
+        let sessions = Sessions::at(root.path().join("a/.sessions"), user);
         let directory = sessions.create(&SessionId::from_random([1; 12])).unwrap();
         (root, sessions, directory)
     }

@@ -18,7 +18,8 @@
 //!   keeper.sock            where the keeper listens
 //!   keeper.lock            held by the keeper as long as it lives
 //! .sessions/workspaces/    which session is a workspace's own
-//! .sessions/secret         by which saved sessions are known as one's own
+//! .sessions/.gitignore     keeps all of it out of repositories
+//! .sessions/CACHEDIR.TAG   and out of archives
 //! ```
 //!
 //! Invariants: directories are 0700 and files 0600; a reader that looks at any
@@ -37,6 +38,7 @@ mod metadata;
 mod output;
 mod recorded;
 mod secret;
+mod user_state;
 mod workspaces;
 
 pub use accepted::Accepted;
@@ -51,6 +53,7 @@ pub use metadata::{
 };
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};
+pub use user_state::UserState;
 pub use workspaces::Claim;
 
 /// How many random cases a test has: its own number, or what was asked for.

@@ -51,11 +51,13 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UserState;
 
     #[test]
     fn a_workspace_finds_its_session_again() {
         let root = tempfile::tempdir().unwrap();
-        let sessions = Sessions::at(root.path().join(".sessions"));
+        let user = UserState::at(root.path().join("state"));
+        let sessions = Sessions::at(root.path().join(".sessions"), user);
         let id = SessionId::from_random([7; 12]);
         let claim = sessions.claim("/work\0").unwrap();
         assert_eq!(claim.session(), None);

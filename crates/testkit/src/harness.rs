@@ -2,6 +2,7 @@
 
 use crate::{Client, Output, Process, Session, Tty, processes_with, terminal, until};
 use serde_json::Value;
+use sessile_store::UserState;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +13,7 @@ const MARK: &str = "SESSILE_TEST";
 pub struct Harness {
     binary: PathBuf,
     root: tempfile::TempDir,
+    state: tempfile::TempDir,
     sessions_dir: PathBuf,
 }
 
@@ -32,7 +34,8 @@ impl Harness {
         let root = tempfile::tempdir().expect("a temporary directory");
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
-        Self { binary: binary.into(), root, sessions_dir }
+        let state = tempfile::tempdir().expect("a temporary directory");
+        Self { binary: binary.into(), root, state, sessions_dir }
     }
 
     /// Those of the shells that this machine has: a missing one is told, and
@@ -68,6 +71,22 @@ impl Harness {
         &self.sessions_dir
     }
 
+    /// Where everything that a harness starts keeps what belongs to the user.
+    #[must_use]
+    pub fn state_home(&self) -> PathBuf {
+        self.state.path().to_owned()
+    }
+
+    /// Where the secrets of the sessions directory are.
+    ///
+    /// # Panics
+    /// When there is no sessions directory.
+    #[must_use]
+    pub fn private_dir(&self) -> PathBuf {
+        let user = UserState::at(self.state_home().join("sessile"));
+        user.private_of(&self.sessions_dir).expect("a sessions directory")
+    }
+
     /// `sessile ARGS…`, not yet started.
     #[must_use]
     pub fn command(&self, args: &[&str]) -> Command {
@@ -76,6 +95,7 @@ impl Harness {
             .args(args)
             .current_dir(self.root())
             .env("SESSILE_SESSIONS_DIR", &self.sessions_dir)
+            .env("XDG_STATE_HOME", self.state_home())
             .env("LC_ALL", "C.UTF-8")
             .env(MARK, self.root.path());
         command

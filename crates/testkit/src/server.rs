@@ -82,7 +82,7 @@ impl Server {
         };
         let url = greeting.split_whitespace().find(|word| word.contains("://")).expect("a URL");
         let address = url.split("://").nth(1).expect("an address").parse().expect("an address");
-        let token = std::fs::read_to_string(harness.sessions_dir().join("token")).ok();
+        let token = std::fs::read_to_string(harness.private_dir().join("token")).ok();
         Self { child, address, greeting, token, log, log_reader: Some(log_reader) }
     }
 

@@ -11,7 +11,7 @@ use hyper::client::conn::http1;
 use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -28,16 +28,17 @@ impl Remote {
     /// The server that has this sessions directory. A token is not given to
     /// whoever may listen somewhere by now: the server must have said where it
     /// is, and still be there, or the configuration must say so.
-    pub(crate) fn find(config: &Config, token: Option<String>) -> anyhow::Result<Self> {
-        let (address, certificate) = match Presence::find(&config.sessions_dir) {
+    pub(crate) fn find(
+        config: &Config,
+        private: &Path,
+        token: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let (address, certificate) = match Presence::find(private) {
             Some(announcement) => (address(&announcement)?, announcement.tls_cert),
             None if config.listen_from != Source::Default && config.listen.port() != 0 => {
                 (config.listen, config.tls.as_ref().map(|files| files.cert.clone()))
             }
-            None => bail!(
-                "no server is running for {}; start one with: sessile serve",
-                config.sessions_dir.display()
-            ),
+            None => bail!(no_server(config)()),
         };
         Ok(Self { address, certificate, token })
     }
@@ -80,9 +81,15 @@ impl Remote {
     }
 }
 
+/// Why there is nobody to call.
+pub(crate) fn no_server(config: &Config) -> impl Fn() -> String {
+    let place = config.sessions_dir.display().to_string();
+    move || format!("no server is running for {place}; start one with: sessile serve")
+}
+
 fn address(announcement: &Announcement) -> anyhow::Result<SocketAddr> {
     let (_, address) = announcement.url.split_once("://").unwrap_or_default();
-    address.parse().context("server.json does not say where the server is")
+    address.parse().context("the server's file does not say where it is")
 }
 
 async fn send(

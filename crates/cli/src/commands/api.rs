@@ -1,8 +1,8 @@
-use crate::call::{Remote, next_part};
+use crate::call::{Remote, next_part, no_server};
 use crate::config::{Flags, Listing};
 use crate::output;
 use crate::settings::Settings;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 /// Call the server of this sessions directory
 ///
-/// The server's address and the owner's token are found in the sessions
-/// directory (SESSILE_TOKEN is another token). Prints the answer's body as it
+/// The server's address and the owner's token are found by themselves
+/// (SESSILE_TOKEN is another token). Prints the answer's body as it
 /// comes; exits 0 when the server did what was asked, 1 otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile api GET /v1/sessions\n  \
@@ -30,7 +30,9 @@ impl Api {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         ensure!(self.path.starts_with('/'), "a path begins with /, such as /v1/sessions");
         let config = Listing::of(settings, &Flags::default())?.config()?;
-        let remote = Remote::find(&config, token(&config.sessions_dir))?;
+        let user = settings.launcher.user();
+        let private = user.private_of(&config.sessions_dir).with_context(no_server(&config))?;
+        let remote = Remote::find(&config, &private, token(&private))?;
         let body = self.body()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let outcome = runtime.block_on(self.call(&remote, body));
@@ -63,8 +65,8 @@ impl Api {
 }
 
 /// The token to call with; none for a server that asks for none.
-fn token(sessions_dir: &Path) -> Option<String> {
+fn token(private: &Path) -> Option<String> {
     let given = std::env::var("SESSILE_TOKEN").ok().filter(|token| !token.is_empty());
-    let text = given.or_else(|| std::fs::read_to_string(sessions_dir.join("token")).ok())?;
+    let text = given.or_else(|| std::fs::read_to_string(private.join("token")).ok())?;
     Some(text.trim().to_owned())
 }

@@ -69,7 +69,7 @@ fn home(settings: &Settings, roots: &[PathBuf]) -> anyhow::Result<Home> {
     let Some(directory) = &settings.sessions_dir else {
         return Ok(Home::with_workspaces(launcher, roots, defaults)?);
     };
-    let sessions = Sessions::at(std::path::absolute(directory)?);
+    let sessions = Sessions::at(std::path::absolute(directory)?, launcher.user().clone());
     let service =
         Service::new(sessions, launcher, roots, Limits::default())?.with_defaults(defaults);
     Ok(Home::one(Arc::new(service)))

@@ -32,7 +32,7 @@ impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
         let settings = Settings {
-            sessions: Sessions::at(place.clone()),
+            sessions: Sessions::at(place.clone(), settings.launcher.user().clone()),
             launcher: settings.launcher.clone(),
             sessions_dir: None,
             sessions_dir_from: Source::Default,

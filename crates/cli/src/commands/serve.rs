@@ -61,13 +61,13 @@ impl Serve {
 }
 
 async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
-    let sessions = Sessions::at(config.sessions_dir.clone());
-    sessions.make()?;
+    let sessions = Sessions::at(config.sessions_dir.clone(), launcher.user().clone());
+    let private = sessions.private()?;
     let tls = match &config.tls {
         Some(files) => Some(Tls::load(&files.cert, &files.key)?),
         None => None,
     };
-    let (access, token) = access(&config)?;
+    let (access, token) = access(&config, &private)?;
     let service = Service::new(sessions, launcher, &config.roots, config.limits.clone())?
         .with_defaults(SessionDefaults {
             idle_timeout: config.idle_timeout,
@@ -87,7 +87,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         tls_cert: config.tls.map(|files| files.cert),
     };
     let stop = Stop::watch()?;
-    let presence = Presence::announce(&config.sessions_dir, &announcement)?;
+    let presence = Presence::announce(&private, &announcement)?;
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
@@ -104,11 +104,11 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
 }
 
 /// Who may call, and the file with the owner's token, if one is wanted.
-fn access(config: &Config) -> anyhow::Result<(Access, Option<PathBuf>)> {
+fn access(config: &Config, private: &Path) -> anyhow::Result<(Access, Option<PathBuf>)> {
     match config.auth {
         Auth::None => Ok((Access::Anybody, None)),
         Auth::Token => {
-            let tokens = Tokens::at(&config.sessions_dir);
+            let tokens = Tokens::at(private);
             tokens.owner()?;
             let file = tokens.owner_file();
             Ok((Access::Tokens(tokens), Some(file)))

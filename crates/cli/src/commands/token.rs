@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
-    sessile token list\n  sessile token revoke ci\n  sessile token show"
+    sessile token list\n  sessile token revoke ci\n  sessile token show --raw"
 )]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -44,14 +44,18 @@ enum Action {
     /// Make a token unknown to the server
     Revoke { name: String },
     /// Show the owner's token
-    Show,
+    Show {
+        /// The token alone, without JSON
+        #[arg(long)]
+        raw: bool,
+    },
 }
 
 impl Token {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let root = Listing::of(settings, &Flags::default())?.sessions_dir.0;
-        Sessions::at(root.clone()).make()?;
-        let tokens = Tokens::at(&root);
+        let sessions = Sessions::at(root, settings.launcher.user().clone());
+        let tokens = Tokens::at(&sessions.private()?);
         let answer = match self.action {
             Action::Create { name, workspace, expires } => {
                 create(&tokens, &name, &workspace, expires)?
@@ -64,7 +68,11 @@ impl Token {
                 ensure!(tokens.revoke(&name)?, "there is no token {name:?}");
                 json!({"revoked": name})
             }
-            Action::Show => json!({
+            Action::Show { raw: true } => {
+                output::all(&mut std::io::stdout().lock(), (tokens.owner()? + "\n").as_bytes())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Action::Show { raw: false } => json!({
                 "token": tokens.owner()?,
                 "file": tokens.owner_file().to_string_lossy(),
             }),

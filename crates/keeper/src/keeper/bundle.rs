@@ -7,7 +7,8 @@ use sessile_session::Epoch;
 use sessile_snapshot::bundle::{self, Key, Kind, Writer};
 use sessile_snapshot::files::{self, Depot, Rules};
 use sessile_store::{
-    BundledKernel, Directory, FORMAT, Manifest, Metadata, SavedKernel, Sessions, part, timestamp,
+    BundledKernel, Directory, FORMAT, Manifest, Metadata, SavedKernel, Sessions, UserState, part,
+    timestamp,
 };
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Contents {
     pub(super) files: bool,
     pub(super) directory: Directory,
+    pub(super) user: UserState,
     pub(super) metadata: Metadata,
     pub(super) last_run: RunNo,
     pub(super) as_of: RunNo,
@@ -91,7 +93,7 @@ pub(super) fn write(contents: &Contents, path: &Path) -> Result<SavedView, Failu
 fn try_write(contents: &Contents, path: &Path) -> Result<SavedView, Error> {
     let directory = &contents.directory;
     let root = directory.path().parent().unwrap_or(directory.path()).to_owned();
-    let sessions = Sessions::at(root.clone());
+    let sessions = Sessions::at(root.clone(), contents.user.clone());
     let mut writer = Writer::create(path)?;
     let saved_files = match contents.files {
         true => Some(add_files(contents, root, &mut writer)?),

@@ -17,8 +17,8 @@ use sessile_protocol::{
 };
 use sessile_session::{Origin, Session, Tick};
 use sessile_store::{
-    Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, new_session_id,
-    timestamp,
+    Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, UserState,
+    new_session_id, timestamp,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ impl Keeper {
         let root = self.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
         for _ in 0..forking.order.count {
             let session = new_session_id().map_err(|error| failed(error.to_string()))?;
-            let directory = Sessions::at(root.clone()).create(&session);
+            let directory = Sessions::at(root.clone(), UserState::at(self.boot.user_state.clone()))
+                .create(&session);
             let directory = directory.map_err(|error| failed(error.to_string()))?;
             forking.planned.push((session, directory));
         }

@@ -19,7 +19,7 @@ use crate::worker::{Progress, Worker};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, Reply, RunNo};
 use sessile_session::Tick;
-use sessile_store::Metadata;
+use sessile_store::{Metadata, UserState};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -170,6 +170,7 @@ impl Keeper {
             Some(KernelContents { language, as_of, epoch, version, state, dump, carried })
         });
         let contents = Contents {
+            user: UserState::at(self.boot.user_state.clone()),
             files: saving.order.files,
             directory: self.directory.clone(),
             metadata: Metadata { execution_count: *execution_count, ..self.metadata.clone() },

@@ -42,7 +42,7 @@ impl Home {
         defaults: SessionDefaults,
     ) -> Result<Self, ServiceError> {
         let first = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
-        let sessions = Sessions::at(first.join(".sessions"));
+        let sessions = Sessions::at(first.join(".sessions"), launcher.user().clone());
         let main = Service::new(sessions, launcher.clone(), roots, Limits::default())?
             .with_defaults(defaults);
         let workspaces = Workspaces { launcher, open: Mutex::default() };
@@ -65,8 +65,8 @@ impl Home {
         if let Some(service) = open.get(&workspace) {
             return Ok(service.clone());
         }
-        let sessions = Sessions::at(workspace.join(".sessions"));
         let launcher = workspaces.launcher.clone();
+        let sessions = Sessions::at(workspace.join(".sessions"), launcher.user().clone());
         let service =
             Service::new(sessions, launcher, self.main.roots(), self.main.limits().clone())?;
         let service = Arc::new(service);

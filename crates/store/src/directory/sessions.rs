@@ -2,7 +2,9 @@
 
 use super::keeper::{ANSWER_PATIENCE, Asked};
 use super::{Directory, Result, StoreError, make_private_dir};
+use crate::atomic;
 use crate::metadata::{Metadata, SessionStatus};
+use crate::user_state::UserState;
 use sessile_protocol::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,18 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Sessions {
     root: PathBuf,
+    user: UserState,
 }
+
+/// What keeps the directory out of repositories and archives.
+const MARKS: [(&str, &str); 2] = [
+    (".gitignore", "# Made by sessile: sessions do not belong in a repository.\n*\n"),
+    (
+        "CACHEDIR.TAG",
+        "Signature: 8a477f597d28d172789f06886806bc55\n\
+         # Made by sessile: sessions do not belong in an archive or a backup.\n",
+    ),
+];
 
 /// An id that no session has, here or elsewhere.
 ///
@@ -26,8 +39,24 @@ pub fn new_session_id() -> io::Result<SessionId> {
 
 impl Sessions {
     #[must_use]
-    pub fn at(root: PathBuf) -> Self {
-        Self { root }
+    pub fn at(root: PathBuf, user: UserState) -> Self {
+        Self { root, user }
+    }
+
+    /// Where the user keeps what belongs to no workspace.
+    #[must_use]
+    pub fn user(&self) -> &UserState {
+        &self.user
+    }
+
+    /// Where this directory's secrets are: outside of it, because it may be
+    /// committed, copied or archived with the workspace. Both are made.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn private(&self) -> Result<PathBuf> {
+        self.make()?;
+        self.user.private_of(&self.root)
     }
 
     #[must_use]
@@ -40,7 +69,16 @@ impl Sessions {
     /// # Errors
     /// When it cannot be made.
     pub fn make(&self) -> Result<()> {
-        make_private_dir(&self.root)
+        if self.root.is_dir() {
+            return Ok(());
+        }
+        make_private_dir(&self.root)?;
+        // A directory that was there before may be anything, and stays as it is.
+        for (name, text) in MARKS {
+            let path = self.root.join(name);
+            atomic::create_whole(&path, text.as_bytes()).map_err(StoreError::io("write", &path))?;
+        }
+        Ok(())
     }
 
     /// Makes a new session's directory.

@@ -304,9 +304,9 @@ fn a_file_from_elsewhere_needs_to_be_trusted() {
     assert!(refused.contains("restoring it runs code") && refused.contains("--trust"), "{refused}");
     assert_eq!(directories(&other), [""; 0]);
     // A secret that others can read is none.
-    let secret = other.sessions_dir().join("secret");
     fs::create_dir_all(other.sessions_dir()).unwrap();
-    fs::copy(h.sessions_dir().join("secret"), &secret).unwrap();
+    let secret = other.private_dir().join("secret");
+    fs::copy(h.private_dir().join("secret"), &secret).unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
     let _ = other.sessile(&["restore", "w.sessile"]).exits(1);
     fs::remove_file(secret).unwrap();
@@ -416,7 +416,7 @@ fn a_keeper_that_is_killed_leaves_no_half_file() {
     // The writer asks for the secret last: then all else is written.
     let s = h.session();
     s.run("x=1");
-    let secret = h.sessions_dir().join("secret");
+    let secret = h.private_dir().join("secret");
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &secret,

@@ -29,7 +29,7 @@ fn a_token_is_made_on_first_start_and_stays() {
     let h = harness!();
     let server = h.server(&[]);
     let token = server.token().to_owned();
-    let file = std::fs::metadata(h.sessions_dir().join("token")).expect("a token");
+    let file = std::fs::metadata(h.private_dir().join("token")).expect("a token");
     assert_eq!(file.mode() & 0o777, 0o600);
     server.stop();
     assert_eq!(h.server(&[]).token(), token);
@@ -146,8 +146,8 @@ fn the_file_that_says_where_it_is_goes_with_it() {
     use std::os::unix::fs::MetadataExt;
     let h = harness!();
     let server = h.server(&[]);
-    let path = h.sessions_dir().join("server.json");
-    let text = std::fs::read_to_string(&path).expect("server.json");
+    let path = h.private_dir().join(format!("servers/{}.json", server.process().pid()));
+    let text = std::fs::read_to_string(&path).expect("the server's file");
     let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(said["url"], format!("http://{}", server.address));
     assert_eq!(said["pid"], server.process().pid());
@@ -155,4 +155,38 @@ fn the_file_that_says_where_it_is_goes_with_it() {
     assert_eq!(std::fs::metadata(&path).expect("a file").mode() & 0o777, 0o600);
     server.stop();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_second_server_does_not_hide_the_first() {
+    let h = harness!();
+    let first = h.server(&[]);
+    let second = h.server(&[]);
+    assert_eq!(first.token(), second.token());
+    second.stop();
+    let sessions = h.sessile(&["api", "GET", "/v1/sessions"]).json();
+    assert!(sessions["sessions"].is_array(), "{sessions}");
+}
+
+#[test]
+fn a_sessions_directory_stays_out_of_a_repository_and_has_no_secret() {
+    let h = harness!();
+    let run = |line: &str| {
+        let output = Command::new("bash").args(["-c", line]).current_dir(h.root()).output();
+        let output = output.expect("bash");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    run("git init --quiet . && touch app.py");
+    let server = h.server(&[]);
+    let id = server.session();
+    assert_eq!(server.exec(&id, "echo hi")["stdout"], "hi\n");
+    run("git add .");
+    assert_eq!(run("git ls-files"), "app.py\n");
+    assert_eq!(
+        run("tar --exclude-caches -cf - sessions | tar -t | sort"),
+        "sessions/\nsessions/CACHEDIR.TAG\n"
+    );
+    let found = run(&format!("grep -rlF {} . || true", server.token()));
+    assert_eq!(found, "", "the token is nowhere in the workspace");
 }

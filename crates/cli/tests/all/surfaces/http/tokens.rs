@@ -124,7 +124,8 @@ fn the_command_line_is_not_misled_by_what_a_server_left() {
     let server = h.server(&[]);
     let address = server.address;
     server.kill();
-    assert!(h.sessions_dir().join("server.json").exists(), "it was killed");
+    let left = std::fs::read_dir(h.private_dir().join("servers")).expect("a folder").count();
+    assert_eq!(left, 1, "it was killed");
     // Somebody else has the port by now, and must not be given the token.
     let other = std::net::TcpListener::bind(address).expect("the port is free");
     other.set_nonblocking(true).expect("a socket");
