@@ -26,6 +26,9 @@ const PAGE_PATIENCE: &str = "240";
 /// What the page's directory is called in the pages.
 const PROJECT: &str = "/home/me/project";
 
+/// The user of the pages.
+const HOME: &str = "/home/me";
+
 macro_rules! pages {
     ($($name:ident: $path:literal,)*) => {
         $(#[test]
@@ -256,6 +259,7 @@ impl Page {
             .current_dir(directory)
             .env("PATH", path)
             .env("PWD", directory)
+            .env("XDG_STATE_HOME", self.root.join(".local/state"))
             .env("LC_ALL", "C.UTF-8")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -273,7 +277,8 @@ impl Page {
         std::fs::write(&script, format!("set -eu\n{}", block.text)).expect("a script");
         let status = self.execute(&script, &directory, &out);
         let printed = std::fs::read_to_string(&out).unwrap_or_default();
-        let printed = plain(&printed.replace(&directory.display().to_string(), PROJECT));
+        let printed = printed.replace(&directory.display().to_string(), PROJECT);
+        let printed = plain(&printed.replace(&self.root.display().to_string(), HOME));
         if status != Some(0) {
             self.fail(block.line, &format!("exit status {status:?} after printing\n{printed}"));
         } else if let Some(output) = output {
@@ -303,6 +308,7 @@ impl Page {
             };
             let printed = String::from_utf8_lossy(&printed);
             let printed = printed.replace(&directory.display().to_string(), PROJECT);
+            let printed = printed.replace(&self.root.display().to_string(), HOME);
             self.compare(step.line, &plain(&step.output.join("\n")), &plain(&printed));
         }
     }

@@ -30,6 +30,7 @@ fn play(start: &str, script: &str) -> Option<Vec<String>> {
         .args(["sh", "-c", &script])
         .env("SESSILE", env!("CARGO_BIN_EXE_sessile"))
         .env("START", start)
+        .env("XDG_STATE_HOME", h.state_home())
         .current_dir(h.root())
         .output()
         .unwrap();
