@@ -75,6 +75,7 @@ impl Serve {
         let sessions = interrupt::Sessions::within(sessile, temporary.path(), ".sessions");
         let server = Server::start(
             Command::new(sessile)
+                .env("XDG_STATE_HOME", temporary.path())
                 .arg("--sessions-dir")
                 .arg(sessions.path())
                 .args(["serve", "--listen", "127.0.0.1:0", "--auth", "none"])

@@ -1,6 +1,7 @@
 //! What runs cost: the CPU time of every process that has a part in them.
 
 use crate::memory;
+use crate::session::user_state;
 use sessile_store::Sessions;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,7 +60,7 @@ pub(super) struct Census {
 impl Census {
     pub(super) fn take(server: u32, sessions: &Path) -> anyhow::Result<Self> {
         let mut pids = vec![(server, Kind::Server), (std::process::id(), Kind::Client)];
-        for (_, metadata) in Sessions::at(sessions.to_owned()).list()? {
+        for (_, metadata) in Sessions::at(sessions.to_owned(), user_state(sessions)).list()? {
             let Some(keeper) = metadata.keeper_pid else { continue };
             pids.push((keeper, Kind::Keeper));
             pids.extend(memory::parent(keeper).ok().map(|guardian| (guardian, Kind::Keeper)));
