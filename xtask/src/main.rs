@@ -3,6 +3,7 @@
 mod clients;
 mod drift;
 mod run;
+mod testing;
 mod tools;
 
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let outcome = match command.as_str() {
-        "test" => test(),
+        "test" => testing::test(),
         "check" => check(),
         "clients" => clients(),
         "explore" => explore(),
@@ -48,53 +49,27 @@ fn main() -> ExitCode {
     }
 }
 
-fn test() -> anyhow::Result<()> {
-    tools::prepare();
-    // The same random cases each time: a change is judged by what it changes.
-    // `explore` looks for new ones.
-    let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "7377".to_owned());
-    let clients = clients::prepare();
-    let mut env = vec![("PROPTEST_RNG_SEED", seed.as_str())];
-    env.extend(clients.iter().map(|(name, place)| (*name, place.as_str())));
-    run::cargo_with_env(&["test", "--workspace", "--all-targets", "--no-fail-fast"], &env)?;
-    run::cargo(&["test", "--workspace", "--doc"])?;
-    run::program(
-        "python3",
-        &["-B", "-m", "unittest", "discover", "-s", "crates/keeper/tests/drivers/shell"],
-    )?;
-    for python in tools::pythons() {
-        run::with_env(
-            "python3",
-            &["-B", "-m", "unittest", "discover", "-s", "crates/keeper/tests/drivers/python"],
-            &[("SESSILE_TEST_PYTHON", &python)],
-        )?;
-    }
-    if tools::has("node") {
-        let tests = run::files("crates/keeper/tests/drivers/node", ".test.js")?;
-        let mut args = vec!["--test", "--test-concurrency=1"];
-        args.extend(tests.iter().map(String::as_str));
-        run::program("node", &args)?;
-    }
-    Ok(())
-}
-
 /// For tests by hand: `eval "$(cargo xtask clients)"`.
 fn clients() -> anyhow::Result<()> {
-    for (name, place) in clients::prepare() {
+    let mut missing = Vec::new();
+    for (name, place) in clients::prepare(&mut missing) {
         println!("export {name}='{place}'");
     }
+    anyhow::ensure!(missing.is_empty(), "could not be installed: {}", missing.join(", "));
     Ok(())
 }
 
 /// Property tests with other random cases than `test` has, and many more.
 fn explore() -> anyhow::Result<()> {
+    let seed = std::process::id().to_string();
+    eprintln!("the same again: PROPTEST_RNG_SEED={seed}");
     let pure = ["protocol", "session", "store", "gateway", "server"];
     let packages: Vec<String> = pure.iter().map(|name| format!("sessile-{name}")).collect();
     let mut args = vec!["test", "--release"];
     for package in &packages {
         args.extend(["--package", package]);
     }
-    run::cargo_with_env(&args, &[("PROPTEST_CASES", "10000")])
+    run::cargo_with_env(&args, &[("PROPTEST_CASES", "10000"), ("PROPTEST_RNG_SEED", &seed)])
 }
 
 fn check() -> anyhow::Result<()> {

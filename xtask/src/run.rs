@@ -9,6 +9,11 @@ pub(crate) fn root() -> PathBuf {
     here.parent().map_or(here.clone(), PathBuf::from)
 }
 
+/// Where cargo puts what it makes.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 pub(crate) fn cargo(args: &[&str]) -> anyhow::Result<()> {
     cargo_with_env(args, &[])
 }
@@ -30,6 +35,21 @@ pub(crate) fn with_env(name: &str, args: &[&str], env: &[(&str, &str)]) -> anyho
         .status()
         .with_context(|| format!("cannot run {name}"))?;
     ensure!(status.success(), "{name} {} failed ({status})", args.join(" "));
+    Ok(())
+}
+
+/// Runs a program beside others: what it prints is shown when it is over.
+pub(crate) fn at_once(name: &str, args: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
+    let output = Command::new(name)
+        .args(args)
+        .envs(env.iter().copied())
+        .current_dir(root())
+        .output()
+        .with_context(|| format!("cannot run {name}"))?;
+    let line = format!("{name} {}", args.join(" "));
+    let (out, err) = (&output.stdout, &output.stderr);
+    eprint!("+ {line}\n{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err));
+    ensure!(output.status.success(), "{line} failed ({})", output.status);
     Ok(())
 }
 

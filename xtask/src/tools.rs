@@ -15,6 +15,9 @@ const WANTED: &[(&str, &str)] = &[
     ("git", "git"),
     ("curl", "curl"),
     ("jq", "jq"),
+    ("openssl", "openssl"),
+    // Completions are tried on it.
+    ("fish", "fish"),
     // What is driven on terminals.
     ("vim", "vim"),
     ("less", "less"),
@@ -35,9 +38,8 @@ pub(crate) fn has(program: &str) -> bool {
     found.is_ok_and(|status| status.success())
 }
 
-/// Installs what is missing, and says plainly what could not be had: tests of
-/// it are skipped by name.
-pub(crate) fn prepare() {
+/// Installs what is missing; what could not be had.
+pub(crate) fn prepare() -> Vec<String> {
     let mut missing: Vec<&str> =
         WANTED.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
     // Debian keeps this part of Python in a package of its own.
@@ -45,17 +47,15 @@ pub(crate) fn prepare() {
         missing.push("python3-venv");
     }
     if missing.is_empty() {
-        return;
+        return Vec::new();
     }
     eprintln!("installing {}", missing.join(", "));
     if let Err(error) = install(&missing) {
         eprintln!("could not install them: {error:#}");
     }
-    for (program, package) in WANTED {
-        if !has(program) {
-            eprintln!("NOT AVAILABLE: {program} (package {package}); its tests are skipped");
-        }
-    }
+    let is_missing = |(program, _): &&(&str, &str)| !has(program);
+    let shown = |(program, package): &(&str, &str)| format!("{program} (package {package})");
+    WANTED.iter().filter(is_missing).map(shown).collect()
 }
 
 /// Whether `python3 -m venv` would work.

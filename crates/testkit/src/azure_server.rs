@@ -1,6 +1,7 @@
 //! Azure's blob storage on this machine: Azurite, as `cargo xtask clients`
 //! installs it.
 
+use crate::needs;
 use crate::object_server::{dying_with_us, free_ports, is_up};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -19,17 +20,13 @@ pub struct AzureServer {
     port: u16,
 }
 
-/// Starts one, unless it is not installed: that is told, and the test is to be
-/// passed over.
+/// Starts one, unless it is not installed: see [`needs`].
 ///
 /// # Panics
 /// When it does not start.
 #[must_use]
 pub fn azure_server() -> Option<AzureServer> {
-    let Some(program) = std::env::var_os("SESSILE_TEST_AZURE_SERVER") else {
-        eprintln!("passed over: SESSILE_TEST_AZURE_SERVER is not set; `cargo xtask test` sets it");
-        return None;
-    };
+    let program = needs::installed("SESSILE_TEST_AZURE_SERVER")?;
     loop {
         let port = free_ports(1)[0];
         let mut command = Command::new(&program);

@@ -1,13 +1,18 @@
 //! A place of its own for one test.
 
-use crate::{Client, Output, Process, Session, Tty, processes_with, terminal, until};
+use crate::{Client, Output, Process, Session, Tty, needs, processes_with, terminal, until};
 use serde_json::Value;
 use sessile_store::UserState;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Set for everything that a harness starts, and inherited from there.
 const MARK: &str = "SESSILE_TEST";
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65_534;
 
 #[derive(Debug)]
 pub struct Harness {
@@ -15,6 +20,8 @@ pub struct Harness {
     root: tempfile::TempDir,
     state: tempfile::TempDir,
     sessions_dir: PathBuf,
+    /// Whom commands are run as, if not as ourselves.
+    user: Option<u32>,
 }
 
 impl Harness {
@@ -35,21 +42,32 @@ impl Harness {
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
         let state = tempfile::tempdir().expect("a temporary directory");
-        Self { binary: binary.into(), root, state, sessions_dir }
+        Self { binary: binary.into(), root, state, sessions_dir, user: None }
     }
 
-    /// Those of the shells that this machine has: a missing one is told, and
-    /// its cases are passed over.
+    /// For root: one whose commands are run as a user to whom something is
+    /// forbidden.
+    ///
+    /// # Panics
+    /// When there is no place for it.
+    #[must_use]
+    pub fn unprivileged(binary: impl Into<PathBuf>) -> Self {
+        let mut harness = Self::new(binary);
+        // Where the program lies may be closed to others.
+        let copy = harness.path("sessile");
+        std::fs::copy(&harness.binary, &copy).expect("a copy");
+        for directory in [&harness.root, &harness.state] {
+            chown(directory, Some(NOBODY), Some(NOBODY)).expect("a directory of nobody's");
+        }
+        harness.binary = copy;
+        harness.user = Some(NOBODY);
+        harness
+    }
+
+    /// Those of the shells that this machine has: see [`needs`].
+    #[track_caller]
     pub fn shells<'a>(wanted: &[&'a str]) -> Vec<&'a str> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let has = |shell: &&str| {
-            let found = std::env::split_paths(&path).any(|dir| dir.join(shell).exists());
-            if !found {
-                eprintln!("{shell} is not installed: its cases are passed over");
-            }
-            found
-        };
-        wanted.iter().copied().filter(has).collect()
+        wanted.iter().copied().filter(|shell| needs::has_program(shell)).collect()
     }
 
     /// Where commands are run: an empty directory, by its real name.
@@ -98,6 +116,9 @@ impl Harness {
             .env("XDG_STATE_HOME", self.state_home())
             .env("LC_ALL", "C.UTF-8")
             .env(MARK, self.root.path());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user).env("HOME", self.root.path());
+        }
         command
     }
 

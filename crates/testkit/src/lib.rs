@@ -18,12 +18,14 @@
 mod answer;
 mod azure_server;
 mod branching;
+mod chance;
 mod client;
 mod events;
 mod gate;
 mod harness;
 pub mod http;
 mod link;
+pub mod needs;
 mod object_server;
 mod process;
 mod server;
@@ -34,6 +36,7 @@ mod wait;
 
 pub use answer::Answer;
 pub use azure_server::{AzureServer, azure_server};
+pub use chance::Chance;
 pub use client::{Client, Output};
 pub use events::{Event, Events, Socket};
 pub use gate::Gate;

@@ -1,7 +1,7 @@
 //! A real object store with S3's interface: SeaweedFS, as `cargo xtask clients`
 //! installs it.
 
-use crate::until;
+use crate::{needs, until};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
@@ -21,14 +21,10 @@ const IDENTITIES: &str = r#"{"identities": [
      "actions": ["Read", "Write", "List", "Tagging"]}
 ]}"#;
 
-/// Starts one, unless it is not installed: that is told, and the test is to be
-/// passed over.
+/// Starts one, unless it is not installed: see [`needs`].
 #[must_use]
 pub fn object_server() -> Option<ObjectServer> {
-    let Some(program) = std::env::var_os("SESSILE_TEST_OBJECT_SERVER") else {
-        eprintln!("passed over: SESSILE_TEST_OBJECT_SERVER is not set; `cargo xtask test` sets it");
-        return None;
-    };
+    let program = needs::installed("SESSILE_TEST_OBJECT_SERVER")?;
     Some(ObjectServer::start(program.to_str().expect("a path")))
 }
 

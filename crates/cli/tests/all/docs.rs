@@ -15,7 +15,7 @@
 //! `needs=zsh,node` after either passes the block over, and says so, where one
 //! of these is not installed. Other blocks are not run.
 
-use sessile_testkit::processes_with;
+use sessile_testkit::{needs, processes_with};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -213,8 +213,8 @@ fn run_page(path: &'static str) {
     let mut page = Page::new(path);
     let (mut console, mut scripts) = (Vec::new(), 0);
     for (index, block) in blocks.iter().enumerate() {
-        if let Some(missing) = block.needs.iter().find(|program| !is_installed(program)) {
-            eprintln!("{path}:{}: passed over, {missing} is not installed", block.line);
+        if !block.needs.iter().all(|program| needs::has_program(program)) {
+            eprintln!("{path}:{}: passed over", block.line);
             continue;
         }
         match block.kind {
@@ -371,11 +371,6 @@ fn sessions_below(root: &Path) -> Vec<PathBuf> {
     }
     found.dedup();
     found
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 /// Whether lines are as told.

@@ -1,16 +1,11 @@
 //! Libraries of Python that change what can be carried, and how.
 
 use serde_json::Value;
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Harness, Session, harness, needs};
 
-/// The interpreter that has a library, unless it is not installed: that is told,
-/// and the test is to be passed over.
+/// The interpreter that has a library.
 fn interpreter(variable: &str) -> Option<String> {
-    let found = std::env::var(variable).ok();
-    if found.is_none() {
-        eprintln!("passed over: {variable} is not set; `cargo xtask test` sets it");
-    }
-    found
+    Some(needs::installed(variable)?.into_os_string().into_string().expect("a name in UTF-8"))
 }
 
 /// Saves and restores; what was left by name, which both have to say.

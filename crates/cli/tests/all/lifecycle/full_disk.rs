@@ -1,6 +1,6 @@
 //! A disk without room: a clear error soon, and nothing is lost.
 
-use sessile_testkit::harness;
+use sessile_testkit::{harness, needs};
 use std::process::{Command, Stdio};
 
 /// Runs in a place of its own, with a small disk at `small`, on which a session
@@ -19,7 +19,7 @@ fn play(start: &str, script: &str) -> Option<Vec<String>> {
     let apart = ["--user", "--map-root-user", "--mount"];
     let can = Command::new("unshare").args(apart).arg("true").stderr(Stdio::null()).status();
     if !can.is_ok_and(|status| status.success()) {
-        eprintln!("passed over: this system does not let its users mount file systems");
+        needs::not_permitted("this system does not let its users mount file systems");
         return None;
     }
     let h = harness!();

@@ -1,28 +1,15 @@
 //! Whatever is killed, and whenever: the session is in the old state or in the
 //! new one, with its files, and nothing is left that nobody owns.
 
-use sessile_testkit::{Client, Harness, Process, Session, harness, processes_with, until};
-use std::time::{Duration, Instant};
+use sessile_testkit::{Chance, Client, Harness, Process, Session, harness, processes_with, until};
 
-/// How long each of these tests goes on finding new moments.
-const LONG_ENOUGH: Duration = Duration::from_secs(7);
 const FILES: usize = 60;
 
-/// Numbers that differ from run to run, and are told when something fails.
-struct Chance(u64);
-
-impl Chance {
-    fn new() -> Self {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Self(u64::try_from(now.unwrap().as_nanos() & u128::from(u64::MAX)).unwrap() | 1)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % limit
-    }
+/// How many moments each of these tests finds: `PROPTEST_CASES`, or two for
+/// each victim.
+fn rounds() -> usize {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    asked.map_or(2 * VICTIMS.len(), |text| text.parse().unwrap())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,12 +131,9 @@ impl<'h> Scene<'h> {
 fn torture(args: &[&str], check: impl Fn(&Scene<'_>, Victim, Option<bool>, &str)) {
     let h = harness!();
     let mut chance = Chance::new();
-    let begun = Instant::now();
-    let mut rounds = 0;
-    while begun.elapsed() < LONG_ENOUGH || rounds < 8 {
-        rounds += 1;
-        let scene = Scene::set(&h, &format!("w{rounds}"));
-        let victim = VICTIMS[chance.below(VICTIMS.len())];
+    for round in 0..rounds() {
+        let scene = Scene::set(&h, &format!("w{round}"));
+        let victim = VICTIMS[round % VICTIMS.len()];
         let before = scene.keeper.children().len();
         let client = h.begin(&[&[args[0], scene.session.id()], &args[1..]].concat(), b"");
         // Some at once, some when there is one process more; then after so many looks.
@@ -166,7 +150,7 @@ fn torture(args: &[&str], check: impl Fn(&Scene<'_>, Victim, Option<bool>, &str)
             let _ = scene.keeper.children();
         }
         scene.kill(victim, &client);
-        let what = format!("round {rounds}: {args:?}, {victim:?} killed after {looks} looks");
+        let what = format!("round {round}: {args:?}, {victim:?} killed after {looks} looks");
         eprintln!("{what}");
         let is_told = victim != Victim::Client;
         let outcome = client.finish();

@@ -4,7 +4,7 @@
 //! The test is a short form; `cargo xtask stress` is the long one.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Chance, Harness, harness};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -128,14 +128,6 @@ fn command(language: &str, file: &str, mark: &str) -> String {
     }
 }
 
-/// xorshift: chance without a dependency.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
 #[test]
 fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let scale = Scale::wanted();
@@ -159,10 +151,10 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     };
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
-            let mut chance = 0x9e37_79b9_7f4a_7c15;
+            let mut chance = Chance::new();
             while !is_over.load(Ordering::Relaxed) {
                 let life = u64::try_from(scale.life.as_millis()).unwrap();
-                std::thread::sleep(Duration::from_millis(life / 2 + next(&mut chance) % life));
+                std::thread::sleep(Duration::from_millis(life / 2 + chance.below(life)));
                 let mut server = server.lock().unwrap();
                 if let Some(server) = server.take() {
                     server.kill();
@@ -177,9 +169,9 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
                 let (address, token) = (&address, &token);
                 scope.spawn(move || {
                     let mut client = Client::new(address, token);
-                    let mut chance = number + 1;
+                    let mut chance = Chance::of(number);
                     for run in 0..scale.runs / scale.clients {
-                        let session = next(&mut chance) % scale.sessions;
+                        let session = chance.below(scale.sessions);
                         let mut language = language(session);
                         if matches!(language, "sh" | "zsh") && !languages.contains(&language) {
                             language = "bash";

@@ -87,13 +87,14 @@ fn a_daemon_that_has_left_its_parents_is_listed() {
         let s = h.session_of(shell);
         let mut link = s.link();
         link.complete(order(":"));
-        let text = "(setsid sh -c 'sleep 1000 & echo $! >daemon' >/dev/null 2>&1 &)";
+        // The run goes on until the daemon is there.
+        let text = "(setsid sh -c 'sleep 1000 & echo $! >daemon' >/dev/null 2>&1 &); \
+                    until [ -s daemon ]; do sleep 0.01; done";
         let run = link.complete(order(text)).run;
         let pid: u32 = h.wait_for_line("daemon").parse().unwrap();
         let daemon = job(&mut link, "a daemon", |job| job.command == "sleep 1000");
         assert_eq!((daemon.pid, daemon.state), (pid, JobState::Running), "{shell}");
-        // It may have been started after the end of its run.
-        assert!(daemon.run.is_none_or(|found| found == run), "{shell}: {daemon:?}");
+        assert_eq!(daemon.run, Some(run), "{shell}: {daemon:?}");
         let keeper = s.keeper().pid();
         until("its adoption", || (process(pid).parent()?.pid() == keeper).then_some(()));
         assert_eq!(signal(&mut link, pid, libc::SIGKILL), 1);

@@ -3,20 +3,23 @@
 use super::workspace::{Place, cases, look, write};
 use proptest::prelude::*;
 use sessile_snapshot::files::Rules;
+use sessile_testkit::needs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn git(root: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
+fn git(root: &Path, arguments: &[&str]) -> Vec<u8> {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(root).env("HOME", "/nowhere").env("LC_ALL", "C");
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("XDG_CONFIG_HOME", "/nowhere");
-    command.output().ok().filter(|output| output.status.success()).map(|output| output.stdout)
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
 }
 
 /// All files that git does not ignore.
 fn kept_by_git(root: &Path) -> BTreeSet<PathBuf> {
-    let listed = git(root, &["ls-files", "-z", "--others", "--exclude-standard"]).unwrap();
+    let listed = git(root, &["ls-files", "-z", "--others", "--exclude-standard"]);
     let names = String::from_utf8(listed).unwrap();
     names.split_terminator('\0').map(PathBuf::from).collect()
 }
@@ -74,10 +77,10 @@ proptest! {
         deep in rules(),
     ) {
         let place = Place::new();
-        if git(&place.root, &["init", "-q"]).is_none() {
-            eprintln!("passed over: there is no git here");
+        if !needs::has_program("git") {
             return Ok(());
         }
+        git(&place.root, &["init", "-q"]);
         for name in [
             "a/b/c", "a/b/keep.o", "a/b/x.o", "a/keep.o", "a/x", "a/foo/c", "b/build/x.o", "b/build/y",
             "b/a/c", "build/x", "foo", "keep.o", "x.o", "a.o", "ab", "x", "#x", "c/build",

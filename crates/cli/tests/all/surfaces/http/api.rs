@@ -363,8 +363,7 @@ fn no_path_from_the_network_leads_out_of_the_roots() {
     let inside = server.post("/v1/sessions", &json!({"cwd": "in"})).is(201).json();
     assert_eq!(inside["work_dir"], json!(h.path("root/in")));
     for id in ["..%2f..%2fetc", "sess_..", "%2e%2e", "sess_0000", "x%00y"] {
-        let reply = server.get(&format!("/v1/sessions/{id}"));
-        assert!(matches!(reply.status, 400 | 404), "{id}: {}", reply.text());
+        server.get(&format!("/v1/sessions/{id}")).is_refused(404, "session_not_found");
     }
 }
 

@@ -2,19 +2,8 @@
 //! gets a 500 or stops the server, and each answer is what the description says.
 
 use serde_json::json;
-use sessile_testkit::{Harness, Server, harness};
-use std::path::PathBuf;
+use sessile_testkit::{Harness, Server, harness, needs};
 use std::process::Command;
-
-/// Where the fuzzer is, which `cargo xtask test` installs; none by hand.
-fn fuzzer() -> Option<PathBuf> {
-    let Some(place) = std::env::var_os("SESSILE_TEST_FUZZER").map(PathBuf::from) else {
-        eprintln!("passed over: SESSILE_TEST_FUZZER is not set; `cargo xtask test` sets it");
-        return None;
-    };
-    assert!(place.exists(), "{place:?} is not there: the fuzzer could not be installed");
-    Some(place)
-}
 
 /// The same requests each time, and an end.
 const OPTIONS: &[&str] = &[
@@ -30,12 +19,21 @@ const OPTIONS: &[&str] = &[
     "--exclude-checks=positive_data_acceptance",
 ];
 
+/// The tool answers every request that is JSON, with its own words. What
+/// sessions do is looked at for up to ten seconds, if that is asked for.
+const OPERATIONS: &str = r#"
+[[operations]]
+include-name = "POST /v1/tools/runtime"
+checks.negative_data_rejection.enabled = false
+[[operations]]
+include-name = "GET /v1/top"
+parameters = { "query.interval" = "100ms" }
+"#;
+
 fn fuzz(h: &Harness, server: &Server, config: &str, options: &[&str]) {
-    let Some(fuzzer) = fuzzer() else { return };
+    let Some(fuzzer) = needs::installed("SESSILE_TEST_FUZZER") else { return };
     let file = h.path("schemathesis.toml");
-    // The tool answers every request that is JSON, with its own words.
-    let tool = "[[operations]]\ninclude-name = \"POST /v1/tools/runtime\"\nchecks.negative_data_rejection.enabled = false\n";
-    std::fs::write(&file, format!("{config}\n{tool}")).unwrap();
+    std::fs::write(&file, format!("{config}{OPERATIONS}")).unwrap();
     let output = Command::new(fuzzer)
         .args(["--no-color", "--config-file"])
         .arg(&file)

@@ -1,33 +1,19 @@
 //! The official clients, which `cargo xtask test` installs.
 
 use super::server::Server;
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Harness, harness, needs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a client is; none when these tests are run by hand, without it.
-/// Whoever sets the variable wants them to be run.
-fn place(variable: &str) -> Option<PathBuf> {
-    let Some(place) = std::env::var_os(variable).map(PathBuf::from) else {
-        eprintln!("passed over: {variable} is not set; `cargo xtask test` installs what it names");
-        return None;
-    };
-    assert!(
-        place.exists(),
-        "{variable} is {place:?}, which is not there: the MCP client could not be installed, so nothing is known about it"
-    );
-    Some(place)
-}
-
 fn python(h: &Harness, args: &[&str]) -> Option<Command> {
-    let mut command = Command::new(place("SESSILE_TEST_MCP_PYTHON")?);
+    let mut command = Command::new(needs::installed("SESSILE_TEST_MCP_PYTHON")?);
     command.arg(script("client.py")).args(args);
     surround(&mut command, h);
     Some(command)
 }
 
 fn node(h: &Harness, name: &str, args: &[&str]) -> Option<Command> {
-    let modules = place("SESSILE_TEST_MCP_NODE")?;
+    let modules = needs::installed("SESSILE_TEST_MCP_NODE")?;
     let mut command = Command::new("node");
     command.arg(script(name)).args(args).env("SESSILE_TEST_MCP_NODE", modules);
     surround(&mut command, h);
@@ -105,7 +91,7 @@ fn the_typescript_client_over_http() {
 /// Those of its scenarios that need no tools of its own.
 #[test]
 fn the_conformance_suite() {
-    let Some(modules) = place("SESSILE_TEST_MCP_NODE") else { return };
+    let Some(modules) = needs::installed("SESSILE_TEST_MCP_NODE") else { return };
     let h = harness!();
     // It brings no token.
     let server = Server::start(&h, &["--auth", "none"]);

@@ -1,0 +1,145 @@
+//! `cargo xtask test`: everything that is tested, and what was not.
+//!
+//! In CI (`CI=true`) whatever the tests need has to be there. On a developer's
+//! machine what cannot be had is passed over by name, and counted at the end.
+
+use crate::{clients, run, tools};
+use anyhow::{Context, bail, ensure};
+use std::path::{Path, PathBuf};
+
+const DRIVERS: &str = "crates/keeper/tests/drivers";
+
+/// The shells whose drivers are tested, and the files that do it.
+const SHELLS: &[(&str, &str)] =
+    &[("bash", "test_bash.py"), ("dash", "test_sh.py"), ("zsh", "test_zsh.py")];
+
+pub(crate) fn test() -> anyhow::Result<()> {
+    let list = PassedOver::new(&run::target().join("tests-passed-over"))?;
+    // Installing waits for others, and compiling needs the processors.
+    let (compiled, installed) = std::thread::scope(|scope| {
+        let compiling =
+            scope.spawn(|| run::cargo(&["test", "--workspace", "--all-targets", "--no-run"]));
+        let installed = install();
+        (compiling.join(), installed)
+    });
+    compiled.map_err(|_| anyhow::anyhow!("cargo could not be waited for"))??;
+    let mut env = installed?;
+    env.push(("SESSILE_TEST_PASSED_OVER", list.0.display().to_string()));
+    env.push(("RUST_TEST_THREADS", threads().to_string()));
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let failures = std::thread::scope(|scope| {
+        let drivers = scope.spawn(|| drivers(&list, &env));
+        let tests = ["test", "--workspace", "--all-targets", "--no-fail-fast"];
+        let mut failures: Vec<anyhow::Error> =
+            run::cargo_with_env(&tests, &env).err().into_iter().collect();
+        failures.extend(run::cargo(&["test", "--workspace", "--doc"]).err());
+        match drivers.join() {
+            Ok(found) => failures.extend(found),
+            Err(_) => {
+                failures.push(anyhow::anyhow!("the tests of drivers could not be waited for"));
+            }
+        }
+        failures
+    });
+    list.tell()?;
+    if let Some(first) = failures.first() {
+        for failure in &failures {
+            eprintln!("FAILED: {failure:#}");
+        }
+        bail!("{} of the parts failed, the first was: {first:#}", failures.len());
+    }
+    Ok(())
+}
+
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// Two for each processor. Most tests wait for something, most of the time.
+fn threads() -> usize {
+    2 * std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
+/// Installs what is missing; the variables that tell tests where it is.
+fn install() -> anyhow::Result<Vec<(&'static str, String)>> {
+    let mut missing = tools::prepare();
+    let clients = clients::prepare(&mut missing);
+    for what in &missing {
+        eprintln!("NOT AVAILABLE: {what}");
+    }
+    ensure!(missing.is_empty() || !is_ci(), "in CI nothing may be missing: {}", missing.join(", "));
+    Ok(clients)
+}
+
+/// The parts that run inside of interpreters, tested in their own languages,
+/// one after the other. Their output is shown when it is complete.
+fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+    let mut failures = Vec::new();
+    let mut call = |name: &str, args: &[&str], env: &[(&str, &str)]| {
+        failures.extend(run::at_once(name, args, env).err());
+    };
+    let discover = ["-B", "-m", "unittest", "discover", "-s"];
+    for (shell, file) in SHELLS {
+        if tools::has(shell) {
+            call(
+                "python3",
+                &[&discover[..], &[&format!("{DRIVERS}/shell"), "-p", file]].concat(),
+                &[],
+            );
+        } else {
+            list.add(&format!("{file}: {shell} is not installed"));
+        }
+    }
+    let python = format!("{DRIVERS}/python");
+    for interpreter in tools::pythons() {
+        let env = [("SESSILE_TEST_PYTHON", interpreter.as_str())];
+        call("python3", &[&discover[..], &[&python]].concat(), &env);
+    }
+    match env.iter().find(|(name, _)| *name == clients::LIBRARIES) {
+        Some((_, interpreter)) => {
+            let env = [("SESSILE_TEST_PYTHON", *interpreter)];
+            call("python3", &[&discover[..], &[&python, "-p", "real_*.py"]].concat(), &env);
+        }
+        None => list.add("real_libraries.py: Python's libraries are not installed"),
+    }
+    if tools::has("node") {
+        match run::files(&format!("{DRIVERS}/node"), ".test.js") {
+            Ok(tests) => {
+                let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+                call("node", &[&["--test", "--test-concurrency=1"], &tests[..]].concat(), &[]);
+            }
+            Err(error) => failures.push(error),
+        }
+    } else {
+        list.add("the driver of Node: node is not installed");
+    }
+    failures
+}
+
+/// The file in which tests write down what they did not do.
+struct PassedOver(PathBuf);
+
+impl PassedOver {
+    fn new(path: &Path) -> anyhow::Result<Self> {
+        let path = path.to_path_buf();
+        std::fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn add(&self, what: &str) {
+        use std::io::Write;
+        let file = std::fs::File::options().append(true).open(&self.0);
+        let line = format!("passed over: {what}\n");
+        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+            eprintln!("{line}({error})");
+        }
+    }
+
+    fn tell(&self) -> anyhow::Result<()> {
+        let text = std::fs::read_to_string(&self.0)?;
+        if !text.is_empty() {
+            eprint!("\n{text}{} were passed over\n", text.lines().count());
+        }
+        Ok(())
+    }
+}
