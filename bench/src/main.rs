@@ -10,6 +10,7 @@ mod interrupt;
 mod load;
 mod memory;
 mod output;
+mod peers;
 mod relay;
 mod server;
 mod session;
@@ -32,6 +33,7 @@ fn main() -> anyhow::Result<()> {
         Some(server::ECHO) => return server::echo_server(),
         Some(relay::RELAY) => return relay::relay(),
         Some("load") => return load::measure(&sessile, &load::Args::of_command_line()?),
+        Some("peers") => return peers::measure(&sessile, &peers::Args::of_command_line()),
         Some("warm") => return warm(&sessile),
         Some("http") => return http::measure(&sessile),
         Some("branch") => return branch::measure(&sessile),

@@ -42,6 +42,24 @@ const DILL: &[&str] = &["dill==0.4.0"];
 /// The variable with the Python that has libraries.
 pub(crate) const LIBRARIES: &str = "SESSILE_TEST_CLOUDPICKLE";
 
+/// Runtimes that the bench runs beside ours. aiohttp is what SWE-ReX's client
+/// needs and does not ask for.
+const PEERS: &[&str] = &[
+    "swe-rex==1.4.0",
+    "aiohttp==3.14.5",
+    "ipykernel==7.4.0",
+    "jupyter_client==8.10.0",
+    "jupyter_server==2.21.1",
+    "pexpect==4.9.0",
+];
+
+/// Installs these, and tells the Python that has them.
+pub(crate) fn peers() -> anyhow::Result<String> {
+    let folder = run::target().join("peers/python");
+    once(&folder, PEERS, install_python)?;
+    Ok(shown(&ready(&folder).join("bin/python")))
+}
+
 /// Installs what is missing. Returns the variables for the tests, and adds what
 /// could not be had.
 pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> {

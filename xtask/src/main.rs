@@ -17,7 +17,8 @@ usage: cargo xtask COMMAND
   explore  property tests with new random cases, and many of them
   stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
   bench    build for speed and print the numbers; with the name of a part
-           (warm, http, load, branch) and its options, those of that part
+           (warm, http, load, branch) and its options, those of that part;
+           with --peers, other runtimes beside ours, for docs/performance.md
   generate write the generated files anew
 ";
 
@@ -91,8 +92,14 @@ fn stress() -> anyhow::Result<()> {
 }
 
 fn bench() -> anyhow::Result<()> {
-    run::cargo(&["build", "--release", "--package", "sessile", "--package", "sessile-bench"])?;
     let args: Vec<String> = std::env::args().skip(2).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let python;
+    if let Some(at) = args.iter().position(|arg| *arg == "--peers") {
+        python = clients::peers()?;
+        args.remove(at);
+        args.splice(0..0, ["peers", "--python", &python]);
+    }
+    run::cargo(&["build", "--release", "--package", "sessile", "--package", "sessile-bench"])?;
     run::program("target/release/sessile-bench", &args)
 }

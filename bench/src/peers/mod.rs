@@ -1,0 +1,201 @@
+//! The same work on other runtimes and on ours, interleaved, in one run.
+//!
+//! Each peer is driven by a process of its own, in Python, as its users would
+//! drive it (`bench/peers/`). Ours is, too, over HTTP. What is measured is kept
+//! in a file, so that a part can be measured anew: the table and the charts are
+//! made of all that is there.
+
+mod cases;
+mod chart;
+mod driver;
+mod results;
+mod rows;
+mod table;
+
+use crate::interrupt;
+use anyhow::Context;
+use clap::Parser;
+use driver::Driver;
+use results::Results;
+use std::path::{Path, PathBuf};
+
+/// The same work on other runtimes and on ours
+#[derive(Clone, Debug, Parser)]
+#[command(name = "peers")]
+pub(crate) struct Args {
+    /// The Python that has them installed; `cargo xtask bench --peers` gives it
+    #[arg(long)]
+    python: PathBuf,
+    /// The folder with their drivers
+    #[arg(long, default_value = "bench/peers")]
+    drivers: PathBuf,
+    /// Where results are kept
+    #[arg(long, default_value = "target/peers/results.json")]
+    results: PathBuf,
+    /// Only these parts, added to what is kept: cold, warm, many, output, memory, cases
+    #[arg(long, value_delimiter = ',')]
+    parts: Vec<Part>,
+    /// The page that the table goes into; charts go into the folder images beside it
+    #[arg(long, default_value = "docs/performance.md")]
+    page: PathBuf,
+}
+
+impl Args {
+    /// Those after the part's name. Mistakes and `--help` end the process.
+    pub(crate) fn of_command_line() -> Self {
+        Self::parse_from(std::env::args().skip(1))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Cold,
+    Warm,
+    Many,
+    Output,
+    Memory,
+    Cases,
+}
+
+impl Part {
+    const ALL: [Self; 6] =
+        [Self::Cold, Self::Warm, Self::Many, Self::Output, Self::Memory, Self::Cases];
+}
+
+/// What a peer runs. Peers are compared within one language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Bash,
+    Python,
+}
+
+impl Language {
+    const ALL: [Self; 2] = [Self::Bash, Self::Python];
+
+    fn nothing(self) -> &'static str {
+        match self {
+            Self::Bash => ":",
+            Self::Python => "pass",
+        }
+    }
+
+    fn echo(self) -> &'static str {
+        match self {
+            Self::Bash => "echo hi",
+            Self::Python => "print('hi')",
+        }
+    }
+
+    /// So many bytes in lines of sixteen.
+    fn output(self, bytes: u64) -> String {
+        match self {
+            Self::Bash => format!("yes 0123456789abcde 2>/dev/null | head -c {bytes}"),
+            Self::Python => format!("print('0123456789abcde\\n' * {}, end='')", bytes / 16),
+        }
+    }
+}
+
+/// A runtime, and how its driver is called.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    /// Its name in the file of results.
+    key: &'static str,
+    title: &'static str,
+    language: Language,
+    driver: &'static str,
+    argument: Option<&'static str>,
+}
+
+/// The first of each language is ours.
+const PEERS: [Peer; 7] = [
+    peer("sessile-bash", "Sessile", Language::Bash, "sessile.py", Some("bash")),
+    peer("swe-rex", "SWE-ReX", Language::Bash, "swe_rex.py", None),
+    peer("pexpect", "pexpect", Language::Bash, "pexpect_bash.py", None),
+    peer(
+        "pexpect-without-delay",
+        "pexpect, its delay off",
+        Language::Bash,
+        "pexpect_bash.py",
+        Some("without-delay"),
+    ),
+    peer("sessile-python", "Sessile", Language::Python, "sessile.py", Some("python3")),
+    peer("ipykernel", "ipykernel", Language::Python, "ipykernel_client.py", None),
+    peer("jupyter-server", "jupyter_server", Language::Python, "jupyter_server_client.py", None),
+];
+
+const fn peer(
+    key: &'static str,
+    title: &'static str,
+    language: Language,
+    driver: &'static str,
+    argument: Option<&'static str>,
+) -> Peer {
+    Peer { key, title, language, driver, argument }
+}
+
+fn of(language: Language) -> impl Iterator<Item = &'static Peer> {
+    PEERS.iter().filter(move |peer| peer.language == language)
+}
+
+fn ours(language: Language) -> &'static str {
+    match language {
+        Language::Bash => "sessile-bash",
+        Language::Python => "sessile-python",
+    }
+}
+
+pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
+    // Whatever a peer leaves behind comes to us, and is ended with us.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut results = Results::read(&args.results)?;
+    let parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
+    for part in parts {
+        for language in Language::ALL {
+            println!("{part:?}, {language:?}");
+            let mut drivers = Vec::new();
+            for peer in of(language) {
+                drivers.push(Driver::start(peer, sessile, args)?);
+            }
+            rows::measure(part, language, &mut drivers, &mut results)?;
+            for driver in &drivers {
+                results.name(driver.peer.key, &driver.name);
+            }
+            drop(drivers);
+            driver::end_leftovers();
+        }
+        results.write(&args.results)?;
+    }
+    print!("{}", table::plain(&results));
+    publish(&results, &args.page)
+}
+
+/// Puts the table and the charts where people read them.
+fn publish(results: &Results, page: &Path) -> anyhow::Result<()> {
+    const BEGIN: &str = "<!-- peers: begin, written by `cargo xtask bench --peers` -->\n";
+    const END: &str = "<!-- peers: end -->\n";
+    let text = std::fs::read_to_string(page).with_context(|| page.display().to_string())?;
+    let (before, rest) = text.split_once(BEGIN).context("the page has no place for the table")?;
+    let (_, after) = rest.split_once(END).context("the page's place for the table has no end")?;
+    std::fs::write(page, format!("{before}{BEGIN}{}{END}{after}", table::markdown(results)))?;
+    let images = page.with_file_name("images");
+    std::fs::create_dir_all(&images)?;
+    for (name, svg) in chart::all(results) {
+        std::fs::write(images.join(name), svg)?;
+    }
+    Ok(())
+}
+
+/// Sessions of ours, in a directory that ends with its driver.
+#[derive(Debug)]
+struct Place {
+    sessions: interrupt::Sessions,
+    temporary: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(sessile: &Path) -> anyhow::Result<Self> {
+        let temporary = tempfile::tempdir()?;
+        let sessions = interrupt::Sessions::within(sessile, temporary.path(), ".sessions");
+        Ok(Self { sessions, temporary })
+    }
+}
