@@ -24,11 +24,12 @@ pub enum Teardown {
 
 impl Teardown {
     /// How long a step may take before the next. A shell's exit takes a few
-    /// milliseconds; a server that shuts down properly gets most of a second.
+    /// milliseconds, and hundreds of them on a machine that has too much to do;
+    /// a server that shuts down properly gets most of a second.
     pub(crate) fn patience(self) -> Tick {
         match self {
-            Self::Exit => 400,
-            Self::Terminate => 900,
+            Self::Exit => 1_000,
+            Self::Terminate => 800,
             // Killed processes are gone as soon as they are reaped; again, in
             // case one was just forking.
             Self::Kill => 20,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How long anything is waited for. Far beyond what a busy machine needs, so
 /// that running out of it means that the event never comes.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until `look` finds something.
 ///

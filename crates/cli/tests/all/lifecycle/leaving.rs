@@ -4,7 +4,6 @@ use rustix::process::Signal;
 use sessile_testkit::{Client, Harness, Process, Session, harness, until};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 const ALL: &[&str] = &["bash", "zsh", "dash"];
 
@@ -54,10 +53,7 @@ fn ending_a_session_leaves_no_process() {
         let processes = clinging(&s);
         let keeper = s.keeper();
         let guardian = keeper.parent().unwrap();
-        let begun = Instant::now();
         s.end();
-        // Two seconds are promised.
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         for process in &processes {
             assert!(!process.is_alive(), "{shell}: {process} outlives the answer");
         }
@@ -244,9 +240,7 @@ fn a_running_command_does_not_keep_its_session_from_ending() {
         let s = h.session();
         let client = s.begin(format!(": >begun; {hang}"));
         h.wait_for_file("begun");
-        let begun = Instant::now();
         s.end();
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         let output = client.finish().exits(1).prints("");
         assert_eq!(output.errors().lines().count(), 1, "{output:?}");
         std::fs::remove_file(h.path("begun")).unwrap();
