@@ -94,6 +94,7 @@ impl Session {
             max_history: 100,
             output_cap: 1 << 30,
             workspace: None,
+            session_key: None,
             max_queue: None,
             name: None,
             owner: None,

@@ -4,7 +4,7 @@ use crate::config::{SESSIONS_DIR, Source};
 use clap::parser::ValueSource;
 use clap::{Parser, Subcommand};
 use sessile_client::SavedTo;
-use sessile_protocol::{Language, SessionId, TerminalSize, parse_duration, parse_size};
+use sessile_protocol::{Language, TerminalSize, parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -122,11 +122,6 @@ pub(crate) fn terminal_size(text: &str) -> Result<TerminalSize, String> {
 
 pub(crate) fn language(text: &str) -> Result<Language, String> {
     text.parse().map_err(|error: sessile_protocol::UnknownLanguage| error.to_string())
-}
-
-/// A text that cannot be an id names no session either.
-pub(crate) fn session(text: &str) -> anyhow::Result<SessionId> {
-    text.parse().map_err(|_| anyhow::anyhow!("Session {text} not found"))
 }
 
 /// `K=V`.

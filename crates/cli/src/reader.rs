@@ -1,7 +1,6 @@
 //! Reads the runs of a session: its keeper knows them; when it has none, its
 //! files do. Reading brings no lost session back.
 
-use crate::args;
 use crate::settings::Settings;
 use anyhow::bail;
 use sessile_client::{Client, ClientError};
@@ -23,7 +22,7 @@ pub(crate) enum Outcome {
 
 impl Reader {
     pub(crate) fn find(settings: &Settings, id: &str) -> anyhow::Result<Self> {
-        let directory = settings.sessions.find(&args::session(id)?)?;
+        let directory = settings.sessions.find(&settings.session(id)?)?;
         let keeper = match directory.connect() {
             Liveness::Live(socket) => Some(Client::new(socket)),
             Liveness::Gone => None,

@@ -2,6 +2,7 @@
 
 use crate::config::Source;
 use sessile_client::Launcher;
+use sessile_protocol::SessionId;
 use sessile_store::{Sessions, UserState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -52,5 +53,11 @@ impl Settings {
         let launcher = Launcher::new(program, vec![KEEPER.to_owned()], user.clone());
         let place = sessions_dir.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
         Ok(Self { sessions: Sessions::at(place, user), launcher, sessions_dir, sessions_dir_from })
+    }
+
+    /// The session that is called so: by its id, the beginning of one, its name,
+    /// or `@last`.
+    pub(crate) fn session(&self, text: &str) -> anyhow::Result<SessionId> {
+        Ok(self.sessions.resolve(text)?)
     }
 }

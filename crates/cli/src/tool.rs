@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use anyhow::Context;
 use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError, NewSession};
-use sessile_gateway::tool::{self, Action, Request, Run, Shape};
+use sessile_gateway::tool::{self, Action, Request, Run, Shape, Target};
 use sessile_protocol::{Answer, Auto};
 use sessile_store::{Directory, Sessions};
 use std::path::PathBuf;
@@ -28,6 +28,7 @@ struct Place {
     settings: Settings,
     workspace: PathBuf,
     key: String,
+    session_key: Option<String>,
     auto: Option<Auto>,
 }
 
@@ -55,7 +56,8 @@ impl Place {
             sessions_dir_from: settings.sessions_dir_from.clone(),
         };
         let key = request.target.key(&workspace);
-        Ok(Self { settings, workspace, key, auto: request.target.auto })
+        let Target { session_key, auto, .. } = request.target.clone();
+        Ok(Self { settings, workspace, key, session_key, auto })
     }
 
     /// The workspace's session, made anew if there is none, or none any more.
@@ -70,7 +72,10 @@ impl Place {
                 Err(error) => return Err(error.into()),
             }
         }
-        let spec = NewSession { auto: self.auto, ..NewSession::of_workspace(&self.workspace) };
+        let spec = NewSession {
+            auto: self.auto,
+            ..NewSession::of_workspace(&self.workspace, self.session_key.clone())
+        };
         let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
         claim.record(&metadata.session_id)?;
         let client = self.settings.launcher.open(&directory)?;

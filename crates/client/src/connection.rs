@@ -1,6 +1,7 @@
 //! One connection to a keeper.
 
 use crate::Launcher;
+use crate::stopped::Patience;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -41,6 +42,12 @@ pub enum ClientError {
     BadDirectory { path: PathBuf, why: String },
     #[error("cannot launch a keeper: {0}")]
     Launch(String),
+    #[error(
+        "the session's keeper, process {0}, is stopped; let it go on with `kill -CONT {0}`, or end the session"
+    )]
+    Stopped(i32),
+    #[error("the session's keeper does not answer; end the session")]
+    Silent,
 }
 
 /// What to do when a signal interrupts the wait for an answer.
@@ -63,6 +70,7 @@ pub struct Client {
     /// The first request, until it is answered.
     first: Vec<u8>,
     home: Option<Home>,
+    patience: Patience,
     revived: Option<Box<Metadata>>,
 }
 
@@ -88,6 +96,7 @@ impl Client {
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
             home: None,
+            patience: Patience::default(),
             revived: None,
         }
     }
@@ -156,11 +165,7 @@ impl Client {
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::from_borrowed_fd(listener, PollFlags::empty()),
             ];
-            match rustix::event::poll(&mut fds, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(io::Error::from(error).into()),
-            }
+            self.patience.poll(&self.socket, &mut fds)?;
             if !fds[1].revents().is_empty() {
                 return Ok(None);
             }
@@ -227,11 +232,7 @@ impl Client {
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::from_borrowed_fd(signals, PollFlags::IN),
             ];
-            match rustix::event::poll(&mut fds, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(io::Error::from(error).into()),
-            }
+            self.patience.poll(&self.socket, &mut fds)?;
             let (is_answered, is_signalled) =
                 (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
             if is_signalled {
@@ -268,10 +269,7 @@ impl Client {
     /// sent to it, and on another core that takes as long as a short run.
     fn wait(&self) -> Result<(), ClientError> {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        match rustix::event::poll(&mut fds, None) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(io::Error::from(error).into()),
-        }
+        self.patience.poll(&self.socket, &mut fds)
     }
 
     fn receive(&mut self) -> Result<(), ClientError> {

@@ -1,13 +1,16 @@
 //! New sessions, and ending them.
 
-use crate::{Client, ClientError, Launcher};
+use crate::{Client, ClientError, Launcher, stopped};
+use rustix::process::{Pid, Signal};
 use sessile_protocol::{Auto, Language, Request};
 use sessile_store::{
     Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
     new_session_id, timestamp,
 };
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What a session is to be.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct NewSession {
     /// Runs that may wait in it, if fewer than a keeper allows by itself.
     pub max_queue: Option<u64>,
     pub workspace: Option<String>,
+    /// The key by which it is one of several of its workspace.
+    pub session_key: Option<String>,
     pub name: Option<String>,
     pub owner: Option<String>,
     /// Whether it is saved in idle time.
@@ -65,6 +70,7 @@ impl Default for NewSession {
             output_cap: 64 << 20,
             max_queue: None,
             workspace: None,
+            session_key: None,
             name: None,
             owner: None,
             durable: None,
@@ -76,8 +82,9 @@ impl Default for NewSession {
 impl NewSession {
     /// A workspace's own session.
     #[must_use]
-    pub fn of_workspace(workspace: &Path) -> Self {
+    pub fn of_workspace(workspace: &Path, session_key: Option<String>) -> Self {
         Self {
+            session_key,
             cwd: Some(workspace.to_owned()),
             workspace: Some(workspace.display().to_string()),
             ..Self::default()
@@ -119,6 +126,7 @@ impl NewSession {
             output_cap: self.output_cap,
             max_queue: self.max_queue,
             workspace: self.workspace,
+            session_key: self.session_key,
             name: self.name,
             owner: self.owner,
             durable: self.durable.map(SavedTo::durable),
@@ -126,6 +134,60 @@ impl NewSession {
             forked_from: None,
             restored_from: None,
         })
+    }
+}
+
+/// A keeper that is well answers within this, or is busy with its end.
+const SOON: Duration = Duration::from_secs(1);
+
+/// An end takes two seconds where programs ignore SIGTERM, and longer on a busy
+/// machine. After this the keeper is killed; its guardian clears away.
+const AT_THE_LATEST: Duration = Duration::from_secs(20);
+
+/// Has a keeper end its session. One that is stopped goes on for that, and one
+/// that does not answer is killed.
+fn end_keeper(directory: &Directory) -> Result<(), ClientError> {
+    let Some(socket) = connect(directory)? else {
+        return Ok(());
+    };
+    let keeper = stopped::process(&socket);
+    let mut client = Client::new(socket);
+    let begun = Instant::now();
+    let mut reply = client.ask(Request::End).and_then(|_| client.reply_by(begun + SOON));
+    if let (Ok(None), Some(keeper)) = (&reply, keeper) {
+        stopped::wake(keeper);
+        reply = client.reply_by(begun + AT_THE_LATEST);
+    }
+    match (reply, keeper) {
+        (Ok(Some(reply)), _) => reply.outcome.map(drop).map_err(ClientError::from),
+        // Gone while we asked: somebody else ended it at the same moment.
+        (Err(ClientError::Gone), _) => Ok(()),
+        (Err(error), _) => Err(error),
+        (Ok(None), Some(keeper)) => {
+            rustix::process::kill_process(keeper, Signal::KILL).map_err(std::io::Error::from)?;
+            stopped::wake(keeper);
+            Ok(())
+        }
+        (Ok(None), None) => Err(ClientError::Silent),
+    }
+}
+
+/// Connects to a keeper, if there is one. One that is stopped may have as many
+/// connections waiting as it can have; it goes on then.
+fn connect(directory: &Directory) -> Result<Option<OwnedFd>, ClientError> {
+    let deadline = Instant::now() + AT_THE_LATEST;
+    loop {
+        match directory.connect_at_once() {
+            Some(Liveness::Live(socket)) => return Ok(Some(socket)),
+            Some(Liveness::Gone) => return Ok(None),
+            None if Instant::now() > deadline => return Err(ClientError::Silent),
+            None => {}
+        }
+        let pid = directory.metadata()?.keeper_pid.and_then(|pid| i32::try_from(pid).ok());
+        if let Some(keeper) = pid.and_then(Pid::from_raw) {
+            stopped::wake(keeper);
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -140,6 +202,9 @@ impl Launcher {
         new: NewSession,
     ) -> Result<(Directory, Metadata), ClientError> {
         let metadata = new.metadata()?;
+        let name = metadata.name.as_deref();
+        let _reserved =
+            name.map(|name| sessions.reserve_name(name, metadata.owner.as_deref())).transpose()?;
         let directory = sessions.create(&metadata.session_id)?;
         self.start(&directory, &metadata)?;
         Ok((directory, metadata))
@@ -150,13 +215,7 @@ impl Launcher {
     /// # Errors
     /// When its keeper refuses, or its files cannot be read.
     pub fn end(&self, directory: &Directory) -> Result<(), ClientError> {
-        if let Liveness::Live(socket) = directory.connect() {
-            match Client::new(socket).call(Request::End) {
-                // Gone while we asked: somebody else ended it at the same moment.
-                Ok(_) | Err(ClientError::Gone) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        end_keeper(directory)?;
         let mut metadata = directory.observed_metadata()?;
         if metadata.status == SessionStatus::Lost {
             // Who killed the keeper may have killed its guardian, too.

@@ -7,6 +7,7 @@ mod connection;
 mod create;
 mod launch;
 mod restore;
+mod stopped;
 pub mod top;
 
 pub use connection::{Client, ClientError, Interruption};

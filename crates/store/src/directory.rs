@@ -9,15 +9,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 mod keeper;
+mod naming;
 mod sessions;
 
 pub use keeper::{Liveness, Lock};
-pub use sessions::{Sessions, new_session_id};
+pub use sessions::{Scope, Sessions, new_session_id};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("Session {0} not found")]
     NotFound(String),
+    #[error("{text:?} may be any of {candidates}; give more of the id")]
+    Ambiguous { text: String, candidates: String },
+    #[error("a live session is called {name:?} already: {id}; choose another name, or end it")]
+    NameTaken { name: String, id: String },
+    #[error(
+        "{0:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/, and do \
+         not begin with sess_"
+    )]
+    BadName(String),
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not readable as JSON ({source}); the session's files were changed or damaged", path.display())]

@@ -42,7 +42,7 @@ mod user_state;
 mod workspaces;
 
 pub use accepted::Accepted;
-pub use directory::{Directory, Liveness, Lock, Sessions, StoreError, new_session_id};
+pub use directory::{Directory, Liveness, Lock, Scope, Sessions, StoreError, new_session_id};
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};

@@ -38,6 +38,9 @@ pub struct Metadata {
     /// Which workspace's and key's default session this is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// The key by which it is one of several of its workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
     /// What its maker calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

@@ -13,12 +13,16 @@
 //! archive. Secrets are kept here instead, where none of that reaches them.
 
 use crate::atomic;
-use crate::directory::{StoreError, make_private_dir};
+use crate::directory::{Directory, StoreError, make_private_dir};
 use crate::fingerprint::Fingerprint;
+use crate::metadata::Metadata;
+use sessile_protocol::SessionId;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+const SESSIONS: &str = "sessions";
 
 /// The user's directory for state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,42 @@ impl UserState {
             atomic::replace(&path, &text).map_err(StoreError::io("write", &path))?;
         }
         Ok(private)
+    }
+
+    /// Makes a live session known to all of the user's programs. Whoever cannot
+    /// has a session that only its own directory tells of.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn register(&self, id: &SessionId, directory: &Path) -> Result<(), StoreError> {
+        let folder = self.root.join(SESSIONS);
+        make_private_dir(&folder)?;
+        let link = folder.join(id.as_str());
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(directory, &link).map_err(StoreError::io("write", &link))
+    }
+
+    pub fn unregister(&self, id: &SessionId) {
+        let _ = std::fs::remove_file(self.root.join(SESSIONS).join(id.as_str()));
+    }
+
+    /// The sessions that are known, and their directories. What is no session any
+    /// more is forgotten.
+    #[must_use]
+    pub fn registered(&self) -> Vec<(Directory, Metadata)> {
+        let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
+        let ids = links.filter_map(|link| link.file_name().to_str()?.parse::<SessionId>().ok());
+        ids.filter_map(|id| self.look_up(&id)).collect()
+    }
+
+    fn look_up(&self, id: &SessionId) -> Option<(Directory, Metadata)> {
+        let path = std::fs::read_link(self.root.join(SESSIONS).join(id.as_str())).ok()?;
+        let directory = Directory::at(path);
+        let metadata = directory.metadata().ok().filter(|metadata| metadata.session_id == *id);
+        if metadata.is_none() {
+            self.unregister(id);
+        }
+        Some((directory, metadata?))
     }
 
     /// Somebody else's directory, or one that others may change, keeps no secret.

@@ -56,7 +56,7 @@ impl Attach {
                 "attach needs a terminal; in a pipe, use `sessile logs --follow` or `sessile exec`"
             );
         }
-        let directory = settings.sessions.find(&args::session(&self.id)?)?;
+        let directory = settings.sessions.find(&settings.session(&self.id)?)?;
         let attachment = Attachment {
             id: self.id,
             directory,

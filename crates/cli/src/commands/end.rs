@@ -1,44 +1,84 @@
+use crate::output;
 use crate::progress::{Counter, Progress};
 use crate::settings::Settings;
-use crate::{args, output};
 use clap::Args;
 use serde_json::json;
-use sessile_store::SessionStatus;
+use sessile_client::ClientError;
+use sessile_protocol::SessionId;
+use sessile_store::{Directory, Metadata, Scope, SessionStatus};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+/// Ended side by side: each takes two seconds where programs ignore SIGTERM.
+const AT_ONCE: usize = 32;
 
 /// End a session and everything that it started
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile end sess_…\n  sessile end --all")]
+#[command(after_help = "Examples:\n  sessile end sess_…\n  sessile end --all\n  \
+    sessile end --all-dirs")]
 pub(crate) struct End {
     /// The session
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "all_dirs"])]
     id: Option<String>,
-    /// End all sessions
+    /// End all sessions of this sessions directory
     #[arg(long, conflicts_with = "id")]
     all: bool,
+    /// End all sessions of yours, whatever directory they were started in
+    #[arg(long, conflicts_with_all = ["id", "all"])]
+    all_dirs: bool,
 }
 
 impl End {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         if let Some(id) = self.id {
-            let id = args::session(&id)?;
+            let id = settings.session(&id)?;
             settings.launcher.end(&settings.sessions.find(&id)?)?;
             output::json(&json!({"status": "terminated", "session_id": id}))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut live = settings.sessions.list()?;
+        let scope = if self.all_dirs { Scope::User } else { Scope::Directory };
+        let mut live = settings.sessions.list_in(scope)?;
         live.retain(|(_, metadata)| metadata.status != SessionStatus::Terminated);
-        let (done, all) = (Counter::default(), live.len());
-        let counted = done.clone();
-        let progress = Progress::show(move || format!("ended {counted} of {all} sessions"));
-        let mut ended = Vec::new();
-        for (directory, metadata) in live {
-            settings.launcher.end(&directory)?;
-            ended.push(metadata.session_id);
-            done.add(1);
+        let (ended, failed) = end_all(settings, live);
+        let mut answer = json!({"status": "terminated", "session_ids": ended});
+        for (id, error) in &failed {
+            eprintln!("Error: {id} could not be ended: {error}");
         }
-        drop(progress);
-        output::json(&json!({"status": "terminated", "session_ids": ended}))?;
-        Ok(ExitCode::SUCCESS)
+        if failed.is_empty() {
+            output::json(&answer)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        answer["failed"] = failed.iter().map(|(id, _)| id.to_string()).collect();
+        output::json(&answer)?;
+        Ok(ExitCode::FAILURE)
     }
+}
+
+type Failed = Vec<(SessionId, ClientError)>;
+
+/// Ends these, several at a time; one that cannot be ended holds up no other.
+fn end_all(settings: &Settings, live: Vec<(Directory, Metadata)>) -> (Vec<SessionId>, Failed) {
+    let (done, all) = (Counter::default(), live.len());
+    let counted = done.clone();
+    let _progress = Progress::show(move || format!("ended {counted} of {all} sessions"));
+    let waiting = Mutex::new(live.into_iter());
+    let outcomes = Mutex::new((Vec::new(), Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(all) {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((directory, metadata)) = next else { return };
+                    let outcome = settings.launcher.end(&directory);
+                    let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+                    match outcome {
+                        Ok(()) => outcomes.0.push(metadata.session_id),
+                        Err(error) => outcomes.1.push((metadata.session_id, error)),
+                    }
+                    done.add(1);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

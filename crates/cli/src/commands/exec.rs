@@ -80,7 +80,7 @@ pub(crate) struct Exec {
 
 impl Exec {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let text = self.text()?;
         let stdin = self.stdin()?;

@@ -1,5 +1,5 @@
+use crate::output;
 use crate::settings::Settings;
-use crate::{args, output};
 use clap::Args;
 use serde_json::Value;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let directory = settings.sessions.find(&args::session(&self.id)?)?;
+        let directory = settings.sessions.find(&settings.session(&self.id)?)?;
         // From the file: it is written before a run is answered, and it is
         // there for sessions that have ended, too.
         let max = directory.metadata()?.max_history;

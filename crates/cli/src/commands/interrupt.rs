@@ -1,5 +1,5 @@
+use crate::output;
 use crate::settings::Settings;
-use crate::{args, output};
 use anyhow::bail;
 use clap::Args;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let interrupted = match directory.connect() {
             Liveness::Live(socket) => {

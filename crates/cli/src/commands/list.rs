@@ -2,7 +2,7 @@ use crate::output;
 use crate::settings::Settings;
 use clap::Args;
 use serde_json::Value;
-use sessile_store::Metadata;
+use sessile_store::{Directory, Metadata, Scope};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -12,6 +12,9 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile list\n  sessile list | jq -r '.[].session_id'")]
 pub(crate) struct List {
+    /// All sessions of yours that are live, whatever directory they were started in, too
+    #[arg(long, short)]
+    all: bool,
     /// JSON at a terminal, too
     #[arg(long)]
     json: bool,
@@ -19,13 +22,20 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let sessions: Vec<Metadata> =
-            settings.sessions.list()?.into_iter().map(|(_, m)| m).collect();
+        let scope = if self.all { Scope::User } else { Scope::Directory };
+        let (directories, sessions): (Vec<Directory>, Vec<Metadata>) =
+            settings.sessions.list_in(scope)?.into_iter().unzip();
         if io::stdout().is_terminal() && !self.json {
             output::all(&mut io::stdout().lock(), table(&sessions).as_bytes())?;
         } else {
-            let rows: Result<Vec<Value>, _> = sessions.iter().map(serde_json::to_value).collect();
-            output::json(&rows?.into())?;
+            let mut rows: Vec<Value> =
+                sessions.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+            if self.all {
+                for (row, directory) in rows.iter_mut().zip(&directories) {
+                    row["directory"] = directory.path().to_string_lossy().into();
+                }
+            }
+            output::json(&rows.into())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -35,6 +45,7 @@ fn table(sessions: &[Metadata]) -> String {
     if sessions.is_empty() {
         return "No sessions. Start one with: sessile start\n".to_owned();
     }
+    let has_names = sessions.iter().any(|m| m.name.is_some() || m.workspace.is_some());
     let has_forks = sessions.iter().any(|m| m.forked_from.is_some());
     let rows: Vec<Vec<String>> = sessions
         .iter()
@@ -47,6 +58,9 @@ fn table(sessions: &[Metadata]) -> String {
                 m.last_executed_at.as_ref().unwrap_or(&m.created_at).chars().take(19).collect(),
                 m.work_dir.display().to_string(),
             ];
+            if has_names {
+                row.insert(1, called(m));
+            }
             if has_forks {
                 let origin = m.forked_from.as_ref();
                 row.push(origin.map_or("-".to_owned(), |from| from.session_id.to_string()));
@@ -55,8 +69,18 @@ fn table(sessions: &[Metadata]) -> String {
         })
         .collect();
     let mut head = vec!["SESSION", "STATUS", "COMMAND", "RUNS", "LAST USED (UTC)", "DIRECTORY"];
+    if has_names {
+        head.insert(1, "NAME");
+    }
     if has_forks {
         head.push("FORK OF");
     }
     output::table(&head, &rows)
+}
+
+/// Its name, or the key of a workspace's own session.
+fn called(metadata: &Metadata) -> String {
+    let key = metadata.session_key.as_deref().unwrap_or("default");
+    let own = metadata.workspace.as_ref().map(|_| format!("({key})"));
+    metadata.name.clone().or(own).unwrap_or_else(|| "-".to_owned())
 }

@@ -232,7 +232,7 @@ impl Read {
 
 impl End {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         settings.launcher.end(&settings.sessions.find(&id)?)?;
         output::json(&json!({"status": "terminated", "session_id": id}))?;
         Ok(ExitCode::SUCCESS)

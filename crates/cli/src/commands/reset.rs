@@ -1,5 +1,5 @@
+use crate::output;
 use crate::settings::Settings;
-use crate::{args, output};
 use clap::Args;
 use serde_json::json;
 use sessile_protocol::Request;
@@ -18,7 +18,7 @@ pub(crate) struct Reset {
 
 impl Reset {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         settings.launcher.open(&directory)?.call(Request::Reset)?;
         output::json(&json!({"status": "reset", "session_id": id}))?;

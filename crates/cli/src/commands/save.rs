@@ -1,5 +1,5 @@
+use crate::output;
 use crate::settings::Settings;
-use crate::{args, output};
 use anyhow::bail;
 use clap::Args;
 use sessile_client::ClientError;
@@ -37,7 +37,7 @@ pub(crate) struct Save {
 
 impl Save {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let path = std::path::absolute(&self.output)?;
         let mut client = settings.launcher.open(&directory)?;

@@ -87,6 +87,7 @@ impl Options {
             output_cap: self.output_cap,
             max_queue: None,
             workspace: None,
+            session_key: None,
             name: self.name,
             owner: None,
             durable: self.durable,

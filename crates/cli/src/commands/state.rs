@@ -1,5 +1,5 @@
+use crate::output;
 use crate::settings::Settings;
-use crate::{args, output};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use sessile_client::{Client, ClientError};
@@ -26,7 +26,7 @@ const HISTORY: u64 = 20;
 
 impl State {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let id = args::session(&self.id)?;
+        let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let metadata = directory.observed_metadata()?;
         let mut state = match directory.connect() {

@@ -8,7 +8,7 @@ use serde_json::json;
 use sessile_client::Client;
 use sessile_client::top::{FIRST, Row, Sampler};
 use sessile_protocol::{Request, SessionId};
-use sessile_store::{Liveness, Sessions};
+use sessile_store::{Liveness, Scope, Sessions};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(crate) struct Top {
     /// Look once, print and exit
     #[arg(long)]
     once: bool,
-    /// Show ended and lost sessions, too
+    /// Show all sessions of yours: of other directories, and ended and lost ones, too
     #[arg(long, short)]
     all: bool,
     /// JSON at a terminal, too
@@ -45,7 +45,8 @@ pub(crate) struct Top {
 
 impl Top {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let mut sampler = Sampler::new(settings.sessions.clone());
+        let scope = if self.all { Scope::User } else { Scope::Directory };
+        let mut sampler = Sampler::new(settings.sessions.clone(), scope);
         let is_terminal = io::stdout().is_terminal();
         let is_live = is_terminal && io::stdin().is_terminal() && !self.once && !self.json;
         if is_live {
@@ -118,7 +119,10 @@ fn interrupt(sessions: &Sessions, id: &SessionId) -> String {
 }
 
 fn try_interrupt(sessions: &Sessions, id: &SessionId) -> anyhow::Result<()> {
-    let Liveness::Live(socket) = sessions.find(id)?.connect() else {
+    let all = sessions.recorded_in(Scope::User)?;
+    let found = all.iter().find(|(_, metadata)| metadata.session_id == *id);
+    let Some((directory, _)) = found else { bail!("{id} is gone") };
+    let Liveness::Live(socket) = directory.connect() else {
         bail!("{id} has no keeper any more");
     };
     let mut client = Client::new(socket);

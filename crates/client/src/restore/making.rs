@@ -7,8 +7,8 @@ use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
 use sessile_store::{
-    Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, new_session_id, part,
-    timestamp,
+    Claim, Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, StoreError,
+    new_session_id, part, timestamp,
 };
 use std::fs::File;
 use std::io;
@@ -46,13 +46,34 @@ pub(super) fn make(
             left.push(LeftBehind { language: Some(*language), name, reason });
         }
     }
-    let metadata = metadata(id, &document.manifest, restoring, &workspace.path);
+    let mut metadata = metadata(id, &document.manifest, restoring, &workspace.path);
+    let _reserved = reserve_name(sessions, restoring, &mut metadata)?;
     write(&directory, &mut document, &metadata)?;
     launcher.revive_as(&directory, &metadata)?;
     workspace.keep();
     unfinished.finish();
     let metadata = directory.metadata().unwrap_or(metadata);
     Ok(RestoredSession { directory, metadata, manifest: document.manifest, left, has_files })
+}
+
+/// A name that was asked for must be free. The one that the session had before
+/// is left to whoever has it now.
+fn reserve_name(
+    sessions: &Sessions,
+    restoring: &Restoring,
+    metadata: &mut Metadata,
+) -> Result<Option<Claim>, RestoreError> {
+    let Some(name) = metadata.name.clone() else {
+        return Ok(None);
+    };
+    match sessions.reserve_name(&name, metadata.owner.as_deref()) {
+        Ok(claim) => Ok(Some(claim)),
+        Err(StoreError::NameTaken { .. } | StoreError::BadName(_)) if restoring.name.is_none() => {
+            metadata.name = None;
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn write(
@@ -126,6 +147,7 @@ fn metadata(
         output_cap: manifest.output_cap,
         max_queue: restoring.max_queue,
         workspace: None,
+        session_key: None,
         name: restoring.name.clone().or_else(|| manifest.name.clone()),
         owner: restoring.owner.clone(),
         durable: restoring.durable.clone().map(SavedTo::durable),

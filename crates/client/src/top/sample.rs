@@ -12,7 +12,7 @@ use super::row::{Row, Running, State};
 use crate::{Client, ClientError};
 use jiff::Timestamp;
 use sessile_protocol::{Answer, OpenRun, Request, RunPhase, SessionId, Status};
-use sessile_store::{Directory, Liveness, Metadata, SessionStatus, Sessions, StoreError};
+use sessile_store::{Directory, Liveness, Metadata, Scope, SessionStatus, Sessions, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Sampler {
     sessions: Sessions,
+    scope: Scope,
     probes: BTreeMap<SessionId, Probe>,
     latest: Option<(Instant, Arc<Observation>)>,
 }
@@ -66,8 +67,8 @@ enum Probe {
 
 impl Sampler {
     #[must_use]
-    pub fn new(sessions: Sessions) -> Self {
-        Self { sessions, probes: BTreeMap::new(), latest: None }
+    pub fn new(sessions: Sessions, scope: Scope) -> Self {
+        Self { sessions, scope, probes: BTreeMap::new(), latest: None }
     }
 
     /// A look at all sessions.
@@ -88,7 +89,7 @@ impl Sampler {
         {
             return Ok(latest.clone());
         }
-        let sessions = self.sessions.recorded()?;
+        let sessions = self.sessions.recorded_in(self.scope)?;
         self.connect(&sessions);
         self.probes.retain(|_, probe| probe.ask().is_ok());
         let deadline = Instant::now() + PATIENCE;

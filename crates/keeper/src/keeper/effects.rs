@@ -49,7 +49,6 @@ impl Keeper {
             Effect::Teardown(step) => self.tear_down(step),
             Effect::Forget => self.forget(),
             Effect::Finished => self.finish(),
-            Effect::Operate(_) => {}
         }
     }
 
@@ -409,6 +408,7 @@ impl Keeper {
         self.metadata.ended_by = Some(if asked { "request" } else { "idle timeout" }.to_owned());
         let _ = self.write_metadata();
         self.directory.remove_socket();
+        self.user().unregister(&self.boot.session);
         self.scratch.remove();
         for (connection, call, _) in std::mem::take(&mut self.closing) {
             self.connections.send(connection, &Reply::new(call, Ok(Answer::Ended)), &self.reactor);

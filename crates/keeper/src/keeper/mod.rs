@@ -47,6 +47,7 @@ use sessile_protocol::{
 use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
 use sessile_store::{
     Accepted, Directory, Entry, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
+    UserState,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -239,7 +240,7 @@ impl Keeper {
     fn limits(boot: &Boot) -> Limits {
         let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
         let queue = asked.map_or(QUEUE, |n| n.clamp(1, QUEUE));
-        Limits { idle_timeout: boot.idle_timeout_ms, queue, auto: boot.auto }
+        Limits { idle_timeout: boot.idle_timeout_ms, queue, gated: boot.auto.is_some() }
     }
 
     fn assemble(
@@ -404,6 +405,8 @@ impl Keeper {
             self.metadata.status = SessionStatus::Active;
             self.metadata.ended_at = None;
             self.metadata.keeper_pid = Some(std::process::id());
+            // Whoever cannot be found elsewhere is still found here.
+            let _ = self.user().register(&self.boot.session, self.directory.path());
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());
@@ -413,6 +416,11 @@ impl Keeper {
             self.directory.remove_socket();
             self.has_finished = true;
         }
+    }
+
+    /// Where the user keeps what belongs to no workspace.
+    fn user(&self) -> UserState {
+        UserState::at(self.boot.user_state.clone())
     }
 
     pub(crate) fn has_finished(&self) -> bool {

@@ -235,6 +235,9 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         let code = match &error {
             StoreError::NotFound(_) => ErrorCode::SessionNotFound,
+            StoreError::Ambiguous { .. }
+            | StoreError::NameTaken { .. }
+            | StoreError::BadName(_) => ErrorCode::BadRequest,
             StoreError::Io { .. } | StoreError::Damaged { .. } => ErrorCode::Storage,
         };
         Self::new(code, error.to_string())
@@ -254,7 +257,9 @@ impl From<ClientError> for ServiceError {
             | ClientError::Io(_)
             | ClientError::Frame(_)
             | ClientError::Unexpected
-            | ClientError::Launch(_) => ErrorCode::KeeperUnavailable,
+            | ClientError::Launch(_)
+            | ClientError::Stopped(_)
+            | ClientError::Silent => ErrorCode::KeeperUnavailable,
         };
         Self::new(code, message)
     }

@@ -81,6 +81,7 @@ impl StartSession {
             output_cap: self.output_cap.unwrap_or(defaults.output_cap).min(1 << 30),
             max_queue: None,
             workspace: workspace.map(|path| path.display().to_string()),
+            session_key: None,
             name: self.name,
             owner: caller.token.clone(),
             durable: service.defaults.durability(self.durable),

@@ -127,7 +127,8 @@ impl Service {
     async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
         let workspace = self.directory(caller, target)?;
         let key = target.key(&workspace);
-        let mut new = self.defaults.session(NewSession::of_workspace(&workspace));
+        let mut new =
+            self.defaults.session(NewSession::of_workspace(&workspace, target.session_key.clone()));
         new.owner.clone_from(&caller.token);
         new.auto = target.auto;
         if let Some(reached) = self.known_workspace(&key) {

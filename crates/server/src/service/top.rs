@@ -36,7 +36,8 @@ impl Service {
     pub(crate) fn watch_top(&self, caller: &Caller, scope: Scope) -> TopWatch {
         let mut shared = held(&self.sampler);
         let sampler = shared.upgrade().unwrap_or_else(|| {
-            let sampler = Sampler::new(self.keepers.sessions().clone());
+            let sampler =
+                Sampler::new(self.keepers.sessions().clone(), sessile_store::Scope::Directory);
             let sampler = Arc::new(Mutex::new(sampler));
             *shared = Arc::downgrade(&sampler);
             sampler

@@ -17,6 +17,15 @@ pub struct Sessions {
     user: UserState,
 }
 
+/// Which sessions are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of the sessions directory, ended ones included.
+    Directory,
+    /// Those, and all of the user's that are known to live elsewhere.
+    User,
+}
+
 /// What keeps the directory out of repositories and archives.
 const MARKS: [(&str, &str); 2] = [
     (".gitignore", "# Made by sessile: sessions do not belong in a repository.\n*\n"),
@@ -119,7 +128,15 @@ impl Sessions {
     /// # Errors
     /// When the directory exists but cannot be listed.
     pub fn list(&self) -> Result<Vec<(Directory, Metadata)>> {
-        let mut sessions = self.recorded()?;
+        self.list_in(Scope::Directory)
+    }
+
+    /// The same in this scope.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn list_in(&self, scope: Scope) -> Result<Vec<(Directory, Metadata)>> {
+        let mut sessions = self.recorded_in(scope)?;
         for some in sessions.chunks_mut(ASKED_AT_ONCE) {
             observe(some);
         }
@@ -132,15 +149,27 @@ impl Sessions {
     /// # Errors
     /// When the directory exists but cannot be listed.
     pub fn recorded(&self) -> Result<Vec<(Directory, Metadata)>> {
-        let mut sessions: Vec<(Directory, Metadata)> = self
-            .ids()?
-            .into_iter()
-            .filter_map(|id| {
-                let directory = self.find(&id).ok()?;
-                let metadata = directory.metadata().ok()?;
-                Some((directory, metadata))
-            })
-            .collect();
+        self.recorded_in(Scope::Directory)
+    }
+
+    /// The same in this scope.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn recorded_in(&self, scope: Scope) -> Result<Vec<(Directory, Metadata)>> {
+        let read = |id: SessionId| {
+            let directory = self.find(&id).ok()?;
+            let metadata = directory.metadata().ok()?;
+            Some((directory, metadata))
+        };
+        let mut sessions: Vec<_> = self.ids()?.into_iter().filter_map(read).collect();
+        if scope == Scope::User {
+            let elsewhere = self.user.registered();
+            let is_here = |id: &SessionId| sessions.iter().any(|(_, m)| m.session_id == *id);
+            let others = elsewhere.into_iter().filter(|(_, m)| !is_here(&m.session_id));
+            let others: Vec<_> = others.collect();
+            sessions.extend(others);
+        }
         sessions.sort_by(|(_, a), (_, b)| {
             (&b.created_at, &b.session_id).cmp(&(&a.created_at, &a.session_id))
         });

@@ -2,6 +2,8 @@
 
 mod attach;
 mod commands;
+mod names;
 mod progress;
+mod stopped;
 mod top;
 mod usage;

@@ -1,0 +1,161 @@
+//! What a session can be called instead of by its whole id: its name, the
+//! beginning of its id, or `@last`.
+
+use super::{Result, Sessions, StoreError};
+use crate::Claim;
+use crate::metadata::{Metadata, SessionStatus};
+use sessile_protocol::SessionId;
+
+/// The session that was used last.
+const LAST: &str = "@last";
+
+/// Fewer digits of an id name a session only by chance.
+const FEWEST_DIGITS: usize = 4;
+
+/// As many as an error lists.
+const LISTED: usize = 5;
+
+impl Sessions {
+    /// The id of the session that is called so. A name is looked for before the
+    /// beginning of an id, and live sessions before ended ones.
+    ///
+    /// # Errors
+    /// When no session is called so, or several are.
+    pub fn resolve(&self, text: &str) -> Result<SessionId> {
+        let exact = text.parse::<SessionId>().ok();
+        if let Some(id) = exact.filter(|id| self.find(id).is_ok()) {
+            return Ok(id);
+        }
+        let all: Vec<Metadata> = self.recorded()?.into_iter().map(|(_, found)| found).collect();
+        choose(text, &all)
+    }
+
+    /// Keeps a name for a session of this owner until the answer is dropped: no
+    /// other live session may have it.
+    ///
+    /// # Errors
+    /// When it cannot be a name, or is taken.
+    pub fn reserve_name(&self, name: &str, owner: Option<&str>) -> Result<Claim> {
+        check_name(name)?;
+        let claim = self.claim(&format!("name\0{}\0{name}", owner.unwrap_or_default()))?;
+        let holder =
+            self.recorded()?.into_iter().map(|(_, found)| found).find(|m| {
+                is_live(m) && m.name.as_deref() == Some(name) && m.owner.as_deref() == owner
+            });
+        match holder {
+            None => Ok(claim),
+            Some(m) => {
+                Err(StoreError::NameTaken { name: name.to_owned(), id: m.session_id.to_string() })
+            }
+        }
+    }
+}
+
+/// What is said in place of an id must not be taken for one.
+fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_alphanumeric() || " -_.:/".contains(c);
+    let is_good = (1..=100).contains(&name.chars().count())
+        && name.chars().all(is_plain)
+        && !name.starts_with("sess_");
+    if is_good { Ok(()) } else { Err(StoreError::BadName(name.to_owned())) }
+}
+
+/// The session that is called so, of these, the newest first.
+fn choose(text: &str, all: &[Metadata]) -> Result<SessionId> {
+    if text == LAST {
+        return last(all).ok_or_else(|| StoreError::NotFound(text.to_owned()));
+    }
+    let named: Vec<&Metadata> = all.iter().filter(|m| m.name.as_deref() == Some(text)).collect();
+    let live: Vec<&Metadata> = named.iter().copied().filter(|m| is_live(m)).collect();
+    match (live.as_slice(), named.as_slice()) {
+        ([one], _) | ([], [one, ..]) => return Ok(one.session_id.clone()),
+        ([], []) => {}
+        (several, _) => return Err(ambiguous(text, several)),
+    }
+    let digits = text.strip_prefix("sess_").unwrap_or(text);
+    if digits.len() < FEWEST_DIGITS {
+        return Err(StoreError::NotFound(text.to_owned()));
+    }
+    let is_meant = |m: &&Metadata| {
+        m.session_id.as_str().strip_prefix("sess_").is_some_and(|id| id.starts_with(digits))
+    };
+    let found: Vec<&Metadata> = all.iter().filter(is_meant).collect();
+    match found.as_slice() {
+        [] => Err(StoreError::NotFound(text.to_owned())),
+        [one] => Ok(one.session_id.clone()),
+        several => Err(ambiguous(text, several)),
+    }
+}
+
+/// The live session that was used last, or else the ended one.
+fn last(all: &[Metadata]) -> Option<SessionId> {
+    let used = |m: &&Metadata| {
+        let at = m.last_executed_at.as_ref().unwrap_or(&m.created_at).clone();
+        (is_live(m), at.max(m.created_at.clone()), m.session_id.as_str().to_owned())
+    };
+    all.iter().max_by_key(used).map(|m| m.session_id.clone())
+}
+
+fn is_live(metadata: &Metadata) -> bool {
+    metadata.status != SessionStatus::Terminated
+}
+
+fn ambiguous(text: &str, several: &[&Metadata]) -> StoreError {
+    let mut ids: Vec<String> =
+        several.iter().take(LISTED).map(|m| m.session_id.to_string()).collect();
+    if several.len() > LISTED {
+        ids.push(format!("{} more", several.len() - LISTED));
+    }
+    StoreError::Ambiguous { text: text.to_owned(), candidates: ids.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: &str, name: Option<&str>, status: SessionStatus, used: u32) -> Metadata {
+        let text = serde_json::json!({
+            "session_id": id, "command": "bash", "created_at": "2026-01-01T00:00:00Z",
+            "last_executed_at": format!("2026-01-01T00:00:{used:02}Z"), "status": status,
+            "work_dir": "/", "execution_count": 0, "language": "bash", "idle_timeout_ms": 0,
+            "command_timeout_ms": 0, "max_history": 1, "output_cap": 1, "name": name,
+        });
+        serde_json::from_value(text).unwrap()
+    }
+
+    fn called(text: &str, all: &[Metadata]) -> String {
+        choose(text, all).map_or_else(|error| error.to_string(), |id| id.to_string())
+    }
+
+    #[test]
+    fn a_session_is_found_by_name_beginning_and_last_use() {
+        let all = [
+            session("sess_abcd01", Some("web"), SessionStatus::Terminated, 9),
+            session("sess_abcd02", Some("web"), SessionStatus::Active, 3),
+            session("sess_beef03", Some("abcd"), SessionStatus::Lost, 5),
+            session("sess_cafe04", Some("old"), SessionStatus::Terminated, 1),
+        ];
+        assert_eq!(called("web", &all), "sess_abcd02", "the live one");
+        assert_eq!(called("old", &all), "sess_cafe04");
+        assert_eq!(called("abcd", &all), "sess_beef03", "a name comes first");
+        assert_eq!(called("sess_abcd02", &all), "sess_abcd02");
+        assert_eq!(called("cafe", &all), "sess_cafe04");
+        assert_eq!(called("sess_cafe", &all), "sess_cafe04");
+        assert_eq!(called("@last", &all), "sess_beef03");
+        assert_eq!(called("@last", &all[3..]), "sess_cafe04");
+        assert_eq!(called("@last", &[]), "Session @last not found");
+        assert_eq!(called("caf", &all), "Session caf not found", "too short");
+        assert_eq!(called("", &all), "Session  not found");
+        let many = called("sess_abcd", &all);
+        assert!(many.contains("sess_abcd01, sess_abcd02"), "{many}");
+    }
+
+    #[test]
+    fn two_live_sessions_of_one_name_are_told_apart_by_their_ids() {
+        let all = [
+            session("sess_0001", Some("web"), SessionStatus::Active, 1),
+            session("sess_0002", Some("web"), SessionStatus::Active, 2),
+        ];
+        assert!(called("web", &all).contains("sess_0001, sess_0002"));
+    }
+}
