@@ -58,8 +58,9 @@ class Peer:
         """Once, after all sessions."""
 
     def processes(self):
-        """The processes of the service and of its sessions."""
-        return descendants(os.getpid())
+        """The sessions' processes, and the one that they live with: this one,
+        unless there is a server."""
+        return [os.getpid(), *descendants(os.getpid())]
 
 
 def descendants(pid):

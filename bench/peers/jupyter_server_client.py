@@ -64,6 +64,9 @@ class JupyterServer(driver.Peer):
             return Answer("".join(output).encode(), timed_out=True)
         return Answer("".join(output).encode(), status(reply))
 
+    def processes(self):
+        return driver.descendants(os.getpid())
+
     async def close(self, session):
         kernel, socket = session
         socket.close()

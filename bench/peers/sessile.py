@@ -53,7 +53,7 @@ class Sessile(driver.Peer):
             connection, path = session
             pages, at = [], 0
             while True:
-                where = f"{path}/runs/{answer.done['run']}/output?stream=stdout&from={at}"
+                where = f"{path}/runs/{answer.done['run']}/output?stream=stdout&from={at}&max=8388608"
                 page = await connection.call("GET", where)
                 if page["next"] == at:
                     break

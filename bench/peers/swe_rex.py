@@ -56,6 +56,9 @@ class SweRex(driver.Peer):
             return Answer(b"", timed_out=True)
         return Answer(done.output.encode("utf-8", "surrogateescape"), done.exit_code)
 
+    def processes(self):
+        return driver.descendants(os.getpid())
+
     async def close(self, session):
         await self.runtime.close_session(CloseBashSessionRequest(session=session))
 

@@ -10,6 +10,7 @@ mod interrupt;
 mod load;
 mod memory;
 mod output;
+mod page;
 mod peers;
 mod relay;
 mod server;

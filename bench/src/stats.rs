@@ -34,16 +34,18 @@ impl Table {
             println!("  {name:40} {half:>10} (p10 {best}, p90 {most})");
         }
         for (name, base, limit) in ratios {
-            let ratio =
-                self.quantile(name, 0.5).as_secs_f64() / self.quantile(base, 0.5).as_secs_f64();
-            print_ratio(&format!("{name} / {base}"), ratio, *limit);
+            print_ratio(&format!("{name} / {base}"), self.ratio(name, base, 0.5), *limit);
         }
+    }
+
+    pub(crate) fn ratio(&self, name: &str, base: &str, q: f64) -> f64 {
+        self.quantile(name, q).as_secs_f64() / self.quantile(base, q).as_secs_f64()
     }
 
     /// The ratio of the slowest tenths, which a median hides.
     pub(crate) fn print_tail(&self, name: &str, base: &str, limit: f64) {
-        let of = |name| self.quantile(name, 0.9).as_secs_f64();
-        print_ratio(&format!("the same at p90, {name} / {base}"), of(name) / of(base), Some(limit));
+        let ratio = self.ratio(name, base, 0.9);
+        print_ratio(&format!("the same at p90, {name} / {base}"), ratio, Some(limit));
     }
 }
 

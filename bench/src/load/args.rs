@@ -3,6 +3,7 @@
 use anyhow::Context;
 use clap::Parser;
 use sessile_protocol::Language;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// From this number on, sessions are opened after all others were measured.
@@ -24,6 +25,9 @@ pub(crate) struct Args {
     /// In how many turns
     #[arg(long, default_value_t = 2)]
     pub(super) rounds: u32,
+    /// A page that the tables go into, such as docs/performance.md
+    #[arg(long)]
+    pub(super) page: Option<PathBuf>,
 }
 
 impl Default for Args {

@@ -3,8 +3,9 @@
 use super::args::Args;
 use super::clients::{Until, drive};
 use super::crowd::Crowd;
+use super::page::Page;
 use crate::server::Serve;
-use crate::stats::Table;
+use crate::stats::{Limit, Table};
 use sessile_protocol::Language;
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// takes some 50 ms.
 const TURN: Duration = Duration::from_millis(700);
 
-pub(super) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
+pub(super) fn measure(sessile: &Path, args: &Args, page: &mut Page) -> anyhow::Result<()> {
     println!("  one session's runs, `:` in bash, while another floods with `yes`");
     let mut crowd = Crowd::new(Serve::start(sessile)?, Language::Bash);
     crowd.open(2)?;
@@ -31,8 +32,11 @@ pub(super) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
         // Answered when the flood is over.
         http.post(&format!("{flooding}/exec"), r#"{"command":":"}"#)?;
     }
-    table.print(&[(beside, alone, Some(1.2))]);
-    table.print_tail(beside, alone, 1.2);
+    table.print(&[]);
+    for (name, q) in [("median", 0.5), ("p90", 0.9)] {
+        let ratio = table.ratio(beside, alone, q);
+        page.held(&format!("{name} of a run beside a flood / alone"), ratio, Limit::AtMost(1.2));
+    }
     Ok(())
 }
 

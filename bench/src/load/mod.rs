@@ -10,6 +10,7 @@ mod clients;
 mod cost;
 mod crowd;
 mod flood;
+mod page;
 mod parts;
 mod report;
 
@@ -17,17 +18,20 @@ pub(crate) use args::Args;
 
 use crate::server::Serve;
 use crowd::Crowd;
+use page::Page;
 use sessile_protocol::Language;
 use std::path::Path;
 
 pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
     raise_open_files();
+    let mut page = Page::default();
     for language in &args.languages {
-        rates(sessile, args, *language)?;
+        rates(sessile, args, *language, &mut page)?;
     }
     parts::floor(args)?;
     parts::quiet_beside_busy(sessile, args)?;
-    flood::measure(sessile, args)
+    flood::measure(sessile, args, &mut page)?;
+    args.page.as_deref().map_or(Ok(()), |path| page.publish(path))
 }
 
 /// What stands for a run that does nothing.
@@ -49,7 +53,7 @@ fn program(language: Language) -> &'static str {
 
 /// All numbers of sessions of a language, in interleaved turns: those up to a
 /// hundred are open together, and the crowd beyond comes at the end.
-fn rates(sessile: &Path, args: &Args, language: Language) -> anyhow::Result<()> {
+fn rates(sessile: &Path, args: &Args, language: Language, page: &mut Page) -> anyhow::Result<()> {
     let (small, large) = args.steps();
     let mut crowd = Crowd::new(Serve::start(sessile)?, language);
     println!("  {language}, `{}`", nothing(language));
@@ -73,8 +77,8 @@ fn rates(sessile: &Path, args: &Args, language: Language) -> anyhow::Result<()> 
             report.add(sessions, crowd.turn(sessions, args.turn())?);
         }
     }
-    report.print(language);
-    outlook.print(language);
+    report.print(language, page);
+    outlook.print(language, page);
     Ok(())
 }
 

@@ -5,10 +5,11 @@ use super::args::Args;
 use super::clients::{Answers, Client, Pace, Until, drive};
 use super::cost::Kind;
 use super::crowd::Crowd;
+use super::page::Page;
 use crate::floor::Floor;
 use crate::memory;
 use crate::server::Serve;
-use crate::stats::{Limit, micros, print_held, quantile};
+use crate::stats::{Limit, micros, quantile};
 use sessile_protocol::Language;
 use std::path::Path;
 use std::time::Duration;
@@ -71,7 +72,7 @@ pub(super) fn open_many(
 }
 
 impl Outlook {
-    pub(super) fn print(&self, language: Language) {
+    pub(super) fn print(&self, language: Language, page: &mut Page) {
         if self.sessions == 0 {
             return;
         }
@@ -81,18 +82,18 @@ impl Outlook {
         let held = |limit: Limit| if is_bash { limit } else { Limit::None };
         let a_thousand = self.start.as_secs_f64() * 1000.0 / (*started).max(1) as f64;
         let name = format!("{language}: seconds to start 1,000 sessions ({started} were)");
-        print_held(&name, a_thousand, held(Limit::AtMost(8.0)));
+        page.held(&name, a_thousand, held(Limit::AtMost(8.0)));
         let name = format!("{language}: MiB of the server with {sessions} sessions");
-        print_held(&name, self.server as f64 / 1024.0, Limit::AtMost(40.0));
+        page.held(&name, self.server as f64 / 1024.0, Limit::AtMost(40.0));
         println!("    idle sessions are given a core {:.3} times a second each", self.wakeups);
         let name = format!("{language}: CPU of an idle session, µs a second");
-        print_held(&name, self.idle.round(), Limit::AtMost(0.0));
+        page.held(&name, self.idle.round(), Limit::AtMost(0.0));
         println!(
             "    {busy} busy sessions: {:.0} runs/s alone, {:.0} among {sessions} open ones",
             self.alone, self.beside
         );
         let name = format!("{language}: rate of {busy} busy among {sessions} / of {busy} alone");
-        print_held(&name, self.beside / self.alone, Limit::AtLeast(0.9));
+        page.held(&name, self.beside / self.alone, Limit::AtLeast(0.9));
     }
 }
 

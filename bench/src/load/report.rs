@@ -2,7 +2,8 @@
 
 use super::cost::{Kind, Look, Usage};
 use super::crowd::Turn;
-use crate::stats::{Limit, micros, print_held, quantile};
+use super::page::Page;
+use crate::stats::{Limit, micros, quantile};
 use sessile_protocol::Language;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,8 +29,21 @@ struct Step {
 }
 
 impl Step {
-    pub(super) fn rate(&self) -> f64 {
+    fn rate(&self) -> f64 {
         self.answered as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// CPU microseconds that a run takes in server, keeper and kernel, and in
+    /// what they have forked.
+    fn costs(&self) -> [f64; 4] {
+        let kinds = [Kind::Server, Kind::Keeper, Kind::Kernel].map(|kind| self.cost.of(kind));
+        let forks = kinds.iter().map(|usage| usage.forks).sum();
+        let [server, keeper, kernel] = kinds.map(|usage| usage.all);
+        [server, keeper, kernel, forks].map(|time| self.each(time))
+    }
+
+    fn each(&self, time: Duration) -> f64 {
+        time.as_secs_f64() * 1e6 / self.runs.max(1) as f64
     }
 }
 
@@ -49,21 +63,23 @@ impl Rates {
         step.runs += runs;
     }
 
-    pub(super) fn print(&mut self, language: Language) {
+    pub(super) fn print(&mut self, language: Language, page: &mut Page) {
         let one = self.steps.get(&1).map(Step::rate);
         println!("    sessions   runs/s  × one     median        p90        p99  p99/median");
         for (sessions, step) in &mut self.steps {
             step.took.sort();
             let [half, most, worst] = [0.5, 0.9, 0.99].map(|q| quantile(&step.took, q));
+            let rate = format!("{:.0}", step.rate());
+            let ratio = one.map_or_else(String::new, |one| format!("{:.2}", step.rate() / one));
+            let tail = worst.as_secs_f64() / half.as_secs_f64();
+            let [half, most, worst] = [half, most, worst].map(micros);
             println!(
-                "    {sessions:>8} {:>8.0} {:>6} {:>10} {:>10} {:>10} {:>11.1}",
-                step.rate(),
-                one.map_or_else(String::new, |one| format!("{:.2}", step.rate() / one)),
-                micros(half),
-                micros(most),
-                micros(worst),
-                worst.as_secs_f64() / half.as_secs_f64()
+                "    {sessions:>8} {rate:>8} {ratio:>6} {half:>10} {most:>10} {worst:>10} {tail:>11.1}",
             );
+            let mut cells =
+                vec![format!("{sessions} of {language}"), rate, ratio, half, most, worst];
+            cells.extend(step.costs().map(|cost| format!("{cost:.0}")));
+            page.rate(&cells);
         }
         println!("    what one run costs, CPU µs (of which in the system)");
         println!(
@@ -76,17 +92,17 @@ impl Rates {
             let Some(step) = self.steps.get(&sessions) else { continue };
             if let Some(one) = one {
                 let name = format!("{language}: rate of {sessions} busy sessions / of one");
-                print_held(&name, step.rate() / one, Limit::AtLeast(2.0));
+                page.held(&name, step.rate() / one, Limit::AtLeast(2.0));
             }
             let tail = quantile(&step.took, 0.99).as_secs_f64();
             let name = format!("{language}: p99 / median of {sessions} busy sessions");
-            print_held(&name, tail / quantile(&step.took, 0.5).as_secs_f64(), Limit::AtMost(10.0));
+            page.held(&name, tail / quantile(&step.took, 0.5).as_secs_f64(), Limit::AtMost(10.0));
         }
     }
 }
 
 fn print_cost(sessions: usize, step: &Step) {
-    let each = |time: Duration| time.as_secs_f64() * 1e6 / step.runs.max(1) as f64;
+    let each = |time: Duration| step.each(time);
     let kind = |kind| {
         let Usage { all, system, .. } = step.cost.of(kind);
         format!("{:.0} ({:.0})", each(all), each(system))

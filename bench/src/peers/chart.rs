@@ -25,30 +25,20 @@ const LABELS: f64 = 190.0;
 const BARS: f64 = 450.0;
 const LINE: f64 = 22.0;
 
-/// The pictures, by the names of their files.
-pub(super) fn all(results: &Results) -> Vec<(&'static str, String)> {
-    vec![
-        (
-            "peers-warm.svg",
-            picture(results, "A warm run that does nothing (less is better)", &["noop"]),
-        ),
-        (
-            "peers-many.svg",
-            picture(
-                results,
-                "Runs a second, by sessions that are busy at once (more is better)",
-                &["rate1", "rate16", "rate100"],
-            ),
-        ),
-        (
-            "peers-cold.svg",
-            picture(results, "A new session, to its first answer (less is better)", &["cold"]),
-        ),
-        (
-            "peers-memory.svg",
-            picture(results, "Memory of an idle session (less is better)", &["memory"]),
-        ),
-    ]
+/// The pictures' files and titles.
+pub(super) const NAMES: [(&str, &str); 4] = [
+    ("peers-warm.svg", "A warm run that does nothing (less is better)"),
+    ("peers-many.svg", "Runs a second, by sessions that are busy at once (more is better)"),
+    ("peers-cold.svg", "A new session, to its first answer (less is better)"),
+    ("peers-memory.svg", "Memory of an idle session (less is better)"),
+];
+
+/// The rows that each of them shows.
+const SHOWN: [&[&str]; 4] = [&["noop"], &["rate1", "rate16", "rate100"], &["cold"], &["memory"]];
+
+pub(super) fn all(results: &Results) -> impl Iterator<Item = (&'static str, String)> {
+    let shown = NAMES.into_iter().zip(SHOWN);
+    shown.map(|((file, title), rows)| (file, picture(results, title, rows)))
 }
 
 fn picture(results: &Results, title: &str, keys: &[&str]) -> String {

@@ -12,8 +12,7 @@ mod results;
 mod rows;
 mod table;
 
-use crate::interrupt;
-use anyhow::Context;
+use crate::{interrupt, page};
 use clap::Parser;
 use driver::Driver;
 use results::Results;
@@ -170,14 +169,9 @@ pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
 }
 
 /// Puts the table and the charts where people read them.
-fn publish(results: &Results, page: &Path) -> anyhow::Result<()> {
-    const BEGIN: &str = "<!-- peers: begin, written by `cargo xtask bench --peers` -->\n";
-    const END: &str = "<!-- peers: end -->\n";
-    let text = std::fs::read_to_string(page).with_context(|| page.display().to_string())?;
-    let (before, rest) = text.split_once(BEGIN).context("the page has no place for the table")?;
-    let (_, after) = rest.split_once(END).context("the page's place for the table has no end")?;
-    std::fs::write(page, format!("{before}{BEGIN}{}{END}{after}", table::markdown(results)))?;
-    let images = page.with_file_name("images");
+fn publish(results: &Results, path: &Path) -> anyhow::Result<()> {
+    page::replace(path, "peers", &table::markdown(results))?;
+    let images = path.with_file_name("images");
     std::fs::create_dir_all(&images)?;
     for (name, svg) in chart::all(results) {
         std::fs::write(images.join(name), svg)?;

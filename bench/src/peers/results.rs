@@ -33,7 +33,7 @@ impl Results {
     }
 
     pub(super) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
-        self.day = sessile_store::timestamp().split('T').next().unwrap_or_default().to_owned();
+        self.day = crate::page::day();
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }

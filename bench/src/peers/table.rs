@@ -1,7 +1,7 @@
 //! The results as tables.
 
 use super::results::{Cell, Results};
-use super::{Language, Peer, cases, of, ours};
+use super::{Language, Peer, cases, chart, of, ours};
 use std::fmt::Write;
 
 /// What is compared.
@@ -107,6 +107,9 @@ fn held(results: &Results, peer: &Peer) -> usize {
 
 pub(super) fn markdown(results: &Results) -> String {
     let mut text = format!("Measured on {}, on a virtual machine with 2 cores.\n", results.day);
+    for (file, title) in chart::NAMES {
+        let _ = write!(text, "\n![{title}](images/{file})\n");
+    }
     for language in Language::ALL {
         let peers: Vec<_> = of(language).collect();
         let titles: Vec<_> = peers.iter().map(|peer| title(results, peer)).collect();
