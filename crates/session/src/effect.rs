@@ -1,6 +1,7 @@
 //! What the driver is asked to do.
 
 use crate::closing::Teardown;
+use crate::operations::Task;
 use sessile_protocol::{KernelFate, Language, RunNo};
 
 /// Milliseconds on a clock that never goes back.
@@ -80,6 +81,8 @@ pub enum Effect {
     Forget,
     /// Nothing is left: the keeper can go.
     Finished,
+    /// Do something for an operation on the session as a whole.
+    Operate(Task),
 }
 
 /// What a new kernel process starts from.

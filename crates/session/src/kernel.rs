@@ -176,6 +176,16 @@ impl Kernel {
         }
     }
 
+    /// The run that waits for what has to be done before it.
+    pub(crate) fn preparing(&self) -> Option<(Language, Epoch, RunNo)> {
+        match &self.process {
+            Process::Preparing(next) => Some((self.language, self.epoch, next.run)),
+            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Busy { .. } => {
+                None
+            }
+        }
+    }
+
     /// The first run that has not begun.
     pub(crate) fn next(&self) -> Option<RunNo> {
         self.queue.front().map(|queued| queued.run)

@@ -21,15 +21,18 @@
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;
+mod core;
 mod durability;
 mod effect;
 mod kernel;
+pub mod operations;
 mod session;
 mod timeline;
 
 pub use closing::{Close, Teardown};
+pub use core::{Core as Session, Input, Limits, Refusal, Submission};
 pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
-pub use session::{Input, Limits, Refusal, Session, Submission};
+pub use session::Session as Whole;
 pub use timeline::{Point, PointId, Timeline, Unfound};

@@ -49,6 +49,7 @@ impl Keeper {
             Effect::Teardown(step) => self.tear_down(step),
             Effect::Forget => self.forget(),
             Effect::Finished => self.finish(),
+            Effect::Operate(_) => {}
         }
     }
 

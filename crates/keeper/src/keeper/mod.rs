@@ -240,7 +240,7 @@ impl Keeper {
     fn limits(boot: &Boot) -> Limits {
         let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
         let queue = asked.map_or(QUEUE, |n| n.clamp(1, QUEUE));
-        Limits { idle_timeout: boot.idle_timeout_ms, queue, gated: boot.auto.is_some() }
+        Limits { idle_timeout: boot.idle_timeout_ms, queue, auto: boot.auto }
     }
 
     fn assemble(

@@ -1,11 +1,11 @@
 //! Performing effects, and checking that they may be asked for.
 
 use super::kernels::{Phase, Process, Story};
-use super::{Checked, World};
+use super::{Checked, LANGUAGES, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{KernelFate, Language, RunNo};
-use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Tick};
+use sessile_session::{Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick};
 
 impl World {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) -> Checked {
@@ -19,23 +19,10 @@ impl World {
     fn effect(&mut self, effect: Effect) -> Checked {
         match effect {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
-            Effect::Prepare { language, epoch, run } => {
-                prop_assert!(self.limits.gated && !self.held, "{run} is prepared for nothing");
-                prop_assert_eq!(self.open.get(&run), Some(&language), "prepared but not open");
-                let process = self.process(language);
-                prop_assert_eq!((process.epoch, process.phase), (epoch, Phase::Idle));
-                prop_assert_eq!(process.preparing, None);
-                process.preparing = Some(run);
-                Ok(())
+            Effect::Prepare { run, .. } => {
+                Err(TestCaseError::fail(format!("{run} is to be prepared by the driver")))
             }
-            Effect::Discard { language, epoch } => {
-                let process = self.process(language);
-                prop_assert_eq!(process.epoch, epoch);
-                prop_assert!(!matches!(process.phase, Phase::Busy(_)), "discarded with its run");
-                process.phase = Phase::Gone;
-                process.captures.clear();
-                Ok(())
-            }
+            Effect::Discard { language, epoch } => self.discard(language, epoch),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => {
@@ -61,16 +48,15 @@ impl World {
                 Ok(())
             }
             Effect::Complete { run, outcome } => self.complete(run, &outcome),
-            Effect::Cancel { run, .. } => {
-                let language = self.answer(run)?;
-                let process = self.process(language);
-                process.preparing = process.preparing.filter(|preparing| *preparing != run);
-                Ok(())
-            }
+            Effect::Cancel { run, .. } => self.answer(run).map(|_| ()),
+            Effect::Operate(task) => self.task(task),
             Effect::Teardown(_) => {
                 let idle = self.now - self.last_activity;
                 let is_due = self.limits.idle_timeout > 0 && idle >= self.limits.idle_timeout;
-                prop_assert!(self.closing || is_due, "closed after {idle} ms of idle time");
+                prop_assert!(
+                    self.desk.is_closing_asked() || is_due,
+                    "closed after {idle} ms of idle time"
+                );
                 self.closing = true;
                 Ok(())
             }
@@ -81,6 +67,7 @@ impl World {
                     self.stories.insert(*language, next);
                 }
                 self.closing = false;
+                self.desk.closed();
                 self.last_activity = self.now;
                 prop_assert!(self.open.is_empty(), "forgotten: {:?}", self.open);
                 Ok(())
@@ -125,6 +112,28 @@ impl World {
         Ok(())
     }
 
+    /// A kernel is replaced by one with another state.
+    fn discard(&mut self, language: Language, epoch: Epoch) -> Checked {
+        let origin = self.desk.replaces(language)?;
+        let process = self.process(language);
+        prop_assert_eq!(process.epoch, epoch);
+        prop_assert!(!matches!(process.phase, Phase::Busy(_)), "discarded with its run");
+        process.phase = Phase::Gone;
+        process.captures.clear();
+        let next = Epoch(process.epoch.0 + 1);
+        self.last_activity = self.now;
+        let story = self.story(language);
+        match origin {
+            Origin::Nothing => *story = Story { last_begun: story.last_begun, ..Story::of(next) },
+            Origin::Saved(as_of) | Origin::Image(as_of) => {
+                story.captured.insert(as_of);
+                story.told_of = Epoch(0);
+            }
+        }
+        self.desk.kernel_went(language, epoch);
+        Ok(())
+    }
+
     fn begin(&mut self, language: Language, epoch: Epoch, run: RunNo) -> Checked {
         prop_assert_eq!(self.open.get(&run), Some(&language), "begun but not open");
         let story = self.story(language);
@@ -132,10 +141,18 @@ impl World {
         story.last_begun = run;
         let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
         prop_assert_eq!(earlier, None, "overtaken");
-        let (now, is_gated) = (self.now, self.limits.gated);
-        prop_assert!(is_gated || !self.held, "begun while held");
+        let (now, operations) = (self.now, self.session.operations());
+        if let Some(auto) = self.limits.auto {
+            // With fewer, that of one kernel's run may have gone for another's.
+            let is_kept = auto.keep as usize >= LANGUAGES.len();
+            let is_marked = !is_kept || self.desk.is_marked(run);
+            prop_assert!(is_marked, "{run} has no checkpoint before it");
+            prop_assert!(!operations.is_under_way(), "{run} begins under an operation");
+        } else {
+            prop_assert!(!operations.is_active(), "{run} begins before an operation");
+        }
+        self.desk.workspace_changes();
         let process = self.process(language);
-        prop_assert_eq!(process.prepared.take(), is_gated.then_some(run), "not prepared");
         prop_assert_eq!(process.epoch, epoch);
         prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
         process.phase = Phase::Busy(run);

@@ -25,9 +25,6 @@ pub(super) struct Process {
     pub(super) repeated: Option<Source>,
     /// It starts from nothing, so that nothing is lost if it does not.
     pub(super) is_first: bool,
-    /// A run that is to be prepared, and one that has been.
-    pub(super) preparing: Option<RunNo>,
-    pub(super) prepared: Option<RunNo>,
     /// The last run whose effects are in its state.
     pub(super) holds: RunNo,
 }

@@ -4,16 +4,23 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Language, RunNo};
-use sessile_session::{Close, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick};
+use sessile_session::operations::Event;
+use sessile_session::{
+    Close, Epoch, Input, Limits, Origin, Refusal, Submission, Tick, Whole as Session,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod effects;
 mod kernels;
+mod operations;
+mod tasks;
 use kernels::{Phase, Process, Story};
+pub(crate) use operations::Asked;
+use operations::Desk;
 
 type Checked = Result<(), TestCaseError>;
 
-const LANGUAGES: [Language; 3] = [Language::Bash, Language::Python, Language::Zsh];
+const LANGUAGES: [Language; 4] = [Language::Bash, Language::Python, Language::Zsh, Language::Node];
 
 /// After an interrupt or a timeout the kernel itself is killed by then.
 const PRESSED_FOR: Tick = 700;
@@ -41,14 +48,18 @@ pub(crate) enum Act {
     Inspect,
     Close(Close),
     Wait(Tick),
-    /// No run may begin, until the next release.
-    Hold,
-    Release,
-    /// A kernel is given an earlier state, a copy of it, or none.
-    Replace {
-        language: usize,
-        origin: usize,
+    /// Somebody asks for something to be done with the session as a whole.
+    Ask {
+        order: Asked,
+        waits: bool,
     },
+    /// Somebody who asked is gone.
+    Leave(Index),
+    /// Something that was asked of the driver is done, or fails.
+    Fulfil(Index),
+    Fail(Index),
+    /// Something is told again.
+    Repeat(Index),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +87,7 @@ pub(crate) struct World {
     last_activity: Tick,
     closing: bool,
     finished: bool,
-    held: bool,
+    desk: Desk,
     /// What happened, for whoever reads of a failure.
     log: Vec<String>,
 }
@@ -138,7 +149,7 @@ impl World {
             last_activity: 0,
             closing: false,
             finished: false,
-            held: false,
+            desk: Desk::default(),
             log: Vec::new(),
         }
     }
@@ -187,83 +198,29 @@ impl World {
             Act::Inspect => self.step(Input::Inspect)?,
             Act::Close(why) => self.step(Input::Close(why))?,
             Act::Wait(time) => self.wait(time)?,
-            Act::Hold => {
-                self.session.hold();
-                self.held = true;
-            }
-            Act::Release => self.release()?,
-            Act::Replace { language, origin } => self.replace(LANGUAGES[language], origin)?,
+            Act::Ask { order, waits } => self.ask(order, waits)?,
+            Act::Leave(index) => self.leave(index)?,
+            Act::Fulfil(index) => self.fulfil(index)?,
+            Act::Fail(index) => self.fail(index)?,
+            Act::Repeat(index) => self.repeat(index)?,
         }
         self.check()
-    }
-
-    fn release(&mut self) -> Checked {
-        self.held = false;
-        let effects = self.session.release(self.now);
-        self.log.push(format!("{}: released -> {effects:?}", self.now));
-        self.perform(effects)
-    }
-
-    fn replace(&mut self, language: Language, origin: usize) -> Checked {
-        let held = self.process(language).holds;
-        let captured = self.story(language).captured.first().copied();
-        let origin = match (origin, captured) {
-            (0, _) => Origin::Nothing,
-            (1, Some(as_of)) => Origin::Saved(as_of),
-            (_, _) => Origin::Image(held),
-        };
-        let answer = self.session.replace(&[(language, origin)], self.now);
-        self.log.push(format!("{}: {language} from {origin:?} -> {answer:?}", self.now));
-        let process = self.process(language);
-        let busy = process.preparing.or(match process.phase {
-            Phase::Busy(run) => Some(run),
-            Phase::Gone | Phase::Starting | Phase::Idle => None,
-        });
-        match answer {
-            Ok(effects) => {
-                prop_assert_eq!(busy, None, "replaced under a run");
-                self.last_activity = self.now;
-                self.stories.entry(language).or_insert_with(|| Story::of(Epoch(1)));
-                let next = Epoch(self.process(language).epoch.0 + 1);
-                let story = self.story(language);
-                match origin {
-                    Origin::Nothing => {
-                        *story = Story { last_begun: story.last_begun, ..Story::of(next) }
-                    }
-                    Origin::Saved(as_of) | Origin::Image(as_of) => {
-                        story.captured.insert(as_of);
-                        story.told_of = Epoch(0);
-                    }
-                }
-                self.perform(effects)
-            }
-            Err(Refusal::Busy { run }) => {
-                prop_assert_eq!(busy, Some(run));
-                Ok(())
-            }
-            Err(Refusal::Ending) => {
-                prop_assert!(self.closing || self.finished, "refused while open");
-                Ok(())
-            }
-            Err(refusal @ Refusal::QueueFull { .. }) => {
-                Err(TestCaseError::fail(format!("{refusal:?} for a replacement")))
-            }
-        }
     }
 
     /// Lets everything that was begun come to its end, then ends the session:
     /// by then each run has been answered.
     fn settle(&mut self) -> Checked {
-        self.release()?;
-        for _ in 0..2000 {
+        for _ in 0..4000 {
             match self.possible().first().copied() {
                 Some(input) => self.step(input)?,
-                None if self.open.is_empty() => break,
+                None if self.desk.has_jobs() => self.fulfil_first()?,
+                None if self.open.is_empty() && self.desk.is_done() => break,
                 None => self.wait(1000)?,
             }
             self.check()?;
         }
         prop_assert!(self.open.is_empty(), "never answered: {:?}", self.open);
+        prop_assert!(self.desk.is_done(), "requests never answered: {:?}", self.desk);
         if !self.finished {
             self.step(Input::Close(Close::End))?;
             self.wait(3000)?;
@@ -279,7 +236,8 @@ impl World {
         let waiting = |world: &Self| {
             let busy = world.processes.get(&language).map(|p| p.phase);
             let runs = world.open.values().filter(|l| **l == language).count();
-            let prepared = world.processes.get(&language).and_then(|p| p.preparing);
+            let mut prepared = world.session.preparing();
+            let prepared = prepared.find(|(l, ..)| *l == language).map(|(.., run)| run);
             let is_busy = matches!(busy, Some(Phase::Busy(run)) if world.open.contains_key(&run));
             let is_prepared = prepared.is_some_and(|run| world.open.contains_key(&run));
             runs - usize::from(is_busy || is_prepared)
@@ -340,8 +298,6 @@ impl World {
                 as_of: *as_of,
             });
             inputs.extend(captures);
-            let prepared = process.preparing;
-            inputs.extend(prepared.map(|run| Input::Prepared { language, epoch, run }));
         }
         if self.closing {
             inputs.extend([Input::AllGone, Input::KernelsGone]);
@@ -380,7 +336,6 @@ impl World {
                 Input::Captured { language, epoch, as_of: run },
                 Input::Heard { language, epoch, run, at: 0 },
                 Input::Stuck { language, epoch },
-                Input::Prepared { language, epoch, run },
             ];
             let word = words[index.index(words.len())];
             if process.phase == Phase::Gone {
@@ -413,16 +368,28 @@ impl World {
     }
 
     fn step(&mut self, input: Input) -> Checked {
-        if let Input::Close(_) = input
-            && !self.finished
-        {
-            self.closing = true;
+        if self.finished {
+            return Ok(());
+        }
+        // Some of it is told to operations first.
+        if let Input::Died { language, epoch, .. } = input {
+            self.kernel_gone(language, epoch)?;
+        }
+        if let Input::Captured { language, as_of, .. } = input {
+            self.operate(Event::Captured { language, as_of })?;
+        }
+        if let Input::Close(_) = input {
+            self.desk.closing_asked();
         }
         self.note(input);
         self.told = Some(input);
         let effects = self.session.step(input, self.now);
         self.log.push(format!("{}: {input:?} -> {effects:?}", self.now));
-        self.perform(effects)
+        self.perform(effects)?;
+        if let Input::Captured { language, .. } = input {
+            self.captures_done(language)?;
+        }
+        Ok(())
     }
 
     /// What the input means for the model's own processes.
@@ -458,11 +425,6 @@ impl World {
                 process.phase = Phase::Gone;
                 process.captures.clear();
                 process.pressed = None;
-                process.preparing = None;
-            }
-            Input::Prepared { language, .. } => {
-                let process = self.process(language);
-                process.prepared = process.preparing.take();
             }
             Input::Captured { language, as_of, .. } => {
                 self.process(language).captures.retain(|c| *c != as_of);
@@ -474,7 +436,6 @@ impl World {
                     process.phase = Phase::Gone;
                     process.captures.clear();
                     process.pressed = None;
-                    process.preparing = None;
                 }
             }
             Input::Stuck { .. }
@@ -482,6 +443,7 @@ impl World {
             | Input::Interrupt { .. }
             | Input::Inspect
             | Input::Close(_)
+            | Input::Prepared { .. }
             | Input::Tick => {}
         }
     }
@@ -495,6 +457,7 @@ impl World {
     }
 
     fn check(&self) -> Checked {
+        self.check_operations()?;
         if self.finished || self.closing {
             return Ok(());
         }

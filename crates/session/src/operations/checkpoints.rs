@@ -1,0 +1,389 @@
+//! Points that the session can go back to, and what belongs to each: an image of
+//! every kernel that was idle, and perhaps the files.
+//!
+//! Images are shared between checkpoints, and go with the last that needs them.
+//! The files that a checkpoint alone needed go later, many at a time.
+
+use super::images::{Form, Images, Way};
+use super::{FilesId, ImageId, Scene, Task};
+use crate::core::Core;
+use crate::timeline::{Point, PointId, Timeline, Unfound};
+use sessile_protocol::{
+    Carried, CarriedKernel, Code, Failure, FilesView, Language, LeftBehind, RewindTo, RunNo,
+};
+use std::collections::BTreeMap;
+
+/// So many trees may go before the files that they alone needed do: looking for
+/// those costs a walk through all that is stored.
+const SWEEP_AFTER: usize = 20;
+
+/// What belongs to a point of the timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub images: BTreeMap<Language, ImageId>,
+    /// Kernels that had a run, and are not part of it.
+    pub busy: Vec<Language>,
+    pub files: Files,
+}
+
+/// The files of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Files {
+    None,
+    /// They are being taken.
+    Coming(FilesId),
+    Taken(FilesId, FilesView),
+    /// They could not be taken.
+    Failed(Failure),
+}
+
+/// What a checkpoint has, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    pub kernels: Vec<CarriedKernel>,
+    pub files: Option<FilesView>,
+    pub left: Vec<LeftBehind>,
+}
+
+/// A checkpoint of an earlier keeper.
+#[derive(Clone, Debug)]
+pub struct Recalling {
+    pub name: String,
+    pub is_auto: bool,
+    pub as_of: RunNo,
+    pub line: Vec<RunNo>,
+    pub kernels: BTreeMap<Language, RecalledKernel>,
+    pub busy: Vec<Language>,
+    pub files: Option<FilesView>,
+}
+
+/// A kernel of a checkpoint of an earlier keeper.
+#[derive(Clone, Debug)]
+pub struct RecalledKernel {
+    pub as_of: RunNo,
+    /// Why its state is not there, if it is not.
+    pub lost: Option<String>,
+}
+
+/// What a recalled checkpoint and its parts are called now.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    pub point: PointId,
+    pub images: BTreeMap<Language, ImageId>,
+    pub files: Option<FilesId>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Checkpoints {
+    timeline: Timeline,
+    by_point: BTreeMap<PointId, Checkpoint>,
+    images: Images,
+    last_files: u64,
+    /// Trees that went with their checkpoints since the files were last swept.
+    dropped_trees: usize,
+}
+
+impl Checkpoints {
+    pub(crate) fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    pub(crate) fn images(&self) -> &Images {
+        &self.images
+    }
+
+    pub(crate) fn images_mut(&mut self) -> &mut Images {
+        &mut self.images
+    }
+
+    pub(crate) fn get(&self, point: PointId) -> Option<&Checkpoint> {
+        self.by_point.get(&point)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_point.is_empty()
+    }
+
+    pub(crate) fn ran(&mut self, run: RunNo) {
+        self.timeline.ran(run);
+    }
+
+    pub(crate) fn set_line(&mut self, line: Vec<RunNo>) {
+        self.timeline.set_line(line);
+    }
+
+    pub(crate) fn next_files(&mut self) -> FilesId {
+        self.last_files += 1;
+        FilesId(self.last_files)
+    }
+
+    // Making them.
+
+    /// A point of now, with a name. None when the name is taken.
+    pub(crate) fn mark(
+        &mut self,
+        name: Option<String>,
+        scene: &mut Scene<'_>,
+    ) -> Result<PointId, Failure> {
+        let as_of = scene.core.last_begun();
+        let Some(point) = self.timeline.mark(name.clone(), as_of) else {
+            let name = name.unwrap_or_default();
+            let message = format!(
+                "there is a checkpoint {name:?} already; drop it first, or take another name"
+            );
+            return Err(Failure::new(Code::CheckpointExists, message));
+        };
+        self.fill(point, scene);
+        Ok(point)
+    }
+
+    /// A point before a run, and those that go when only so many are kept.
+    pub(crate) fn mark_before(
+        &mut self,
+        run: RunNo,
+        keep: usize,
+        scene: &mut Scene<'_>,
+    ) -> (PointId, Vec<PointId>) {
+        let as_of = RunNo(run.0.saturating_sub(1));
+        let (point, gone) = self.timeline.mark_before(run, as_of, keep);
+        self.fill(point, scene);
+        (point, gone)
+    }
+
+    /// A point with nothing but files, in the place of the one of this name.
+    pub(crate) fn mark_aside(
+        &mut self,
+        name: &str,
+        as_of: RunNo,
+        files: Files,
+        scene: &mut Scene<'_>,
+    ) -> Vec<PointId> {
+        let (point, gone) = self.timeline.mark_aside(name, as_of);
+        let busy = scene.core.states().map(|(language, _)| language).collect();
+        self.by_point.insert(point, Checkpoint { images: BTreeMap::new(), busy, files });
+        scene.task(Task::Mark { point });
+        gone
+    }
+
+    /// Images of all kernels that are idle.
+    fn fill(&mut self, point: PointId, scene: &mut Scene<'_>) {
+        let states: Vec<(Language, RunNo)> = scene.core.states().collect();
+        let mut checkpoint =
+            Checkpoint { images: BTreeMap::new(), busy: Vec::new(), files: Files::None };
+        scene.task(Task::Mark { point });
+        for (language, as_of) in states {
+            if !scene.core.is_at_rest(language) {
+                checkpoint.busy.push(language);
+                continue;
+            }
+            let image = self.images.of_now(language, as_of, scene);
+            checkpoint.images.insert(language, image);
+        }
+        self.by_point.insert(point, checkpoint);
+    }
+
+    /// An image of one kernel, if it is there and idle.
+    pub(crate) fn image_of_kernel(
+        &mut self,
+        language: Language,
+        scene: &mut Scene<'_>,
+    ) -> Option<ImageId> {
+        let as_of = scene.core.idle_as_of(language)?;
+        Some(self.images.of_now(language, as_of, scene))
+    }
+
+    /// The newest image of a kernel, if it shows it as it is and is written down.
+    pub(crate) fn image_at_hand(&self, language: Language, core: &Core) -> Option<ImageId> {
+        let (id, image) = self.images.newest_of(language, core.epoch(language)?)?;
+        let is_current = core.idle_as_of(language) == Some(image.as_of);
+        (is_current && image.form == Form::Written).then_some(id)
+    }
+
+    /// The image of a kernel in a checkpoint, while it is yet to come.
+    pub(crate) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
+        let image = self.get(point).and_then(|checkpoint| checkpoint.images.get(&language));
+        image.is_some_and(|id| self.images.is_coming(*id))
+    }
+
+    /// Has the files of a checkpoint taken.
+    pub(crate) fn take_files(&mut self, point: PointId, scene: &mut Scene<'_>) -> FilesId {
+        let files = self.next_files();
+        if let Some(checkpoint) = self.by_point.get_mut(&point) {
+            checkpoint.files = Files::Coming(files);
+        }
+        scene.task(Task::TakeFiles { files });
+        files
+    }
+
+    /// The files of a checkpoint are there, or will not be.
+    pub(crate) fn files_taken(
+        &mut self,
+        files: FilesId,
+        outcome: Result<FilesView, Failure>,
+        scene: &mut Scene<'_>,
+    ) {
+        let mut all = self.by_point.values_mut();
+        let Some(checkpoint) = all.find(|checkpoint| checkpoint.files == Files::Coming(files))
+        else {
+            // Its checkpoint has gone meanwhile.
+            self.dropped_trees += 1;
+            return;
+        };
+        checkpoint.files = match outcome {
+            Ok(view) => Files::Taken(files, view),
+            Err(failure) => Files::Failed(failure),
+        };
+        scene.task(Task::NoteTimeline);
+    }
+
+    // Looking at them.
+
+    /// # Errors
+    /// When there is no such point, with those that there are.
+    pub(crate) fn find(&self, to: &RewindTo) -> Result<PointId, Failure> {
+        self.timeline.find(to).map_err(|unfound| self.explain(&unfound))
+    }
+
+    pub(crate) fn explain(&self, unfound: &Unfound) -> Failure {
+        let points = self.timeline.points();
+        let names: Vec<&str> =
+            points.iter().rev().take(10).map(|point| point.name.as_str()).collect();
+        let there = match names.len() {
+            0 => "the session has no checkpoints (take one with `sessile checkpoint`, or start a session with --auto)".to_owned(),
+            _ => format!("the newest are: {}", names.join(", ")),
+        };
+        let message = match unfound {
+            Unfound::Name(name) => format!("there is no checkpoint {name:?}; {there}"),
+            Unfound::Empty => there,
+            Unfound::TooFew { runs } => {
+                format!("the session has not made {runs} runs that could be taken back; {there}")
+            }
+            Unfound::Before(run) => {
+                format!("there is no checkpoint from right before run {run}; {there}")
+            }
+        };
+        Failure::new(Code::CheckpointNotFound, message)
+    }
+
+    pub(crate) fn describe(&self, id: PointId) -> Option<Description> {
+        let point = self.timeline.point(id)?;
+        let checkpoint = self.by_point.get(&id)?;
+        let (mut kernels, mut left) = (Vec::new(), Vec::new());
+        for (language, id) in &checkpoint.images {
+            let (language, Some(image)) = (*language, self.images.get(*id)) else {
+                continue;
+            };
+            left.extend(image.left.iter().cloned());
+            let carried = match &image.form {
+                Form::Process | Form::Coming(Way::Copy) => Carried::Live,
+                Form::Coming(Way::Dump | Way::Capture) | Form::Written => Carried::Saved,
+                Form::Lost(why) => {
+                    let (name, reason) = ("state".to_owned(), why.clone());
+                    left.push(LeftBehind { language: Some(language), name, reason });
+                    Carried::Lost
+                }
+            };
+            kernels.push(CarriedKernel { language, as_of_run: image.as_of, carried });
+        }
+        for language in &checkpoint.busy {
+            let (as_of_run, carried) = (point.as_of, Carried::Busy);
+            kernels.push(CarriedKernel { language: *language, as_of_run, carried });
+        }
+        let files = match &checkpoint.files {
+            Files::Taken(_, view) => Some(view.clone()),
+            Files::Failed(failure) => {
+                let (name, reason) = ("files".to_owned(), failure.message.clone());
+                left.push(LeftBehind { language: None, name, reason });
+                None
+            }
+            Files::None | Files::Coming(_) => None,
+        };
+        Some(Description { kernels, files, left })
+    }
+
+    /// Goes back to a point: the runs that are not in the line any more.
+    pub(crate) fn rewind(&mut self, point: PointId) -> Vec<RunNo> {
+        self.timeline.rewind(point)
+    }
+
+    // Letting go of them.
+
+    pub(crate) fn remove(&mut self, is_unwanted: impl Fn(&Point) -> bool) -> Vec<Point> {
+        let gone = self.timeline.remove(is_unwanted);
+        let ids: Vec<PointId> = gone.iter().map(|point| point.id).collect();
+        self.forget(&ids);
+        gone
+    }
+
+    /// Points that the timeline has not any more.
+    pub(crate) fn forget(&mut self, gone: &[PointId]) {
+        for id in gone {
+            if let Some(checkpoint) = self.by_point.remove(id)
+                && let Files::Taken(..) | Files::Coming(_) = checkpoint.files
+            {
+                self.dropped_trees += 1;
+            }
+        }
+    }
+
+    pub(crate) fn needs(&self, image: ImageId, is_auto: bool, in_use: &[ImageId]) -> bool {
+        let mut all = self.by_point.values().flat_map(|checkpoint| checkpoint.images.values());
+        in_use.contains(&image)
+            || all.any(|id| *id == image)
+            || (is_auto && self.images.is_newest(image))
+    }
+
+    /// Lets go of the images that nobody needs.
+    pub(crate) fn release_images(
+        &mut self,
+        is_auto: bool,
+        in_use: &[ImageId],
+        scene: &mut Scene<'_>,
+    ) {
+        let ids: Vec<ImageId> = self.images.iter().map(|(id, _)| id).collect();
+        let needed: Vec<ImageId> =
+            ids.into_iter().filter(|id| self.needs(*id, is_auto, in_use)).collect();
+        self.images.keep_only(|id| needed.contains(&id), scene);
+    }
+
+    /// Has the files removed that no checkpoint needs any more: at once, or when
+    /// there are enough of them.
+    pub(crate) fn sweep(&mut self, is_at_once: bool, scene: &mut Scene<'_>) {
+        let enough = if is_at_once { 1 } else { SWEEP_AFTER };
+        // One that is just being taken is not known yet.
+        let is_taking = self.by_point.values().any(|c| matches!(c.files, Files::Coming(_)));
+        if self.dropped_trees < enough || is_taking {
+            return;
+        }
+        let keep = self.by_point.values().filter_map(|checkpoint| match &checkpoint.files {
+            Files::Taken(files, _) => Some(*files),
+            Files::None | Files::Coming(_) | Files::Failed(_) => None,
+        });
+        let keep = keep.collect();
+        self.dropped_trees = 0;
+        scene.task(Task::SweepFiles { keep });
+    }
+
+    pub(crate) fn clear(&mut self, scene: &mut Scene<'_>) {
+        self.timeline.clear();
+        self.by_point.clear();
+        self.dropped_trees = 0;
+        self.images.clear(scene);
+    }
+
+    /// A checkpoint of an earlier keeper.
+    pub(crate) fn recall(&mut self, recalling: Recalling) -> Recalled {
+        let Recalling { name, is_auto, as_of, line, kernels, busy, files } = recalling;
+        let mut images = BTreeMap::new();
+        for (language, kernel) in kernels {
+            let form = kernel.lost.map_or(Form::Written, Form::Lost);
+            images.insert(language, self.images.recall(language, kernel.as_of, form));
+        }
+        let point = self.timeline.bring_back(name, is_auto, as_of, line);
+        let taken = files.map(|view| (self.next_files(), view));
+        let id = taken.as_ref().map(|(files, _)| *files);
+        let files = taken.map_or(Files::None, |(files, view)| Files::Taken(files, view));
+        self.by_point.insert(point, Checkpoint { images: images.clone(), busy, files });
+        Recalled { point, images, files: id }
+    }
+}

@@ -1,0 +1,150 @@
+//! Forks: new sessions of this keeper with the state of this one.
+//!
+//! All or none: when one of them fails, the others are ended, because nobody
+//! would know of them.
+
+use super::queue::{Patience, Progress, Stage};
+use super::{
+    COPY_PATIENCE, Done, FILES_PATIENCE, Heritage, ImageId, Operations, RequestId, Scene, Task,
+};
+use crate::effect::{Epoch, Tick};
+use sessile_protocol::{Code, Failure, ForkOrder, Language, RunNo, SessionId};
+
+/// How long a copy may take to say that it is there when its original is not.
+const LAST_WORDS: Tick = 1000;
+
+#[derive(Debug)]
+pub(crate) struct Forking {
+    /// Made for the forks.
+    images: Vec<ImageId>,
+    /// The process that copies itself for them.
+    original: Option<Epoch>,
+    step: Step,
+    failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Directories and files are made.
+    Planning,
+    Planned,
+    /// The sessions are made.
+    Making,
+    /// Those whose processes are not there yet.
+    ComingUp(Vec<SessionId>),
+}
+
+impl Forking {
+    pub(crate) fn images(&self) -> &[ImageId] {
+        &self.images
+    }
+
+    pub(crate) fn planned(&mut self, outcome: Result<(), Failure>) {
+        match (&self.step, outcome) {
+            (Step::Planning, Ok(())) => self.step = Step::Planned,
+            (Step::Planning, Err(failure)) => {
+                self.failure = Some(failure);
+                self.step = Step::ComingUp(Vec::new());
+            }
+            (Step::Planned | Step::Making | Step::ComingUp(_), _) => {}
+        }
+    }
+
+    pub(crate) fn made(&mut self, expected: Vec<SessionId>, failure: Option<Failure>) {
+        match self.step {
+            Step::Making => {
+                self.step = Step::ComingUp(expected);
+                self.failure = failure;
+            }
+            Step::Planning | Step::Planned | Step::ComingUp(_) => {}
+        }
+    }
+
+    pub(crate) fn fork_up(&mut self, fork: &SessionId, outcome: Result<(), Failure>) {
+        let Step::ComingUp(expected) = &mut self.step else {
+            return;
+        };
+        let before = expected.len();
+        expected.retain(|other| other != fork);
+        if expected.len() < before
+            && let Err(failure) = outcome
+        {
+            self.failure = Some(failure);
+        }
+    }
+}
+
+impl Operations {
+    pub(crate) fn begin_forking(
+        &mut self,
+        request: RequestId,
+        order: ForkOrder,
+        images: Vec<ImageId>,
+        scene: &mut Scene<'_>,
+    ) -> Progress {
+        let original = scene.core.epoch(Language::Python);
+        let kernels = self.heritage(scene);
+        scene.task(Task::PlanForks { request, order, kernels });
+        let forking = Forking { images, original, step: Step::Planning, failure: None };
+        Progress::Waiting(Stage::Forking(forking), Patience(FILES_PATIENCE))
+    }
+
+    pub(crate) fn go_on_forking(
+        &mut self,
+        request: RequestId,
+        mut forking: Forking,
+        is_over: bool,
+        scene: &mut Scene<'_>,
+    ) -> Progress {
+        let patience = match &mut forking.step {
+            Step::Planning | Step::Making => FILES_PATIENCE,
+            Step::Planned => {
+                let kernels = self.heritage(scene);
+                scene.task(Task::MakeForks { request, kernels });
+                forking.step = Step::Making;
+                COPY_PATIENCE
+            }
+            Step::ComingUp(expected) => {
+                if is_over && !expected.is_empty() {
+                    expected.clear();
+                    let failure = Failure::new(Code::ForkFailed, "a fork did not come up");
+                    forking.failure = Some(failure);
+                }
+                if expected.is_empty() {
+                    return finished(request, forking.failure, scene);
+                }
+                // Of one that is dead, only a copy that is on its way may come yet.
+                let is_there = scene.core.epoch(Language::Python) == forking.original;
+                if is_there { COPY_PATIENCE } else { LAST_WORDS }
+            }
+        };
+        Progress::Waiting(Stage::Forking(forking), Patience(patience))
+    }
+
+    /// What kernels have that can be handed on.
+    fn heritage(&self, scene: &Scene<'_>) -> Vec<(Language, RunNo, Heritage)> {
+        let states = scene.core.states();
+        let heritage = states.map(|(language, as_of)| {
+            let heritage = match language {
+                Language::Python => Heritage::Copy,
+                Language::Node => {
+                    let image = self.checkpoints.image_at_hand(language, scene.core);
+                    image.map_or(Heritage::Nothing, Heritage::Image)
+                }
+                Language::Bash | Language::Sh | Language::Zsh => Heritage::Written,
+            };
+            (language, as_of, heritage)
+        });
+        heritage.collect()
+    }
+}
+
+fn finished(request: RequestId, failure: Option<Failure>, scene: &mut Scene<'_>) -> Progress {
+    match failure {
+        None => Progress::Done(Ok(Done::Forked)),
+        Some(failure) => {
+            scene.task(Task::EndForks { request });
+            Progress::failed(failure)
+        }
+    }
+}

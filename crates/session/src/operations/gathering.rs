@@ -1,0 +1,56 @@
+//! Kernels write their state down, before anything is made of it.
+
+use super::queue::Patience;
+use super::{COPY_PATIENCE, ImageId, Operations, Order, Scene};
+use crate::core::Input;
+use crate::effect::Tick;
+use sessile_protocol::Language;
+
+/// A kernel that does not say what its state is within this is busy with itself;
+/// the last captured state has to do.
+const GATHERING_PATIENCE: Tick = 2000;
+
+/// A dump may be gigabytes.
+const DUMP_PATIENCE: Tick = 120_000;
+
+/// What is waited for before an operation does its own.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    pub(crate) order: Order,
+    /// Kernels that have not said what their state is.
+    pub(crate) missing: Vec<Language>,
+    /// Images that are yet to come.
+    pub(crate) images: Vec<ImageId>,
+}
+
+impl Operations {
+    pub(crate) fn gather(&mut self, order: Order, scene: &mut Scene<'_>) -> (Gathering, Patience) {
+        let (mut missing, mut images, mut patience) = (Vec::new(), Vec::new(), GATHERING_PATIENCE);
+        match &order {
+            // What is not a process that can be copied is written down.
+            Order::Fork(_) | Order::Checkpoint(_) => {
+                let there = scene.core.states().map(|(language, _)| language);
+                missing.extend(there.filter(|language| *language != Language::Python));
+                if !missing.is_empty() {
+                    let effects = scene.core.step(Input::Inspect, scene.now);
+                    scene.out.extend(effects);
+                }
+                if missing.contains(&Language::Node) {
+                    images.extend(self.checkpoints.image_of_kernel(Language::Node, scene));
+                    patience = DUMP_PATIENCE;
+                }
+            }
+            // Some may have been asked for a moment ago, of kernels that go.
+            Order::Rewind(_) | Order::Drop(_) => {
+                images = self.checkpoints.images().coming();
+                patience = COPY_PATIENCE;
+            }
+        }
+        (Gathering { order, missing, images }, Patience(patience))
+    }
+
+    pub(crate) fn is_gathered(&self, gathering: &Gathering) -> bool {
+        let is_coming = |id: &ImageId| self.checkpoints.images().is_coming(*id);
+        gathering.missing.is_empty() && !gathering.images.iter().any(is_coming)
+    }
+}

@@ -1,0 +1,238 @@
+//! What is done with a session as a whole: forks, checkpoints, going back, and
+//! the checkpoint before each run of a session that takes them by itself.
+//!
+//! ```text
+//!  Asked ─► queue ─► Gathering ─┬─► Forking       Planning ─► Making ─► ComingUp ─────┐
+//!            │       (captures, ├─► Checkpointing Images and files ─► Writing ────────┤
+//!            │        dumps)    └─► Rewinding     BringingUp ─► TakingFiles ─►        │
+//!            │                       WritingJournal ─► PuttingFiles ─► WritingStates  │
+//!            │                        ─► Settling ────────────────────────────────────┤
+//!            └── refused, or the asker has left ─────────────────────────────────► Answer
+//! ```
+//!
+//! - One at a time, and never under a run: an operation begins when no run is
+//!   going and no kernel is starting, and no run begins until the queue is empty.
+//! - A rewind brings up everything that it needs, then puts the files back, and
+//!   only then replaces what is there. Whatever fails before that, the session is
+//!   as it was; files that were put back are taken back (`TakingBack`).
+//! - Each request gets exactly one [`Task::Answer`].
+//! - An image lives as long as a checkpoint needs it (`images`, `checkpoints`).
+//! - What is waited for has a deadline, or an event that is certain to come: the
+//!   end of a run, of a kernel's start, or of a process that works on the files.
+//!
+//! [`Task`]s go to the driver, and what became of them comes back as [`Event`]s.
+//! What is inside of an image or a tree of files is the driver's; here they are
+//! numbers.
+
+mod checkpointing;
+mod checkpoints;
+mod event;
+mod forking;
+mod gathering;
+mod images;
+mod preparing;
+mod queue;
+mod rewinding;
+mod task;
+
+use crate::closing::Close;
+use crate::core::Core;
+use crate::effect::{Effect, Tick};
+use crate::timeline::{PointId, Timeline};
+use checkpoints::Checkpoints;
+pub use checkpoints::{Checkpoint, Description, Files, Recalled, RecalledKernel, Recalling};
+pub use event::{Copies, Event, Order, PutFailure};
+pub use images::{Form, Image, Way};
+use preparing::Preparing;
+use queue::Current;
+use sessile_protocol::{Auto, Failure};
+use std::collections::VecDeque;
+pub use task::{Done, Heritage, Task};
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u64);
+    };
+}
+
+number!(
+    /// Names a request, and with it whoever is to be answered; given by the driver.
+    RequestId
+);
+number!(
+    /// Names the state of a kernel at some time.
+    ImageId
+);
+number!(
+    /// Names a process that is to take the place of a kernel.
+    CopyId
+);
+number!(
+    /// Names a job on the workspace's files, and the files that it has taken.
+    FilesId
+);
+
+/// Copies of a large process take their time; beyond this there is none.
+const COPY_PATIENCE: Tick = 20_000;
+
+/// Workspaces may be large, and disks slow.
+const FILES_PATIENCE: Tick = 3_600_000;
+
+#[derive(Debug)]
+pub struct Operations {
+    auto: Option<Auto>,
+    /// What was asked for and has not begun.
+    queue: VecDeque<(RequestId, Order)>,
+    current: Option<Current>,
+    /// Runs that wait for their checkpoints.
+    preparing: Vec<Preparing>,
+    checkpoints: Checkpoints,
+    /// Asked for while files were put back, which is not left half done.
+    close: Option<Close>,
+    last_copy: u64,
+}
+
+/// What operations act upon, and where they put what is to be done.
+pub(crate) struct Scene<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) now: Tick,
+    pub(crate) out: Vec<Effect>,
+}
+
+impl Scene<'_> {
+    fn task(&mut self, task: Task) {
+        self.out.push(Effect::Operate(task));
+    }
+
+    fn answer(&mut self, request: RequestId, outcome: Result<Done, Failure>) {
+        self.task(Task::Answer { request, outcome });
+    }
+}
+
+impl Operations {
+    pub(crate) fn new(auto: Option<Auto>) -> Self {
+        Self {
+            auto,
+            queue: VecDeque::new(),
+            current: None,
+            preparing: Vec::new(),
+            checkpoints: Checkpoints::default(),
+            close: None,
+            last_copy: 0,
+        }
+    }
+
+    // For the driver to look at.
+
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        self.checkpoints.timeline()
+    }
+
+    #[must_use]
+    pub fn checkpoint(&self, point: PointId) -> Option<&Checkpoint> {
+        self.checkpoints.get(point)
+    }
+
+    #[must_use]
+    pub fn image(&self, image: ImageId) -> Option<&Image> {
+        self.checkpoints.images().get(image)
+    }
+
+    /// All images that there are.
+    pub fn images(&self) -> impl Iterator<Item = (ImageId, &Image)> {
+        self.checkpoints.images().iter()
+    }
+
+    /// What a checkpoint has.
+    #[must_use]
+    pub fn describe(&self, point: PointId) -> Option<Description> {
+        self.checkpoints.describe(point)
+    }
+
+    /// Whether an operation is under way.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Whether an operation is under way or asked for.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.current.is_some() || !self.queue.is_empty()
+    }
+
+    /// Whether a request waits for its turn.
+    #[must_use]
+    pub fn is_waiting(&self, request: RequestId) -> bool {
+        self.queue.iter().any(|(waiting, _)| *waiting == request)
+    }
+
+    /// Whether the images that no checkpoint needs are needed all the same: the
+    /// newest ones of a session that takes checkpoints by itself, and those that
+    /// an operation waits for.
+    #[must_use]
+    pub fn needs(&self, image: ImageId) -> bool {
+        self.checkpoints.needs(image, self.auto.is_some(), self.images_in_use())
+    }
+
+    /// When something that is waited for is given up.
+    #[must_use]
+    pub fn due(&self) -> Option<Tick> {
+        let current = self.current.as_ref().and_then(|current| current.due);
+        self.preparing.iter().filter_map(Preparing::due).chain(current).min()
+    }
+
+    // For the session.
+
+    /// Looks at what the kernels are about to do, on its way to the driver.
+    pub(crate) fn see(&mut self, effect: &Effect, scene: &mut Scene<'_>) {
+        match effect {
+            Effect::Begin { run, .. } => self.checkpoints.ran(*run),
+            Effect::Capture { language, .. } => self.prepare_ahead(*language, scene),
+            Effect::Forget | Effect::Finished => self.clear(scene),
+            Effect::Launch { .. }
+            | Effect::Prepare { .. }
+            | Effect::Discard { .. }
+            | Effect::Press { .. }
+            | Effect::Listen { .. }
+            | Effect::Abandon { .. }
+            | Effect::Complete { .. }
+            | Effect::Cancel { .. }
+            | Effect::Teardown(_)
+            | Effect::Operate(_) => {}
+        }
+    }
+
+    /// Whether [`Operations::advance`] may have something to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.is_active() && self.auto.is_none()
+    }
+
+    /// Goes on with whatever can go on.
+    pub(crate) fn advance(&mut self, scene: &mut Scene<'_>) {
+        self.prepare_runs(scene);
+        self.go_on(scene);
+    }
+
+    /// After a reset, or at the end: nothing of it is needed any more.
+    fn clear(&mut self, scene: &mut Scene<'_>) {
+        self.preparing.clear();
+        self.checkpoints.clear(scene);
+    }
+
+    pub(crate) fn recall(&mut self, recalling: Recalling) -> Recalled {
+        self.checkpoints.recall(recalling)
+    }
+
+    pub(crate) fn set_line(&mut self, line: Vec<sessile_protocol::RunNo>) {
+        self.checkpoints.set_line(line);
+    }
+
+    fn next_copy(&mut self) -> CopyId {
+        self.last_copy += 1;
+        CopyId(self.last_copy)
+    }
+}

@@ -1,0 +1,159 @@
+//! What is done before each run of a session that takes checkpoints by itself.
+//!
+//! A shell's state is written down by a fork of it, which takes longer than many
+//! a run; and a run may end the shell. So the run waits for it, though not for
+//! ever: what a shell does with itself must not keep it from being used.
+
+use super::checkpoints::Files;
+use super::{FilesId, Operations, Scene, Task};
+use crate::core::Input;
+use crate::effect::{Epoch, Tick};
+use crate::timeline::PointId;
+use sessile_protocol::{Auto, Failure, FilesView, Language, RunNo};
+
+/// A shell that has not written its state down by then has a reason that will
+/// not go away; the checkpoint does without.
+const PATIENCE: Tick = 2000;
+
+/// A run that waits for its checkpoint.
+#[derive(Debug)]
+pub(crate) struct Preparing {
+    point: PointId,
+    language: Language,
+    epoch: Epoch,
+    run: RunNo,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Capturing { due: Tick },
+    TakingFiles(FilesId),
+}
+
+impl Preparing {
+    pub(crate) fn due(&self) -> Option<Tick> {
+        match self.step {
+            Step::Capturing { due } => Some(due),
+            Step::TakingFiles(_) => None,
+        }
+    }
+}
+
+impl Operations {
+    /// Takes the checkpoints that runs wait for, and lets those begin that have
+    /// theirs.
+    pub(crate) fn prepare_runs(&mut self, scene: &mut Scene<'_>) {
+        let Some(auto) = self.auto else {
+            return;
+        };
+        let waiting: Vec<(Language, Epoch, RunNo)> = scene.core.preparing().collect();
+        // Those whose kernel has died, or that were interrupted.
+        self.preparing.retain(|p| waiting.contains(&(p.language, p.epoch, p.run)));
+        for (language, epoch, run) in waiting {
+            let is_known = |p: &Preparing| (p.language, p.epoch, p.run) == (language, epoch, run);
+            if !self.preparing.iter().any(is_known) {
+                self.begin_preparing(language, epoch, run, auto, scene);
+            }
+        }
+        for mut preparing in std::mem::take(&mut self.preparing) {
+            match self.next_step(&preparing, auto, scene) {
+                Some(step) => {
+                    preparing.step = step;
+                    self.preparing.push(preparing);
+                }
+                None => {
+                    let Preparing { language, epoch, run, .. } = preparing;
+                    let input = Input::Prepared { language, epoch, run };
+                    let effects = scene.core.step(input, scene.now);
+                    scene.out.extend(effects);
+                }
+            }
+        }
+    }
+
+    fn begin_preparing(
+        &mut self,
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+        auto: Auto,
+        scene: &mut Scene<'_>,
+    ) {
+        let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
+        let (point, gone) = self.checkpoints.mark_before(run, keep, scene);
+        self.checkpoints.forget(&gone);
+        if !gone.is_empty() {
+            self.release_images(scene);
+        }
+        scene.task(Task::NoteTimeline);
+        let as_of = scene.core.states().find(|(other, _)| *other == language);
+        if let Some((_, as_of)) = as_of
+            && language.is_shell()
+            && self.checkpoints.is_coming_in(point, language)
+        {
+            scene.task(Task::Capture { language, as_of });
+        }
+        let step = Step::Capturing { due: scene.now + PATIENCE };
+        self.preparing.push(Preparing { point, language, epoch, run, step });
+    }
+
+    /// What a run waits for; nothing any more, if it can begin.
+    fn next_step(
+        &mut self,
+        preparing: &Preparing,
+        auto: Auto,
+        scene: &mut Scene<'_>,
+    ) -> Option<Step> {
+        let Preparing { point, language, .. } = *preparing;
+        match preparing.step {
+            // Only a shell is waited for: the order to copy a process comes to it
+            // before the run does.
+            step @ Step::Capturing { due }
+                if due > scene.now
+                    && language.is_shell()
+                    && self.checkpoints.is_coming_in(point, language) =>
+            {
+                Some(step)
+            }
+            Step::Capturing { .. } => {
+                auto.files.then(|| Step::TakingFiles(self.checkpoints.take_files(point, scene)))
+            }
+            step @ Step::TakingFiles(files) => {
+                let checkpoint = self.checkpoints.get(point);
+                let is_coming = checkpoint.is_some_and(|c| c.files == Files::Coming(files));
+                is_coming.then_some(step)
+            }
+        }
+    }
+
+    /// Files were taken, or not.
+    pub(crate) fn files_taken(
+        &mut self,
+        files: FilesId,
+        outcome: Result<FilesView, Failure>,
+        scene: &mut Scene<'_>,
+    ) {
+        if let Some(rewinding) = self.rewinding_mut()
+            && rewinding.takes(files)
+        {
+            return rewinding.files_taken(outcome);
+        }
+        let is_it = |p: &&Preparing| matches!(p.step, Step::TakingFiles(of) if of == files);
+        if let (Some(preparing), Err(failure)) = (self.preparing.iter().find(is_it), &outcome) {
+            let note = format!("undo will not bring the files back: {failure}");
+            scene.task(Task::Tell { language: preparing.language, note });
+        }
+        self.checkpoints.files_taken(files, outcome, scene);
+    }
+
+    /// In idle time: the next run then need not wait for a copy to be made.
+    pub(crate) fn prepare_ahead(&mut self, language: Language, scene: &mut Scene<'_>) {
+        // Who has let go of all of them wants no process left behind.
+        let is_wanted = self.auto.is_some() && !self.checkpoints.is_empty();
+        if is_wanted && language == Language::Python {
+            self.checkpoints.image_of_kernel(language, scene);
+            self.release_images(scene);
+        }
+    }
+}

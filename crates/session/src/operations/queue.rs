@@ -1,0 +1,349 @@
+//! The order of operations: one after the other, from the request to its answer.
+
+use super::checkpointing::Checkpointing;
+use super::forking::Forking;
+use super::gathering::Gathering;
+use super::rewinding::Rewinding;
+use super::{Done, Event, ImageId, Operations, Order, RequestId, Scene, Task};
+use crate::closing::Close;
+use crate::core::Input;
+use crate::effect::Tick;
+use sessile_protocol::{Code, DropCheckpoints, Failure, Language, RunNo};
+
+/// The operation that is under way.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub(crate) request: RequestId,
+    pub(crate) stage: Stage,
+    /// Then it goes on with what there is, or fails.
+    pub(crate) due: Option<Tick>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Gathering(Gathering),
+    Forking(Forking),
+    Checkpointing(Checkpointing),
+    Rewinding(Box<Rewinding>),
+}
+
+/// How long something may take from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience(pub(crate) Tick);
+
+/// What became of a stage.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// Something is missing that will be told of.
+    Waiting(Stage, Patience),
+    Done(Result<Done, Failure>),
+}
+
+impl Progress {
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self::Done(Err(failure))
+    }
+}
+
+impl Order {
+    fn waits(&self) -> bool {
+        match self {
+            Self::Fork(order) => order.wait,
+            Self::Checkpoint(new) => new.wait,
+            Self::Rewind(rewind) => rewind.wait,
+            Self::Drop(_) => true,
+        }
+    }
+}
+
+impl Operations {
+    /// Something has happened.
+    pub(crate) fn hear(&mut self, event: Event, scene: &mut Scene<'_>) {
+        let images = self.checkpoints.images_mut();
+        match event {
+            Event::Asked { request, order: Order::Drop(which) } => {
+                self.drop_points(request, &which, scene);
+            }
+            Event::Asked { request, order } => self.ask(request, order, scene),
+            Event::Left { request } => self.leave(request, scene),
+            Event::Captured { language, as_of } => images.captured(language, as_of),
+            Event::NotCaptured { language } => images.not_captured(language, scene),
+            Event::Described { language } => self.described(language),
+            Event::KernelGone { language, epoch, copies } => {
+                images.kernel_gone(language, epoch, copies, scene);
+                self.described(language);
+            }
+            Event::ImageReady { image, left, is_restless } => {
+                images.ready(image, left, is_restless);
+            }
+            Event::ImageLost { image, why } => images.lost(image, why, scene),
+            Event::FilesTaken { files, view } => self.files_taken(files, Ok(view), scene),
+            Event::FilesNotTaken { files, failure } => {
+                self.files_taken(files, Err(failure), scene);
+            }
+            Event::CopyUp { copy } => self.rewinding_hears(|rewinding| rewinding.copy_up(copy)),
+            Event::CopyLost { copy, why } => {
+                self.rewinding_hears(|rewinding| rewinding.copy_lost(copy, why));
+            }
+            Event::FilesPut { files, restored } => {
+                self.rewinding_hears(|rewinding| rewinding.files_put(files, Ok(restored)));
+            }
+            Event::FilesNotPut { files, failure } => {
+                self.rewinding_hears(|rewinding| rewinding.files_put(files, Err(failure)));
+            }
+            Event::JournalWritten { outcome } => {
+                self.rewinding_hears(|rewinding| rewinding.journal_written(outcome));
+            }
+            Event::StatesWritten { outcome } => {
+                self.rewinding_hears(|rewinding| rewinding.states_written(outcome));
+            }
+            Event::TimelineWritten { request, outcome } => {
+                if let Some(Current { request: of, stage: Stage::Checkpointing(stage), .. }) =
+                    &mut self.current
+                    && *of == request
+                {
+                    stage.timeline_written(outcome);
+                }
+            }
+            Event::ForksPlanned { request, outcome } => {
+                self.forking_hears(Some(request), |forking| forking.planned(outcome));
+            }
+            Event::ForksMade { request, expected, failure } => {
+                self.forking_hears(Some(request), |forking| forking.made(expected, failure));
+            }
+            Event::ForkUp { fork, outcome } => {
+                self.forking_hears(None, |forking| forking.fork_up(&fork, outcome));
+            }
+        }
+    }
+
+    fn rewinding_hears(&mut self, hear: impl FnOnce(&mut Rewinding)) {
+        if let Some(Current { stage: Stage::Rewinding(rewinding), .. }) = &mut self.current {
+            hear(rewinding);
+        }
+    }
+
+    fn forking_hears(&mut self, of: Option<RequestId>, hear: impl FnOnce(&mut Forking)) {
+        if let Some(Current { request, stage: Stage::Forking(forking), .. }) = &mut self.current
+            && of.is_none_or(|of| of == *request)
+        {
+            hear(forking);
+        }
+    }
+
+    /// A kernel has written its state down, or will not.
+    fn described(&mut self, language: Language) {
+        if let Some(Current { stage: Stage::Gathering(gathering), .. }) = &mut self.current {
+            gathering.missing.retain(|other| *other != language);
+        }
+    }
+
+    fn ask(&mut self, request: RequestId, order: Order, scene: &mut Scene<'_>) {
+        let refusal = match scene.core.busy_with() {
+            _ if !scene.core.is_open() => Some(ending()),
+            Some(run) if !order.waits() => Some(busy(run)),
+            Some(_) | None => None,
+        };
+        if let Some(failure) = refusal {
+            return scene.answer(request, Err(failure));
+        }
+        self.queue.push_back((request, order));
+        scene.core.hold();
+    }
+
+    fn leave(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+        let before = self.queue.len();
+        self.queue.retain(|(other, _)| *other != request);
+        if self.queue.len() < before && !self.is_active() {
+            self.release(scene);
+        }
+    }
+
+    fn release(&mut self, scene: &mut Scene<'_>) {
+        let effects = scene.core.release(scene.now);
+        scene.out.extend(effects);
+    }
+
+    pub(crate) fn go_on(&mut self, scene: &mut Scene<'_>) {
+        loop {
+            let Some(Current { request, stage, mut due }) = self.current.take() else {
+                if !self.begin_next(scene) {
+                    return;
+                }
+                continue;
+            };
+            let now = scene.now;
+            let is_over = due.is_some_and(|due| due <= now);
+            let progress = match stage {
+                Stage::Gathering(gathering) if is_over || self.is_gathered(&gathering) => {
+                    due = None;
+                    self.gathered(request, gathering, scene)
+                }
+                stage @ Stage::Gathering(_) => {
+                    let left = due.map_or(0, |due| due - now);
+                    Progress::Waiting(stage, Patience(left))
+                }
+                Stage::Forking(forking) => self.go_on_forking(request, forking, is_over, scene),
+                Stage::Checkpointing(checkpointing) => {
+                    self.go_on_checkpointing(request, checkpointing, is_over, scene)
+                }
+                Stage::Rewinding(rewinding) => self.go_on_rewinding(*rewinding, is_over, scene),
+            };
+            match progress {
+                Progress::Waiting(stage, Patience(patience)) => {
+                    // What goes on although its time is over has more of it.
+                    let later = now.saturating_add(patience);
+                    let due = due.filter(|due| *due > now).map_or(later, |due| due.min(later));
+                    self.current = Some(Current { request, stage, due: Some(due) });
+                    return;
+                }
+                Progress::Done(outcome) => self.done(request, outcome, scene),
+            }
+        }
+    }
+
+    fn done(&mut self, request: RequestId, outcome: Result<Done, Failure>, scene: &mut Scene<'_>) {
+        self.release_images(scene);
+        scene.answer(request, outcome);
+        if let Some(why) = self.close.take() {
+            self.cancel(scene);
+            let effects = scene.core.step(Input::Close(why), scene.now);
+            scene.out.extend(effects);
+        } else if self.queue.is_empty() {
+            self.release(scene);
+        }
+    }
+
+    /// Begins with the next request, if there is one and nothing is in its way.
+    fn begin_next(&mut self, scene: &mut Scene<'_>) -> bool {
+        if self.queue.is_empty() || !scene.core.is_settled() {
+            return false;
+        }
+        let Some((request, order)) = self.queue.pop_front() else {
+            return false;
+        };
+        let (gathering, Patience(patience)) = self.gather(order, scene);
+        let (stage, due) = (Stage::Gathering(gathering), Some(scene.now + patience));
+        self.current = Some(Current { request, stage, due });
+        true
+    }
+
+    fn gathered(
+        &mut self,
+        request: RequestId,
+        gathering: Gathering,
+        scene: &mut Scene<'_>,
+    ) -> Progress {
+        let Gathering { order, images, missing: _ } = gathering;
+        match order {
+            Order::Fork(order) => self.begin_forking(request, order, images, scene),
+            Order::Checkpoint(new) => self.begin_checkpointing(request, new, scene),
+            Order::Rewind(rewind) => self.begin_rewinding(&rewind, scene),
+            // Never queued.
+            Order::Drop(_) => Progress::Done(Ok(Done::Dropped(Vec::new()))),
+        }
+    }
+
+    /// Images that an operation works with, whether or not a checkpoint needs them.
+    pub(crate) fn images_in_use(&self) -> &[ImageId] {
+        match self.current.as_ref().map(|current| &current.stage) {
+            Some(Stage::Gathering(gathering)) => &gathering.images,
+            Some(Stage::Forking(forking)) => forking.images(),
+            Some(Stage::Checkpointing(_) | Stage::Rewinding(_)) | None => &[],
+        }
+    }
+
+    /// Lets go of images and files that nobody needs any more.
+    pub(crate) fn release_images(&mut self, scene: &mut Scene<'_>) {
+        let in_use = self.images_in_use().to_vec();
+        self.checkpoints.release_images(self.auto.is_some(), &in_use, scene);
+        if !self.needs_checkpoints() {
+            self.checkpoints.sweep(false, scene);
+        }
+    }
+
+    /// Whether something is done for which checkpoints have to stay.
+    fn needs_checkpoints(&self) -> bool {
+        match self.current.as_ref().map(|current| &current.stage) {
+            Some(Stage::Rewinding(_) | Stage::Checkpointing(_)) => true,
+            Some(Stage::Gathering(_) | Stage::Forking(_)) | None => false,
+        }
+    }
+
+    /// Whether the workspace is neither what it was nor what it is to be.
+    pub(crate) fn changes_files(&self) -> bool {
+        match self.current.as_ref().map(|current| &current.stage) {
+            Some(Stage::Rewinding(rewinding)) => rewinding.changes_files(),
+            Some(Stage::Gathering(_) | Stage::Forking(_) | Stage::Checkpointing(_)) | None => false,
+        }
+    }
+
+    /// The session is to end or to begin anew, when the files are whole again.
+    pub(crate) fn close_later(&mut self, why: Close) {
+        self.close = match (self.close, why) {
+            // An end outranks a reset.
+            (Some(Close::End), Close::Reset) => Some(Close::End),
+            (Some(Close::Idle), Close::Reset) => Some(Close::Idle),
+            (Some(_) | None, why) => Some(why),
+        };
+    }
+
+    /// The session ends, or begins anew.
+    pub(crate) fn cancel(&mut self, scene: &mut Scene<'_>) {
+        let mut gone: Vec<RequestId> = Vec::new();
+        if let Some(Current { request, stage, .. }) = self.current.take() {
+            gone.push(request);
+            match stage {
+                Stage::Forking(_) => scene.task(Task::EndForks { request }),
+                Stage::Rewinding(rewinding) => rewinding.abandon(scene),
+                Stage::Gathering(_) | Stage::Checkpointing(_) => {}
+            }
+        }
+        gone.extend(self.queue.drain(..).map(|(request, _)| request));
+        for request in gone {
+            let message = "the session was ended or reset before it was done";
+            scene.answer(request, Err(Failure::new(Code::Ending, message)));
+        }
+        self.release_images(scene);
+        scene.core.let_go();
+    }
+
+    /// Lets go of checkpoints, at once.
+    fn drop_points(&mut self, request: RequestId, which: &DropCheckpoints, scene: &mut Scene<'_>) {
+        if let DropCheckpoints::Named(names) = which {
+            let points = self.timeline().points();
+            let unknown = names.iter().find(|name| points.iter().all(|p| p.name != **name));
+            if let Some(name) = unknown {
+                let failure =
+                    self.checkpoints.explain(&crate::timeline::Unfound::Name(name.clone()));
+                return scene.answer(request, Err(failure));
+            }
+        }
+        if self.needs_checkpoints() {
+            let message = "a checkpoint is being taken or gone back to; try again when it is done";
+            return scene.answer(request, Err(Failure::new(Code::Busy, message)));
+        }
+        let gone = self.checkpoints.remove(|point| match which {
+            DropCheckpoints::All => true,
+            DropCheckpoints::Named(names) => names.contains(&point.name),
+        });
+        // Also the one that was made ahead of the next run.
+        let in_use = self.images_in_use().to_vec();
+        self.checkpoints.images_mut().forget_newest(|id| in_use.contains(&id));
+        self.release_images(scene);
+        self.checkpoints.sweep(true, scene);
+        let names = gone.into_iter().map(|point| point.name).collect();
+        scene.task(Task::AnswerWritten { request, done: Done::Dropped(names) });
+    }
+}
+
+fn ending() -> Failure {
+    Failure::new(Code::Ending, "the session is ending or being reset; try again")
+}
+
+fn busy(run: RunNo) -> Failure {
+    let message = format!(
+        "run {run} is going; wait for it (or ask with --wait), or interrupt it, and try again"
+    );
+    Failure::new(Code::Busy, message)
+}

@@ -1,0 +1,476 @@
+//! Going back to a checkpoint.
+//!
+//! First everything is brought up that is needed, then the files are put back,
+//! and only then what was there is let go of: whatever fails on the way, the
+//! session is as it was.
+
+use super::checkpoints::Files;
+use super::event::PutFailure;
+use super::images::{Form, Image};
+use super::queue::{Current, Patience, Progress, Stage};
+use super::{
+    COPY_PATIENCE, CopyId, Done, FILES_PATIENCE, FilesId, ImageId, Operations, Scene, Task,
+};
+use crate::core::Refusal;
+use crate::kernel::Origin;
+use crate::timeline::PointId;
+use sessile_protocol::{
+    Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, Rewind, RewoundView,
+};
+
+/// The files as they were before the last rewind that changed them.
+const BEFORE_REWIND: &str = "files-before-rewind";
+
+/// A process that is killed this often in a row will not get its work done.
+const MOST_ATTEMPTS: u32 = 3;
+
+#[derive(Debug)]
+pub(crate) struct Rewinding {
+    point: PointId,
+    plan: Vec<(Language, Origin)>,
+    /// Processes that are to take the place of kernels.
+    copies: Vec<Successor>,
+    /// Files to put back.
+    tree: Option<FilesId>,
+    step: Step,
+}
+
+#[derive(Debug)]
+struct Successor {
+    id: CopyId,
+    language: Language,
+    state: Arrival,
+}
+
+#[derive(Debug)]
+enum Arrival {
+    Coming,
+    Up,
+    Lost(String),
+}
+
+/// Files as they were before the rewind.
+#[derive(Debug)]
+struct Before {
+    files: FilesId,
+    view: FilesView,
+}
+
+/// Each with what it waits for, and what has come.
+#[derive(Debug)]
+enum Step {
+    BringingUp,
+    /// Those that are there are taken: nothing is changed until that is done.
+    TakingFiles(FilesId, Option<Result<FilesView, Failure>>),
+    WritingJournal(Before, Option<Result<(), Failure>>),
+    PuttingFiles {
+        before: Before,
+        job: FilesId,
+        attempts: u32,
+        outcome: Option<Result<RestoredFiles, PutFailure>>,
+    },
+    WritingStates {
+        put: Option<(Before, RestoredFiles)>,
+        outcome: Option<Result<Vec<LeftBehind>, Failure>>,
+    },
+    /// The files go where the kernels are, because of this.
+    TakingBack {
+        job: FilesId,
+        is_done: bool,
+        failure: Failure,
+    },
+    /// The kernels have been replaced, and come up.
+    Settling(Box<RewoundView>),
+}
+
+impl Rewinding {
+    pub(crate) fn changes_files(&self) -> bool {
+        match &self.step {
+            Step::BringingUp | Step::TakingFiles(..) | Step::Settling(_) => false,
+            Step::WritingStates { put, .. } => put.is_some(),
+            Step::WritingJournal(..) | Step::PuttingFiles { .. } | Step::TakingBack { .. } => true,
+        }
+    }
+
+    pub(crate) fn takes(&self, files: FilesId) -> bool {
+        matches!(&self.step, Step::TakingFiles(of, _) if *of == files)
+    }
+
+    // What it is told.
+
+    pub(crate) fn copy_up(&mut self, copy: CopyId) {
+        let coming = self.copies.iter_mut().find(|c| c.id == copy);
+        if let Some(coming) = coming.filter(|c| matches!(c.state, Arrival::Coming)) {
+            coming.state = Arrival::Up;
+        }
+    }
+
+    pub(crate) fn copy_lost(&mut self, copy: CopyId, why: String) {
+        if let Some(lost) = self.copies.iter_mut().find(|c| c.id == copy) {
+            lost.state = Arrival::Lost(why);
+        }
+    }
+
+    pub(crate) fn files_taken(&mut self, taken: Result<FilesView, Failure>) {
+        if let Step::TakingFiles(_, outcome @ None) = &mut self.step {
+            *outcome = Some(taken);
+        }
+    }
+
+    pub(crate) fn journal_written(&mut self, written: Result<(), Failure>) {
+        if let Step::WritingJournal(_, outcome @ None) = &mut self.step {
+            *outcome = Some(written);
+        }
+    }
+
+    pub(crate) fn files_put(&mut self, files: FilesId, put: Result<RestoredFiles, PutFailure>) {
+        match &mut self.step {
+            Step::PuttingFiles { job, outcome: outcome @ None, .. } if *job == files => {
+                *outcome = Some(put);
+            }
+            Step::TakingBack { job, is_done, .. } if *job == files => *is_done = true,
+            Step::BringingUp
+            | Step::TakingFiles(..)
+            | Step::WritingJournal(..)
+            | Step::PuttingFiles { .. }
+            | Step::WritingStates { .. }
+            | Step::TakingBack { .. }
+            | Step::Settling(_) => {}
+        }
+    }
+
+    pub(crate) fn states_written(&mut self, written: Result<Vec<LeftBehind>, Failure>) {
+        if let Step::WritingStates { outcome: outcome @ None, .. } = &mut self.step {
+            *outcome = Some(written);
+        }
+    }
+
+    // What it does.
+
+    /// Ends the processes that were to take the place of kernels.
+    pub(crate) fn abandon(&self, scene: &mut Scene<'_>) {
+        match self.step {
+            // They are the kernels.
+            Step::Settling(_) | Step::TakingBack { .. } => {}
+            Step::BringingUp
+            | Step::TakingFiles(..)
+            | Step::WritingJournal(..)
+            | Step::PuttingFiles { .. }
+            | Step::WritingStates { .. } => {
+                if !self.copies.is_empty() {
+                    let copies = self.copies.iter().map(|copy| copy.id).collect();
+                    scene.task(Task::Abandon { copies });
+                }
+            }
+        }
+    }
+
+    fn fail(&self, failure: Failure, scene: &mut Scene<'_>) -> Progress {
+        self.abandon(scene);
+        if self.changes_files() {
+            scene.task(Task::RemoveJournal);
+        }
+        Progress::failed(failure)
+    }
+
+    /// A process that was to take the place of a kernel and will not.
+    fn lost_copy(&self) -> Option<Failure> {
+        self.copies.iter().find_map(|copy| match &copy.state {
+            Arrival::Lost(why) => Some(not_copied(copy.language, why)),
+            Arrival::Coming | Arrival::Up => None,
+        })
+    }
+
+    fn missing_copy(&self) -> Option<Language> {
+        let coming = self.copies.iter().find(|copy| matches!(copy.state, Arrival::Coming));
+        coming.map(|copy| copy.language)
+    }
+
+    fn waits(self, patience: u64) -> Progress {
+        Progress::Waiting(Stage::Rewinding(Box::new(self)), Patience(patience))
+    }
+}
+
+impl Operations {
+    pub(crate) fn rewinding_mut(&mut self) -> Option<&mut Rewinding> {
+        match &mut self.current {
+            Some(Current { stage: Stage::Rewinding(rewinding), .. }) => Some(rewinding),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(crate) fn begin_rewinding(&mut self, rewind: &Rewind, scene: &mut Scene<'_>) -> Progress {
+        let plan = self.checkpoints.find(&rewind.to).and_then(|point| {
+            let plan = self.plan_rewind(point, scene)?;
+            Ok((point, plan))
+        });
+        let (point, plan) = match plan {
+            Ok(planned) => planned,
+            Err(failure) => return Progress::failed(failure),
+        };
+        let tree = match self.checkpoints.get(point).map(|checkpoint| &checkpoint.files) {
+            Some(Files::Taken(files, _)) if !rewind.keep_files => Some(*files),
+            Some(Files::Taken(..) | Files::None | Files::Coming(_) | Files::Failed(_)) | None => {
+                None
+            }
+        };
+        let mut copies = Vec::new();
+        for (language, origin) in &plan {
+            let images = self.checkpoints.get(point).map(|checkpoint| &checkpoint.images);
+            let image = images.and_then(|images| images.get(language)).copied();
+            if let (Origin::Image(_), Some(image)) = (origin, image) {
+                let (id, language) = (self.next_copy(), *language);
+                scene.task(Task::BringUp { copy: id, language, image });
+                copies.push(Successor { id, language, state: Arrival::Coming });
+            }
+        }
+        let rewinding = Rewinding { point, plan, copies, tree, step: Step::BringingUp };
+        self.go_on_rewinding(rewinding, false, scene)
+    }
+
+    /// What has to change so that the kernels are as they were.
+    fn plan_rewind(
+        &self,
+        point: PointId,
+        scene: &Scene<'_>,
+    ) -> Result<Vec<(Language, Origin)>, Failure> {
+        let Some(checkpoint) = self.checkpoints.get(point) else {
+            return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));
+        };
+        let mut plan = Vec::new();
+        for (language, id) in &checkpoint.images {
+            let Some(image) = self.image(*id).filter(|image| !self.shows_now(*id, image, scene))
+            else {
+                continue;
+            };
+            match &image.form {
+                Form::Process => plan.push((*language, Origin::Image(image.as_of))),
+                Form::Written => plan.push((*language, Origin::Saved(image.as_of))),
+                Form::Coming(_) => {
+                    let message = format!("the checkpoint of {language} is not whole yet");
+                    return Err(Failure::new(Code::Busy, message));
+                }
+                Form::Lost(why) => {
+                    let message = format!(
+                        "the session cannot go back to this checkpoint: the state of {language} is gone ({why})"
+                    );
+                    return Err(Failure::new(Code::CheckpointLost, message));
+                }
+            }
+        }
+        let is_known =
+            |l: &Language| checkpoint.images.contains_key(l) || checkpoint.busy.contains(l);
+        let later = scene.core.states().map(|(language, _)| language).filter(|l| !is_known(l));
+        plan.extend(later.map(|language| (language, Origin::Nothing)));
+        Ok(plan)
+    }
+
+    /// Whether a kernel is as its image: it has had no run since.
+    fn shows_now(&self, id: ImageId, image: &Image, scene: &Scene<'_>) -> bool {
+        let language = image.language;
+        let is_as_of = scene.core.states().any(|state| state == (language, image.as_of));
+        // One that changes by itself as well has several of the same run.
+        let epoch = scene.core.epoch(language).unwrap_or_default();
+        let newest = self.checkpoints.images().newest_of(language, epoch);
+        let is_newest = newest.is_some_and(|(newest, _)| newest == id);
+        is_as_of && (!image.is_restless || is_newest)
+    }
+
+    pub(crate) fn go_on_rewinding(
+        &mut self,
+        mut rewinding: Rewinding,
+        is_over: bool,
+        scene: &mut Scene<'_>,
+    ) -> Progress {
+        loop {
+            let is_changing = rewinding.changes_files();
+            if !is_changing
+                && !matches!(rewinding.step, Step::Settling(_))
+                && let Some(failure) = rewinding.lost_copy()
+            {
+                return rewinding.fail(failure, scene);
+            }
+            let step = std::mem::replace(&mut rewinding.step, Step::BringingUp);
+            rewinding.step = match step {
+                Step::BringingUp => match (rewinding.missing_copy(), rewinding.tree) {
+                    (Some(language), _) if is_over => {
+                        let failure = not_copied(language, "it did not come up in time");
+                        return rewinding.fail(failure, scene);
+                    }
+                    (Some(_), _) => return rewinding.waits(COPY_PATIENCE),
+                    (None, Some(_)) => {
+                        let files = self.checkpoints.next_files();
+                        scene.task(Task::TakeFiles { files });
+                        Step::TakingFiles(files, None)
+                    }
+                    (None, None) => write_states(&rewinding, None, scene),
+                },
+                Step::TakingFiles(files, Some(Ok(view))) => {
+                    let (point, plan) = (rewinding.point, rewinding.plan.clone());
+                    let to = rewinding.tree.unwrap_or(files);
+                    scene.task(Task::WriteJournal { point, plan, to, before: files });
+                    Step::WritingJournal(Before { files, view }, None)
+                }
+                Step::TakingFiles(_, Some(Err(Failure { code, message }))) => {
+                    let message = format!("nothing was changed: {message}");
+                    return rewinding.fail(Failure::new(code, message), scene);
+                }
+                Step::WritingJournal(_, Some(Err(failure))) => {
+                    return rewinding.fail(failure, scene);
+                }
+                Step::WritingJournal(before, Some(Ok(()))) => {
+                    self.put_files(&rewinding, before, 1, scene)
+                }
+                Step::PuttingFiles { before, job, attempts, outcome: Some(outcome) } => {
+                    match outcome {
+                        Ok(restored) => match rewinding.lost_copy() {
+                            None => write_states(&rewinding, Some((before, restored)), scene),
+                            Some(failure) => {
+                                rewinding.abandon(scene);
+                                self.take_back(&rewinding, before.files, failure, scene)
+                            }
+                        },
+                        // Whatever it has done can be done again.
+                        Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
+                            self.put_files(&rewinding, before, attempts + 1, scene)
+                        }
+                        Err(failure) => {
+                            let outcome = None;
+                            rewinding.step = Step::PuttingFiles { before, job, attempts, outcome };
+                            let failure = match failure {
+                                PutFailure::Killed => half_done(),
+                                PutFailure::Refused(failure) => failure,
+                            };
+                            return rewinding.fail(failure, scene);
+                        }
+                    }
+                }
+                Step::WritingStates { put, outcome: Some(outcome) } => {
+                    let lost = rewinding.lost_copy().map_or(Ok(()), Err);
+                    let switched = lost.and(outcome).and_then(|left| {
+                        let files = put.as_ref().map(|(before, restored)| (before, restored));
+                        self.switch(&rewinding, left, files, scene)
+                    });
+                    match (switched, put) {
+                        (Ok(view), _) => Step::Settling(Box::new(view)),
+                        (Err(failure), None) => return rewinding.fail(failure, scene),
+                        (Err(failure), Some((before, _))) => {
+                            rewinding.abandon(scene);
+                            self.take_back(&rewinding, before.files, failure, scene)
+                        }
+                    }
+                }
+                Step::TakingBack { is_done, failure, .. } if is_done || is_over => {
+                    scene.task(Task::RemoveJournal);
+                    return Progress::failed(failure);
+                }
+                Step::Settling(view) if scene.core.is_settled() || is_over => {
+                    return Progress::Done(Ok(Done::Rewound(view)));
+                }
+                step @ Step::Settling(_) => {
+                    rewinding.step = step;
+                    return rewinding.waits(COPY_PATIENCE);
+                }
+                step @ (Step::TakingFiles(..)
+                | Step::WritingJournal(..)
+                | Step::PuttingFiles { .. }
+                | Step::WritingStates { .. }
+                | Step::TakingBack { .. }) => {
+                    rewinding.step = step;
+                    return rewinding.waits(FILES_PATIENCE);
+                }
+            };
+        }
+    }
+
+    fn put_files(
+        &mut self,
+        rewinding: &Rewinding,
+        before: Before,
+        attempts: u32,
+        scene: &mut Scene<'_>,
+    ) -> Step {
+        let job = self.checkpoints.next_files();
+        let to = rewinding.tree.unwrap_or(before.files);
+        scene.task(Task::PutFiles { files: job, to, before: before.files });
+        Step::PuttingFiles { before, job, attempts, outcome: None }
+    }
+
+    fn take_back(
+        &mut self,
+        rewinding: &Rewinding,
+        before: FilesId,
+        failure: Failure,
+        scene: &mut Scene<'_>,
+    ) -> Step {
+        let job = self.checkpoints.next_files();
+        let there = rewinding.tree.unwrap_or(before);
+        scene.task(Task::PutFiles { files: job, to: before, before: there });
+        Step::TakingBack { job, is_done: false, failure }
+    }
+
+    /// The moment at which the session has gone back.
+    fn switch(
+        &mut self,
+        rewinding: &Rewinding,
+        left: Vec<LeftBehind>,
+        files: Option<(&Before, &RestoredFiles)>,
+        scene: &mut Scene<'_>,
+    ) -> Result<RewoundView, Failure> {
+        let point = rewinding.point;
+        let gone = || Failure::new(Code::CheckpointLost, "the checkpoint is gone");
+        let description = self.checkpoints.describe(point).ok_or_else(gone)?;
+        let (checkpoint, as_of_run) = {
+            let point = self.timeline().point(point).ok_or_else(gone)?;
+            (point.name.clone(), point.as_of)
+        };
+        let effects = scene.core.replace(&rewinding.plan, scene.now).map_err(refused)?;
+        scene.out.extend(effects);
+        let undone = self.checkpoints.rewind(point);
+        let run = scene.core.take_number();
+        let (name, taken_back) = (checkpoint.clone(), undone.clone());
+        scene.task(Task::RecordRewind { run, checkpoint: name, undone: taken_back });
+        let restored = files.map(|(before, restored)| {
+            let taken = Files::Taken(before.files, before.view.clone());
+            let gone = self.checkpoints.mark_aside(BEFORE_REWIND, run, taken, scene);
+            self.checkpoints.forget(&gone);
+            RestoredFiles { before: Some(BEFORE_REWIND.to_owned()), ..restored.clone() }
+        });
+        scene.task(Task::WriteTimeline { request: None });
+        if restored.is_some() {
+            scene.task(Task::RemoveJournal);
+        }
+        let left = [description.left, left].concat();
+        let kernels = description.kernels;
+        Ok(RewoundView { checkpoint, as_of_run, run, undone, kernels, files: restored, left })
+    }
+}
+
+fn write_states(
+    rewinding: &Rewinding,
+    put: Option<(Before, RestoredFiles)>,
+    scene: &mut Scene<'_>,
+) -> Step {
+    let (point, plan) = (rewinding.point, rewinding.plan.clone());
+    scene.task(Task::WriteStates { point, plan });
+    Step::WritingStates { put, outcome: None }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::Busy { run } => Failure::new(Code::Busy, format!("run {run} is going")),
+        Refusal::Ending | Refusal::QueueFull { .. } => {
+            Failure::new(Code::Ending, "the session is ending or being reset; try again")
+        }
+    }
+}
+
+fn half_done() -> Failure {
+    let message = "the process that puts the files back is ended again and again: some of them may be as of the checkpoint; rewind again";
+    Failure::new(Code::Storage, message)
+}
+
+fn not_copied(language: Language, why: &str) -> Failure {
+    let message = format!("nothing was changed: {language} could not be brought back: {why}");
+    Failure::new(Code::CheckpointLost, message)
+}

@@ -1,0 +1,146 @@
+//! What the driver is asked to do for operations.
+
+use super::{CopyId, FilesId, ImageId, RequestId};
+use crate::kernel::Origin;
+use crate::timeline::PointId;
+use sessile_protocol::{Failure, ForkOrder, Language, RewoundView, RunNo};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    Answer {
+        request: RequestId,
+        outcome: Result<Done, Failure>,
+    },
+    /// Write down what is known of checkpoints, and answer; with the failure, if
+    /// it cannot be written.
+    AnswerWritten {
+        request: RequestId,
+        done: Done,
+    },
+    /// A note for the next run of a language.
+    Tell {
+        language: Language,
+        note: String,
+    },
+
+    /// Have a kernel's state written down, because a run waits for it.
+    Capture {
+        language: Language,
+        as_of: RunNo,
+    },
+    /// Make an image: have a kernel copy itself.
+    Copy {
+        image: ImageId,
+        language: Language,
+    },
+    /// Make an image: have a kernel write its state into a file.
+    Dump {
+        image: ImageId,
+        language: Language,
+    },
+    /// Make an image: keep the state of a kernel as of that run, which is written
+    /// down or about to be.
+    Keep {
+        image: ImageId,
+        language: Language,
+        as_of: RunNo,
+    },
+    /// Let go of an image, wherever it is.
+    Release {
+        image: ImageId,
+    },
+
+    /// Have a process made of an image, which stays as it is.
+    BringUp {
+        copy: CopyId,
+        language: Language,
+        image: ImageId,
+    },
+    /// End the processes that were to take the place of kernels.
+    Abandon {
+        copies: Vec<CopyId>,
+    },
+
+    /// A point was made just now.
+    Mark {
+        point: PointId,
+    },
+    /// What is known of checkpoints has changed, and is to be on disk some time.
+    NoteTimeline,
+    /// Write down what is known of checkpoints; who wants to hear of it.
+    WriteTimeline {
+        request: Option<RequestId>,
+    },
+
+    TakeFiles {
+        files: FilesId,
+    },
+    /// Make the workspace what it was, or leave it as it is (`before`).
+    PutFiles {
+        files: FilesId,
+        to: FilesId,
+        before: FilesId,
+    },
+    /// Remove the files that none of these needs.
+    SweepFiles {
+        keep: Vec<FilesId>,
+    },
+
+    /// Write down what a rewind is to bring about, so that a new keeper could
+    /// finish it.
+    WriteJournal {
+        point: PointId,
+        plan: Vec<(Language, Origin)>,
+        to: FilesId,
+        before: FilesId,
+    },
+    RemoveJournal,
+    /// Write down what new kernels start from.
+    WriteStates {
+        point: PointId,
+        plan: Vec<(Language, Origin)>,
+    },
+    /// The session has gone back: that has a number and a place in the history.
+    RecordRewind {
+        run: RunNo,
+        checkpoint: String,
+        undone: Vec<RunNo>,
+    },
+
+    /// Make the directories of forks, and copy the files if that is wanted.
+    PlanForks {
+        request: RequestId,
+        order: ForkOrder,
+        kernels: Vec<(Language, RunNo, Heritage)>,
+    },
+    /// Make the sessions, and have processes copied.
+    MakeForks {
+        request: RequestId,
+        kernels: Vec<(Language, RunNo, Heritage)>,
+    },
+    /// End the forks that were made, and remove what was planned.
+    EndForks {
+        request: RequestId,
+    },
+}
+
+/// What an operation came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    Forked,
+    Checkpointed(PointId),
+    Rewound(Box<RewoundView>),
+    Dropped(Vec<String>),
+}
+
+/// What a fork's kernel starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heritage {
+    /// A copy of the process.
+    Copy,
+    /// An image that was written down.
+    Image(ImageId),
+    /// Whatever the session's file has of it.
+    Written,
+    Nothing,
+}
