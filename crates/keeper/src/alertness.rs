@@ -10,7 +10,8 @@
 //! It costs little, because it is done only where it was worth it the last time:
 //! each slow run and each pause between orders costs a [`MOMENT`] of one core at
 //! the most, and the next ones nothing. With one core, looking out would keep
-//! away the very process that is looked out for.
+//! away the very process that is looked out for. Where others turn out to want
+//! the core, they get it, and it is not tried again for a while.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +22,14 @@ const MOMENT: Duration = Duration::from_micros(100);
 /// from one that takes its time.
 const SOON: Duration = Duration::from_micros(200);
 
+/// Not looked out after others wanted the core: they will for longer than this.
+const CROWDED_FOR: Duration = Duration::from_millis(50);
+
 #[derive(Debug)]
 pub(crate) struct Alertness {
     has_cores: bool,
+    /// Others want the core.
+    crowded_until: Option<Instant>,
     ends: Pace,
     orders: Pace,
 }
@@ -58,11 +64,21 @@ impl Alertness {
     }
 
     fn with_cores(cores: u32) -> Self {
-        Self { has_cores: cores > 1, ends: Pace::default(), orders: Pace::default() }
+        Self {
+            has_cores: cores > 1,
+            crowded_until: None,
+            ends: Pace::default(),
+            orders: Pace::default(),
+        }
     }
 
     pub(crate) fn ordered(&mut self, now: Instant) {
         self.orders.came(now);
+    }
+
+    /// Others were found to want the core.
+    pub(crate) fn crowded(&mut self, now: Instant) {
+        self.crowded_until = Some(now + CROWDED_FOR);
     }
 
     pub(crate) fn run_begun(&mut self, now: Instant) {
@@ -76,7 +92,9 @@ impl Alertness {
 
     /// Until when it is worth staying awake, if it is.
     pub(crate) fn until(&self) -> Option<Instant> {
-        self.ends.until().or(self.orders.until()).filter(|_| self.has_cores)
+        let until = self.ends.until().or(self.orders.until()).filter(|_| self.has_cores)?;
+        let is_crowded = self.crowded_until.is_some_and(|crowded| until < crowded);
+        (!is_crowded).then_some(until)
     }
 }
 
@@ -121,6 +139,21 @@ mod tests {
         assert_eq!(alertness.until(), Some(now + MOMENT));
         run(&mut alertness, &mut now, LATE, QUICK);
         assert_eq!(alertness.until(), None, "the last one was long in coming");
+    }
+
+    #[test]
+    fn a_crowded_core_is_left_to_others_for_a_while() {
+        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        assert_eq!(alertness.until(), Some(now + MOMENT));
+        alertness.crowded(now);
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        assert_eq!(alertness.until(), None);
+        now += CROWDED_FOR;
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        run(&mut alertness, &mut now, QUICK, QUICK);
+        assert_eq!(alertness.until(), Some(now + MOMENT));
     }
 
     #[test]

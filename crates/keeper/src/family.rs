@@ -101,8 +101,9 @@ impl Family {
         let patience = members.filter_map(|member| member.session.patience()).min();
         let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
         let mut news = Vec::new();
-        all.wait(patience, awake, &mut news)?;
+        let lookout = all.wait(patience, awake, &mut news)?;
         for member in &mut self.members {
+            member.session.looked_out(lookout);
             if news.contains(&member.number) || member.session.patience() == Some(0) {
                 member.session.turn(Some(0))?;
             }

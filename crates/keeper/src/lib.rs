@@ -31,6 +31,7 @@ mod source;
 mod stdin;
 mod streams;
 mod terminal;
+mod turns;
 mod waits;
 mod worker;
 

@@ -5,7 +5,12 @@ use rustix::time::Timespec;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// A yielded core comes back within a microsecond when nobody else wants it, and
+/// soon after when who wanted it is the one that is looked out for.
+const ALONE: Duration = Duration::from_micros(10);
+const IN_A_MOMENT: Duration = Duration::from_micros(100);
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -13,6 +18,14 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 pub(crate) trait Key: Copy {
     fn to_bits(self) -> u64;
     fn from_bits(bits: u64) -> Option<Self>;
+}
+
+/// What was noticed of the machine while news was looked out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookout {
+    Undisturbed,
+    /// Others want this core.
+    Crowded,
 }
 
 pub(crate) struct Reactor<K> {
@@ -77,23 +90,37 @@ impl<K: Key> Reactor<K> {
     }
 
     /// Waits, at most `timeout_ms`, and gives the keys of those that have news. Looks
-    /// out for news without sleeping up to an instant, if one is given.
+    /// out for news without sleeping up to an instant, if one is given and nobody
+    /// else has a use for this core.
     pub(crate) fn wait(
         &mut self,
         timeout_ms: Option<u64>,
         awake_until: Option<Instant>,
         news: &mut Vec<K>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Lookout> {
+        let mut lookout = Lookout::Undisturbed;
         if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
-            while Instant::now() < until {
+            let mut before = Instant::now();
+            while before < until {
                 if self.poll(Some(0), news)? {
-                    return Ok(());
+                    return Ok(lookout);
                 }
                 // Whoever is to have news may be waiting for this very core.
                 rustix::thread::sched_yield();
+                let after = Instant::now();
+                let away = after.duration_since(before);
+                if away > IN_A_MOMENT || (away > ALONE && !self.poll(Some(0), news)?) {
+                    lookout = Lookout::Crowded;
+                    break;
+                }
+                if !news.is_empty() {
+                    return Ok(lookout);
+                }
+                before = after;
             }
         }
-        self.poll(timeout_ms, news).map(drop)
+        self.poll(timeout_ms, news)?;
+        Ok(lookout)
     }
 
     fn poll(&mut self, timeout_ms: Option<u64>, news: &mut Vec<K>) -> io::Result<bool> {

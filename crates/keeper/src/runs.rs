@@ -160,6 +160,11 @@ impl Run {
         }
     }
 
+    /// What it has written and is not on disk.
+    pub(crate) fn bytes_in_memory(&self) -> u64 {
+        (self.stdout.in_memory() + self.stderr.in_memory()) as u64
+    }
+
     /// Bytes that it has written to both streams.
     pub(crate) fn written(&self) -> u64 {
         self.stdout.total() + self.stderr.total()

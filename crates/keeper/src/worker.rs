@@ -2,7 +2,8 @@
 //!
 //! A worker has the keeper's memory as it was, none of its descriptors, and one
 //! pipe back. Its answer counts only if it came whole: a worker that was killed
-//! has done nothing as far as anybody is told.
+//! has done nothing as far as anybody is told. What nobody waits for is left to
+//! run when nobody else wants the core.
 
 use crate::reactor::{Interest, Reactor};
 use crate::source::Source;
@@ -11,6 +12,21 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Who waits for what a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    ByClient,
+    ByNobody,
+}
+
+/// Lets a process run when nobody else wants the core, though not never.
+pub(crate) fn stand_back(pid: Pid) {
+    let _ = rustix::process::setpriority_process(Some(pid), LAST);
+}
+
+/// The weight of a seventieth of an ordinary process.
+const LAST: i32 = 19;
 
 /// Before the answer: how long it is.
 const HEAD: usize = 8;
@@ -36,6 +52,7 @@ impl Worker {
     pub(crate) fn spawn(
         reactor: &Reactor<Source>,
         source: Source,
+        awaited: Awaited,
         work: impl FnOnce() -> Vec<u8>,
     ) -> io::Result<Self> {
         let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -52,7 +69,13 @@ impl Worker {
             }
             0 => labour(&writing, keeper, work),
             pid => match Pid::from_raw(pid) {
-                Some(pid) => Ok(Self { pid, pipe: reading, received: Vec::new() }),
+                Some(pid) => {
+                    match awaited {
+                        Awaited::ByClient => {}
+                        Awaited::ByNobody => stand_back(pid),
+                    }
+                    Ok(Self { pid, pipe: reading, received: Vec::new() })
+                }
                 None => Err(io::ErrorKind::Other.into()),
             },
         }

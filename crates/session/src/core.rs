@@ -69,11 +69,23 @@ pub enum Input {
         run: RunNo,
         at: Tick,
     },
-    /// A kernel's state has been written down.
+    /// A kernel's state has been written down, and can be brought back.
     Captured {
         language: Language,
         epoch: Epoch,
         as_of: RunNo,
+    },
+    /// What [`Effect::Capture`] asked for is over, whatever came of it.
+    CaptureOver {
+        language: Language,
+        epoch: Epoch,
+    },
+    /// What it asked for in idle time was not begun: the machine has enough of
+    /// that. `chance` is any number.
+    CaptureRefused {
+        language: Language,
+        epoch: Epoch,
+        chance: u64,
     },
     /// What [`Effect::Prepare`] asked for has been done.
     Prepared {
@@ -378,7 +390,17 @@ impl Core {
             }
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
-                    kernel.captured(as_of, now);
+                    kernel.captured(as_of);
+                }
+            }
+            (Phase::Open, Input::CaptureOver { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.capture_over(now);
+                }
+            }
+            (Phase::Open, Input::CaptureRefused { language, epoch, chance }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.capture_refused(chance, now);
                 }
             }
             (Phase::Open, Input::Prepared { language, epoch, run }) => {
@@ -421,6 +443,8 @@ impl Core {
                 | Input::Stuck { .. }
                 | Input::Heard { .. }
                 | Input::Captured { .. }
+                | Input::CaptureOver { .. }
+                | Input::CaptureRefused { .. }
                 | Input::Prepared { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect

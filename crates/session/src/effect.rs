@@ -2,6 +2,7 @@
 
 use crate::closing::Teardown;
 use crate::operations::Task;
+use crate::pacing::Urgency;
 use sessile_protocol::{KernelFate, Language, RunNo};
 
 /// Milliseconds on a clock that never goes back.
@@ -55,11 +56,17 @@ pub enum Effect {
         epoch: Epoch,
         run: RunNo,
     },
-    /// Write down the kernel's state, without keeping it from its next run.
+    /// Write down the kernel's state, without keeping it from its next run, and
+    /// say when that is over, with [`Input::CaptureOver`]. In idle time it may be
+    /// left, with [`Input::CaptureRefused`].
+    ///
+    /// [`Input::CaptureOver`]: crate::Input::CaptureOver
+    /// [`Input::CaptureRefused`]: crate::Input::CaptureRefused
     Capture {
         language: Language,
         epoch: Epoch,
         as_of: RunNo,
+        urgency: Urgency,
     },
     /// Kill a kernel process that did not come up.
     Abandon {

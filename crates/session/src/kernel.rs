@@ -2,13 +2,12 @@
 //! state.
 
 use crate::effect::{Effect, Epoch, Outcome, Source, Tick, Why};
+use crate::pacing::{Pacing, Urgency};
 use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
 
-mod pacing;
 mod pressing;
 
-use pacing::Pacing;
 use pressing::PRESSURES;
 
 /// A kernel that is not up by then never will be. Restoring a megabyte of
@@ -301,7 +300,7 @@ impl Kernel {
         }
         out.push(Effect::Discard { language: self.language, epoch: self.epoch });
         self.process = Process::Absent;
-        self.captures.unwanted();
+        self.captures.forget();
         match origin {
             Origin::Nothing => {
                 self.captured = None;
@@ -324,7 +323,10 @@ impl Kernel {
 
     fn begin(&mut self, next: &Queued, now: Tick, out: &mut Vec<Effect>) {
         if next.risky && !self.is_captured() {
-            out.push(self.capture(now));
+            out.push(self.capture(Urgency::Now, now));
+        } else {
+            // Where there is always a next run, there is no idle time.
+            self.capture_if_due(now, out);
         }
         let after = |limit: Tick| now.saturating_add(limit);
         let silence = next.silence.map(|limit| Silence { limit, due: after(limit) });
@@ -333,17 +335,35 @@ impl Kernel {
         out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
     }
 
-    fn capture(&mut self, now: Tick) -> Effect {
+    fn capture(&mut self, urgency: Urgency, now: Tick) -> Effect {
+        let (language, epoch, as_of) = (self.language, self.epoch, self.finished);
         self.captures.begun(now);
-        Effect::Capture { language: self.language, epoch: self.epoch, as_of: self.finished }
+        Effect::Capture { language, epoch, as_of, urgency }
     }
 
     /// Capture as soon as possible, because somebody asked to see the state.
     pub(crate) fn capture_now(&mut self, now: Tick, out: &mut Vec<Effect>) {
         if self.is_idle() {
-            let effect = self.capture(now);
+            let effect = self.capture(Urgency::Now, now);
             out.push(effect);
         }
+    }
+
+    fn capture_if_due(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        if let Some(urgency) = self.captures.urgency(now) {
+            let effect = self.capture(urgency, now);
+            out.push(effect);
+        }
+    }
+
+    /// A capture in idle time was not begun, because others are.
+    pub(crate) fn capture_refused(&mut self, chance: u64, now: Tick) {
+        self.captures.refused(now, chance);
+    }
+
+    /// A capture is over, whatever came of it.
+    pub(crate) fn capture_over(&mut self, now: Tick) {
+        self.captures.done(now);
     }
 
     fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
@@ -361,7 +381,7 @@ impl Kernel {
             Source::Image { .. } => Attempt::Second,
         };
         self.process = Process::Starting { source, due, attempt };
-        self.captures.unwanted();
+        self.captures.forget();
         out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
     }
 
@@ -380,8 +400,8 @@ impl Kernel {
         // What it was restored from is already on disk; what the dead process
         // left behind is not yet.
         match source {
-            Source::Nothing | Source::Captured { .. } => self.captures.unwanted(),
-            Source::Final | Source::Image { .. } => self.captures.wanted(now),
+            Source::Nothing | Source::Captured { .. } => self.captures.forget(),
+            Source::Final | Source::Image { .. } => self.captures.changed(now),
         }
         self.advance(now, out);
     }
@@ -403,7 +423,7 @@ impl Kernel {
             Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
         self.finished = run;
         self.process = Process::Idle;
-        self.captures.wanted(now);
+        self.captures.changed(now);
         out.push(Effect::Complete { run, outcome });
         self.advance(now, out);
     }
@@ -425,8 +445,7 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn captured(&mut self, as_of: RunNo, now: Tick) {
-        self.captures.done(now);
+    pub(crate) fn captured(&mut self, as_of: RunNo) {
         self.captured = self.captured.max(Some(as_of));
     }
 

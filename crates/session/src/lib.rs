@@ -26,6 +26,7 @@ mod durability;
 mod effect;
 mod kernel;
 pub mod operations;
+mod pacing;
 mod session;
 mod timeline;
 
@@ -34,5 +35,6 @@ pub use core::{Core as Session, Input, Limits, Refusal, Submission};
 pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
+pub use pacing::{Pacing, Urgency};
 pub use session::Session as Whole;
 pub use timeline::{Point, PointId, Timeline, Unfound};

@@ -17,8 +17,8 @@ const COMMAND_LIMIT: usize = 64 << 10;
 /// The unit in which Linux makes appended bytes visible to readers.
 const PAGE: u64 = 4096;
 
-/// Most lines are not much longer; one that does not fit into what is left of
-/// a page costs a rewrite of the file.
+/// Most lines are not much longer. One that does not fit into what is left of a
+/// page costs a rewrite of the file, so that much is not left of one.
 const SHORT_LINE: u64 = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +102,8 @@ impl Entry {
 pub struct History {
     path: PathBuf,
     file: Option<Appending>,
+    /// How long the next line may be, to judge by the last ones.
+    expected: u64,
 }
 
 /// The file, as far as we have written it.
@@ -115,7 +117,7 @@ struct Appending {
 
 impl History {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path, file: None }
+        Self { path, file: None, expected: SHORT_LINE }
     }
 
     /// Adds an entry. A reader sees it whole or not at all, even if we are
@@ -125,6 +127,9 @@ impl History {
     /// When the file cannot be written.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
         let mut line = serde_json::to_vec(entry)?;
+        let alike = line.len() as u64 * 9 / 8;
+        let expected = (self.expected * 7 / 8).max(alike).clamp(SHORT_LINE, PAGE);
+        self.expected = expected;
         let appending = self.open()?;
         let room = PAGE - appending.length % PAGE;
         if line.len() as u64 >= room {
@@ -133,7 +138,7 @@ impl History {
         }
         // The next line would hardly fit into this page: it begins the next.
         let rest = room - 1 - line.len() as u64;
-        if rest < SHORT_LINE {
+        if rest < expected {
             line.resize(line.len() + usize::try_from(rest).unwrap_or(0), b' ');
         }
         line.push(b'\n');
@@ -323,6 +328,24 @@ mod tests {
         assert_eq!(history.runs().len(), 299);
         assert_eq!(history.find(RunNo(17)).unwrap(), entry(17, "echo $((x+1))"));
         assert_eq!(history.find(RunNo(300)), None);
+    }
+
+    #[test]
+    fn lines_of_one_length_are_appended_however_long_they_are() {
+        for length in [300, 700, 1500, 3000] {
+            let root = tempfile::tempdir().unwrap();
+            let path = root.path().join("history.log");
+            let mut history = History::at(path.clone());
+            let mut files = std::collections::BTreeSet::new();
+            for run in 1..200 {
+                history.append(&entry(run, &"x".repeat(length))).unwrap();
+                files.insert(std::os::unix::fs::MetadataExt::ino(
+                    &std::fs::metadata(&path).unwrap(),
+                ));
+            }
+            assert_eq!(files.len(), 1, "{length}");
+            assert_eq!(history.runs().len(), 199);
+        }
     }
 
     proptest! {

@@ -84,6 +84,12 @@ impl Spool {
         self.total
     }
 
+    /// Bytes that are kept in memory alone.
+    #[must_use]
+    pub fn in_memory(&self) -> usize {
+        self.memory.len()
+    }
+
     /// Whether what comes now is only counted, and the end of it kept.
     #[must_use]
     pub fn is_past_cap(&self) -> bool {

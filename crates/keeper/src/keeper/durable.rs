@@ -12,7 +12,7 @@ use super::bundle::{self, Contents, Origin};
 use super::saving::{Asker, SaveOrder};
 use crate::processes;
 use crate::source::Source;
-use crate::worker::{Progress, Worker};
+use crate::worker::{Awaited, Progress, Worker};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
@@ -215,7 +215,7 @@ impl Keeper {
             "url": store.url, "session_id": session, "as_of_run": as_of, "file": file,
         });
         let work = move || call_uploader(&order.to_string()).unwrap_or_default();
-        match Worker::spawn(&self.reactor, Source::UploadWorker, work) {
+        match Worker::spawn(&self.reactor, Source::UploadWorker, Awaited::ByNobody, work) {
             Ok(worker) => store.upload = Some(Upload { worker, as_of, file }),
             Err(error) => self.store_has_failed(format!("no uploader can be started: {error}")),
         }

@@ -1,6 +1,7 @@
 //! Doing what the session decided.
 
 use super::events::letter;
+use super::records;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::{Deadline, Inheritance, Keeper, Live};
@@ -31,12 +32,8 @@ impl Keeper {
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
-            Effect::Capture { language, epoch: _, as_of } => {
-                self.prepare_ahead(language);
-                if let Some(live) = self.kernels.get_mut(&language) {
-                    live.capture_floor = self.origins.floor();
-                    let _ = live.kernel.capture(as_of);
-                }
+            Effect::Capture { language, epoch, as_of, urgency } => {
+                self.capture(language, epoch, as_of, urgency);
             }
             Effect::Abandon { language, epoch: _ } => {
                 self.unborn(language, "it did not come up in time");
@@ -377,7 +374,7 @@ impl Keeper {
         for (_, run) in std::mem::take(&mut self.runs) {
             self.refuse_waiters(run, &cancellation(Why::Reset));
         }
-        self.unsettled.clear();
+        self.unsettled = records::Unsettled::default();
         self.refused.clear();
         self.unrecorded.clear();
         self.last_status.clear();

@@ -172,14 +172,6 @@ impl Keeper {
         self.pump_operations();
     }
 
-    /// Those who asked for the state want the newest one.
-    fn captures_done(&mut self, language: Language) {
-        if self.kernels.get(&language).is_none_or(|live| !live.kernel.is_capturing()) {
-            self.answer_inspectors(Some(language));
-            self.has_described(language);
-        }
-    }
-
     fn run_ended(&mut self, language: Language, ended: Ended) {
         let Some(live) = self.kernels.get_mut(&language) else {
             return;

@@ -4,6 +4,7 @@ use super::Keeper;
 use super::saving::{Asker, Phase};
 use crate::kernels::{Dumped, outcome_file};
 use crate::processes;
+use crate::worker::stand_back;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::{Epoch, Input, Tick};
@@ -200,6 +201,9 @@ impl Keeper {
             return;
         };
         kernel.dump = Dump::Writing { path, writer };
+        if self.savings.front().is_some_and(|saving| saving.asker == Asker::Durability) {
+            stand_back(writer);
+        }
         // It may have been faster than its news.
         if rustix::process::test_kill_process(writer).is_err() {
             self.writer_ended(writer);

@@ -6,6 +6,7 @@ use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
 use crate::terminal::Terminal;
+use crate::turns::Turn;
 use rustix::process::Pid;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::Epoch;
@@ -42,6 +43,8 @@ pub(super) struct Live {
     pub(super) verdict: Option<i32>,
     /// What it takes over when it is up.
     pub(super) inheritance: Option<Inheritance>,
+    /// Held while its state is captured in idle time.
+    pub(super) turn: Option<Turn>,
 }
 
 /// A state in a file, for a new kernel.
@@ -79,6 +82,7 @@ impl Live {
             was_prompted: false,
             verdict: None,
             inheritance: None,
+            turn: None,
         }
     }
 

@@ -34,7 +34,7 @@ mod workspace;
 use crate::alertness::Alertness;
 use crate::connections::Connections;
 use crate::origins::Origins;
-use crate::reactor::Reactor;
+use crate::reactor::{Lookout, Reactor};
 use crate::runs::{Runs, ticks};
 use crate::scratch::Scratch;
 use crate::source::{ClientId, ImageId, LeftPipeId, Pipe, Source};
@@ -44,7 +44,7 @@ use rustix::process::Pid;
 use sessile_protocol::{
     Boot, Code, Duty, Failure, Language, LeftBehind, RunNo, SESSION_MARKER as MARKER, SessionId,
 };
-use sessile_session::{Effect, Epoch, Input, Limits, PointId, Session, Tick, Timeline};
+use sessile_session::{Effect, Epoch, Input, Limits, Pacing, PointId, Session, Tick, Timeline};
 use sessile_store::{
     Accepted, Directory, Entry, History, Keys, Lock, Metadata, SavedKernel, SessionStatus,
     UserState,
@@ -96,13 +96,12 @@ pub(crate) struct Keeper {
     origins: Origins,
     runs: Runs,
     /// Finished runs whose output is still only in memory.
-    unsettled: Vec<RunNo>,
+    unsettled: records::Unsettled,
     /// The same, because the disk has no place for it.
     refused: VecDeque<RunNo>,
     unrecorded: VecDeque<Entry>,
-    unsettled_since: Option<Tick>,
     /// When what is only in memory is written to disk.
-    settle_due: Option<Tick>,
+    files: Pacing,
     /// How soon kernels that owe a report, and interactive runs, are looked at
     /// again.
     silence_pause: Tick,
@@ -284,11 +283,10 @@ impl Keeper {
             last_left: 0,
             origins: Origins::default(),
             runs: Runs::new(),
-            unsettled: Vec::new(),
+            unsettled: records::Unsettled::default(),
             refused: VecDeque::new(),
             unrecorded: VecDeque::new(),
-            unsettled_since: None,
-            settle_due: None,
+            files: Pacing::default(),
             silence_pause: 0,
             prompts_pause: 0,
             closing: Vec::new(),
@@ -346,7 +344,8 @@ impl Keeper {
     pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
         let mut news = std::mem::take(&mut self.news_room);
         news.append(&mut self.again);
-        self.reactor.wait(patience, self.awake_until(), &mut news)?;
+        let lookout = self.reactor.wait(patience, self.awake_until(), &mut news)?;
+        self.looked_out(lookout);
         for source in news.drain(..) {
             self.handle(source);
         }
@@ -387,7 +386,7 @@ impl Keeper {
     /// Deadlines that follow from the state of something else.
     fn set_deadlines(&mut self) {
         self.deadlines.set(Deadline::Session, self.session.due());
-        self.deadlines.set(Deadline::Settle, self.settle_due);
+        self.deadlines.set(Deadline::Settle, self.files.due());
         self.deadlines.set(Deadline::Screens, self.viewing_due());
         self.deadlines.set(Deadline::States, self.inspection_due());
         self.deadlines.set(Deadline::Save, self.saving_due());
@@ -438,6 +437,14 @@ impl Keeper {
         }
         self.set_deadlines();
         Some(self.deadlines.next()?.saturating_sub(self.now()))
+    }
+
+    /// Takes note of what was noticed while news was looked out for.
+    pub(crate) fn looked_out(&mut self, lookout: Lookout) {
+        match lookout {
+            Lookout::Undisturbed => {}
+            Lookout::Crowded => self.alertness.crowded(Instant::now()),
+        }
     }
 
     /// Until when to look out for events without sleeping, if at all.

@@ -1,35 +1,38 @@
 //! What goes to the session directory, and when.
 //!
 //! A run's line in the history is appended before its client is answered, so
-//! that no run vanishes of which somebody has been told. What it wrote, the
-//! metadata and the captured state follow in the next idle moment (and every
-//! tenth of a second in a tight loop of runs), or before the answer where the
-//! client wants to look at the files or the order has a key: replacing a file
-//! costs more than a small run.
+//! that no run vanishes of which somebody has been told. What it wrote and the
+//! metadata follow in the next pause between runs, once a second where there is
+//! none, or before the answer where the client wants to look at the files or the
+//! order has a key: replacing a file costs more than a small run. Captured states
+//! are written as they come.
 
 use super::Keeper;
 use crate::runs::Run;
+use crate::turns::Turn;
 use sessile_protocol::{Code, Failure, Language, RunNo};
+use sessile_session::{Epoch, Input, Urgency};
 use sessile_store::{Entry, History, SavedKernel, timestamp};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
 /// Larger values and notes have a file of their own, and the history stays
 /// quick to read.
 const REMARKS_LIMIT: usize = 2 << 10;
 
-/// Idle time before what is only in memory goes to disk.
-const SETTLE_AFTER: u64 = 5;
+/// Runs that may wait to be written to disk, and what they may have printed.
+const UNSETTLED: usize = 2000;
+const UNSETTLED_BYTES: u64 = 1 << 20;
 
-/// In a tight loop of runs there is no idle time; then after this long, or so
-/// many of them.
-const SETTLE_AT_LEAST: u64 = 100;
-const UNSETTLED: usize = 1000;
-
-/// Runs whose output stays in memory because the disk refuses it, and how soon
-/// that is tried again.
+/// Runs whose output stays in memory because the disk refuses it.
 const REFUSED: usize = 16;
-const SETTLE_AGAIN: u64 = 1000;
+
+/// Finished runs whose output is still only in memory.
+#[derive(Debug, Default)]
+pub(super) struct Unsettled {
+    runs: Vec<RunNo>,
+    bytes: u64,
+}
 
 impl Keeper {
     pub(super) fn write_metadata(&self) -> Result<(), Failure> {
@@ -66,11 +69,13 @@ impl Keeper {
         }
     }
 
-    /// Drops the oldest runs from the history, and their output with them.
-    fn drop_oldest(&mut self) {
+    /// Drops the oldest runs from the history, and their output with them; these
+    /// are the ones.
+    fn drop_oldest(&mut self) -> BTreeSet<RunNo> {
         let max = self.boot.max_history.max(1);
-        let Some(newest) = self.history.surplus(max).into_iter().max() else {
-            return;
+        let surplus = BTreeSet::from_iter(self.history.surplus(max));
+        let Some(newest) = surplus.last().copied() else {
+            return surplus;
         };
         // First what tells a dropped run from a lost one.
         for (number, _) in self.runs.range(..=newest).filter(|(_, run)| run.finished().is_none()) {
@@ -79,34 +84,38 @@ impl Keeper {
         if let Some(accepted) = &mut self.accepted {
             let _ = accepted.forget_through(newest);
         }
-        if self.history.trim(max).is_ok() {
-            self.directory.sweep_runs(newest, |number| self.runs.contains_key(&number));
+        if self.history.trim(max).is_err() {
+            return BTreeSet::new();
         }
+        self.directory.sweep_runs(newest, |number| self.runs.contains_key(&number));
+        surplus
     }
 
     pub(super) fn unsettle(&mut self, number: RunNo) {
         // The same run several times in a row: its late output.
-        if self.unsettled.last() != Some(&number) {
-            self.unsettled.push(number);
+        if self.unsettled.runs.last() != Some(&number) {
+            self.unsettled.runs.push(number);
+            self.unsettled.bytes += self.runs.get(&number).map_or(0, Run::bytes_in_memory);
         }
-        let now = self.now();
-        let since = *self.unsettled_since.get_or_insert(now);
-        self.settle_due = Some((now + SETTLE_AFTER).min(since + SETTLE_AT_LEAST));
-        if self.unsettled.len() >= UNSETTLED {
+        self.files.changed(self.now());
+        if self.unsettled.runs.len() >= UNSETTLED || self.unsettled.bytes >= UNSETTLED_BYTES {
             self.settle();
         }
     }
 
     /// Brings the files up to date.
     pub(super) fn settle(&mut self) {
-        self.settle_due = None;
-        self.unsettled_since = None;
-        self.drop_oldest();
+        self.files.begun(self.now());
+        let dropped = self.drop_oldest();
         self.forget_origins();
         let _ = write_entries(&mut self.history, &mut self.unrecorded);
         let again = std::mem::take(&mut self.refused);
-        let finished = std::mem::take(&mut self.unsettled);
+        let finished = std::mem::take(&mut self.unsettled).runs;
         for number in again.into_iter().chain(finished) {
+            // In a fast loop of runs most are of no interest any more.
+            if dropped.contains(&number) {
+                self.release(number);
+            }
             let Some(run) = self.runs.get_mut(&number) else {
                 continue;
             };
@@ -127,6 +136,12 @@ impl Keeper {
         if !self.is_timeline_written {
             let _ = self.write_timeline();
         }
+        self.files.done(self.now());
+        if !self.refused.is_empty() {
+            // Tried again, though not soon.
+            self.files.changed(self.now());
+            self.files.put_off(self.now());
+        }
     }
 
     /// What the disk has no place for can still be read, as long as it is not too
@@ -138,9 +153,6 @@ impl Keeper {
                 self.release(oldest);
             }
         }
-        if !self.refused.is_empty() {
-            self.settle_due = Some(self.now() + SETTLE_AGAIN);
-        }
     }
 
     /// Lets go of a run that is on disk and that nobody waits for.
@@ -150,6 +162,50 @@ impl Keeper {
         if self.runs.get(&number).is_some_and(is_over) {
             self.runs.remove(&number);
         }
+    }
+
+    /// Has a kernel write its state down. In idle time only if not too many others
+    /// do: the session tries again.
+    pub(super) fn capture(
+        &mut self,
+        language: Language,
+        epoch: Epoch,
+        as_of: RunNo,
+        urgency: Urgency,
+    ) {
+        let turn = match urgency {
+            Urgency::Idle => Some(Turn::take()),
+            Urgency::Overdue | Urgency::Now => None,
+        };
+        if let Some(None) = turn {
+            let nanos = u64::from(self.clock.elapsed().subsec_nanos());
+            let chance = nanos / 1000 + u64::from(std::process::id());
+            return self.step(Input::CaptureRefused { language, epoch, chance });
+        }
+        self.prepare_ahead(language);
+        let Some(live) = self.kernels.get_mut(&language) else {
+            return;
+        };
+        live.capture_floor = self.origins.floor();
+        if live.kernel.capture(as_of).is_ok() {
+            live.turn = turn.flatten();
+        } else {
+            self.step(Input::CaptureOver { language, epoch });
+        }
+    }
+
+    /// One capture is over. Those who asked for the state want the newest one.
+    pub(super) fn captures_done(&mut self, language: Language) {
+        if let Some(live) = self.kernels.get_mut(&language) {
+            if live.kernel.is_capturing() {
+                return;
+            }
+            live.turn = None;
+            let epoch = live.epoch;
+            self.step(Input::CaptureOver { language, epoch });
+        }
+        self.answer_inspectors(Some(language));
+        self.has_described(language);
     }
 
     /// Writes down a captured state. True when the kernel can be brought back

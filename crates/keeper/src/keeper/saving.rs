@@ -15,7 +15,7 @@ use super::durable::{Kept, keep};
 use super::gathering::{Dump, Gathered, remove};
 use crate::processes;
 use crate::source::{ClientId, Source};
-use crate::worker::{Progress, Worker};
+use crate::worker::{Awaited, Progress, Worker};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, Reply, RunNo};
 use sessile_session::Tick;
@@ -190,9 +190,14 @@ impl Keeper {
             };
             answer.unwrap_or_default()
         };
-        let worker = Worker::spawn(&self.reactor, Source::SaveWorker, work).map_err(|error| {
-            Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
-        })?;
+        let awaited = match asker {
+            Asker::Durability => Awaited::ByNobody,
+            Asker::Client { .. } => Awaited::ByClient,
+        };
+        let worker =
+            Worker::spawn(&self.reactor, Source::SaveWorker, awaited, work).map_err(|error| {
+                Failure::new(Code::Storage, format!("the file cannot be written: {error}"))
+            })?;
         saving.phase = Phase::Writing { worker, dumps };
         Ok(())
     }

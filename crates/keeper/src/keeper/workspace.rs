@@ -8,7 +8,7 @@
 use super::bundle::omissions;
 use super::{Keeper, timeline};
 use crate::source::{FileJobId, Source};
-use crate::worker::{Progress, Worker};
+use crate::worker::{Awaited, Progress, Worker};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, RunNo};
 use sessile_session::{Epoch, PointId};
@@ -123,8 +123,8 @@ impl Keeper {
         let place = self.place();
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
         let id = FileJobId(self.last_file_job + 1);
-        let worker =
-            Worker::spawn(&self.reactor, Source::FileWorker(id), work).map_err(|error| {
+        let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
+            .map_err(|error| {
                 Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
             })?;
         self.last_file_job += 1;

@@ -60,7 +60,7 @@ impl Kernel {
                 let source = *source;
                 self.abandon(source, out);
             }
-            Process::Idle => self.capture_now(now, out),
+            Process::Idle => self.capture_if_due(now, out),
             Process::Busy { work: Work::Running { due, .. }, .. }
                 if due.is_some_and(|due| due <= now) =>
             {

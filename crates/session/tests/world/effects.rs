@@ -5,7 +5,7 @@ use super::{Checked, LANGUAGES, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{KernelFate, Language, RunNo};
-use sessile_session::{Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick};
+use sessile_session::{Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick, Urgency};
 
 impl World {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) -> Checked {
@@ -32,12 +32,20 @@ impl World {
                 process.is_listened_to = true;
                 Ok(())
             }
-            Effect::Capture { language, epoch, as_of } => {
+            Effect::Capture { language, epoch, urgency: Urgency::Idle, .. }
+                if self.is_crowded() =>
+            {
+                let chance = self.now.wrapping_mul(31);
+                self.step(Input::CaptureRefused { language, epoch, chance })
+            }
+            Effect::Capture { language, epoch, as_of, urgency: _ } => {
+                let now = self.now;
                 let process = self.process(language);
                 prop_assert_eq!(process.epoch, epoch);
                 prop_assert!(process.phase == Phase::Idle, "captured while {:?}", process.phase);
                 prop_assert_eq!(as_of, process.holds, "a capture under a false name");
                 process.captures.push(as_of);
+                (process.changed, process.capturing) = (None, Some(now));
                 Ok(())
             }
             Effect::Abandon { language, epoch } => {

@@ -11,6 +11,10 @@ pub(super) struct Process {
     pub(super) phase: Phase,
     /// Captures that were asked for and are not written yet.
     pub(super) captures: Vec<RunNo>,
+    /// When a run first changed what the last one asked for would have.
+    pub(super) changed: Option<Tick>,
+    /// When one was asked for that is not over.
+    pub(super) capturing: Option<Tick>,
     /// When the run was first pressed upon.
     pub(super) pressed: Option<Tick>,
     /// When the run began, and when it last gave a sign of life.

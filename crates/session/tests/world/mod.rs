@@ -25,6 +25,9 @@ const LANGUAGES: [Language; 4] = [Language::Bash, Language::Python, Language::Zs
 /// After an interrupt or a timeout the kernel itself is killed by then.
 const PRESSED_FOR: Tick = 700;
 
+/// What may be lost with a process that is killed.
+const CAPTURED_WITHIN: Tick = 10_000;
+
 /// What the random driver does next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
@@ -298,6 +301,8 @@ impl World {
                 as_of: *as_of,
             });
             inputs.extend(captures);
+            let over = Input::CaptureOver { language, epoch };
+            inputs.extend(process.capturing.map(|_| over));
         }
         if self.closing {
             inputs.extend([Input::AllGone, Input::KernelsGone]);
@@ -334,6 +339,8 @@ impl World {
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
+                Input::CaptureOver { language, epoch },
+                Input::CaptureRefused { language, epoch, chance: run.0 },
                 Input::Heard { language, epoch, run, at: 0 },
                 Input::Stuck { language, epoch },
             ];
@@ -364,7 +371,29 @@ impl World {
             prop_assert!(next.is_none_or(|due| due > self.now), "a busy loop at {}", self.now);
         }
         self.now = self.now.max(until);
+        self.check_captures()?;
         self.check()
+    }
+
+    /// Whether other sessions have all the turns at captures, now.
+    fn is_crowded(&self) -> bool {
+        (self.now / 512).is_multiple_of(2)
+    }
+
+    /// However crowded it is, what has changed is captured in the end.
+    fn check_captures(&self) -> Checked {
+        let is_open = !self.closing && !self.finished;
+        let is_preparing = |language| self.session.preparing().any(|(l, ..)| l == language);
+        for (language, process) in &self.processes {
+            if process.phase != Phase::Idle || is_preparing(*language) {
+                continue;
+            }
+            if let Some(changed) = process.changed.filter(|_| is_open) {
+                let since = changed.max(process.capturing.unwrap_or_default());
+                prop_assert!(self.now < since + CAPTURED_WITHIN, "not captured: {process:?}");
+            }
+        }
+        Ok(())
     }
 
     fn step(&mut self, input: Input) -> Checked {
@@ -394,6 +423,7 @@ impl World {
 
     /// What the input means for the model's own processes.
     fn note(&mut self, input: Input) {
+        let now = self.now;
         match input {
             Input::Ready { language, .. } => {
                 let process = self.process(language);
@@ -405,6 +435,7 @@ impl World {
                 process.phase = Phase::Idle;
                 process.holds = run;
                 process.pressed = None;
+                process.changed.get_or_insert(now);
             }
             Input::Died { language, epoch, exit_code, .. } => {
                 let is_closing = self.closing;
@@ -430,6 +461,7 @@ impl World {
                 self.process(language).captures.retain(|c| *c != as_of);
                 self.story(language).captured.insert(as_of);
             }
+            Input::CaptureOver { language, .. } => self.process(language).capturing = None,
             Input::Heard { language, .. } => self.process(language).is_listened_to = false,
             Input::KernelsGone | Input::AllGone => {
                 for process in self.processes.values_mut() {
@@ -438,7 +470,8 @@ impl World {
                     process.pressed = None;
                 }
             }
-            Input::Stuck { .. }
+            Input::CaptureRefused { .. }
+            | Input::Stuck { .. }
             | Input::Loading { .. }
             | Input::Interrupt { .. }
             | Input::Inspect
