@@ -11,7 +11,7 @@
 //! nothing.
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
-use std::fs;
+use sessile_proc::Process;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Labels are 19 digits long.
@@ -65,13 +65,8 @@ impl Label {
 }
 
 fn limit(pid: Pid) -> Option<Rlimit> {
-    let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero())).ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
-    let mut values = line.split_ascii_whitespace().map(|value| match value {
-        "unlimited" => Some(None),
-        number => number.parse().ok().map(Some),
-    });
-    Some(Rlimit { current: values.next()??, maximum: values.next()?? })
+    let limit = Process::new(pid).limit("Max realtime timeout")?;
+    Some(Rlimit { current: limit.soft, maximum: limit.hard })
 }
 
 /// A shell's soft limit as the user knows it, from what `ulimit -S -R` prints.

@@ -7,8 +7,8 @@
 //! order. What is found in this way is kept for as long as the process lives.
 //! Where more than one run could be meant, none is named.
 
-use crate::processes::Stat;
 use rustix::process::Pid;
+use sessile_proc::Stat;
 use sessile_protocol::{Language, RunNo};
 use std::collections::HashMap;
 use std::fs::File;
@@ -195,7 +195,8 @@ mod tests {
     }
 
     fn stat(leader: i32, started: u64) -> Stat {
-        Stat::example(pid(leader), started)
+        let line = format!("1 (x) S 1 1 {leader} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {started} 0 0");
+        Stat::parse(&line).unwrap()
     }
 
     fn span(run: u64, kernel: i32, begun: u64, ended: u64) -> Span {

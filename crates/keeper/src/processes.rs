@@ -1,10 +1,11 @@
-//! Processes as the kernel's file system shows them: who descends from whom,
-//! and who belongs to a run's foreground.
+//! Processes of a session: who belongs to a run's foreground, room for
+//! descriptors, signals and ends.
 //!
 //! Nothing here but [`make_room`] is on the path of a run that ends by itself.
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
-use std::fs;
+use sessile_proc::{Access, Process, SignalSet, Stat};
+use std::fs::Metadata;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -12,18 +13,12 @@ use std::sync::OnceLock;
 
 /// All descendants of a process, parents before children.
 pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
-    let mut found = children(of);
-    let mut at = 0;
-    while let Some(pid) = found.get(at).copied() {
-        at += 1;
-        found.extend(children(pid));
-    }
-    found
+    Process::new(of).descendants()
 }
 
 /// The directory that a process is in.
 pub(crate) fn directory(pid: Pid) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{}/cwd", pid.as_raw_nonzero())).ok()
+    Process::new(pid).directory()
 }
 
 /// What the limit of descriptors was before it was raised.
@@ -76,8 +71,7 @@ pub(crate) fn make_room(pid: Pid, least: u64) -> Room {
         let pid = pid.as_raw_nonzero().get();
         libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit)
     };
-    // How many are open is the size of this directory, since Linux 6.2.
-    let open = fs::metadata(format!("/proc/{}/fd", pid.as_raw_nonzero())).map_or(0, |d| d.len());
+    let open = Process::new(pid).descriptor_count();
     let from = limit.rlim_cur;
     if result != 0 || from >= least.max(open + RUN_TAKES) {
         return Room::Enough;
@@ -104,7 +98,7 @@ fn leads_to(pid: Pid, above: Pid) -> bool {
     // Longer than any line of ancestors in practice; a reused number may make
     // a circle.
     for _ in 0..1000 {
-        match at.and_then(|pid| Stat::of(pid)?.parent) {
+        match at.and_then(|pid| stat(pid)?.parent) {
             Some(parent) if parent == above => return true,
             Some(parent) => at = Some(parent),
             None => return false,
@@ -115,15 +109,7 @@ fn leads_to(pid: Pid, above: Pid) -> bool {
 
 /// The direct children, by any of the process's threads.
 pub(crate) fn children(of: Pid) -> Vec<Pid> {
-    let of = of.as_raw_nonzero();
-    let mut found = Vec::new();
-    for task in fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
-        let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        found.extend(
-            list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
-        );
-    }
-    found
+    Process::new(of).children()
 }
 
 /// What a run is doing in the foreground: the trees below those children of
@@ -140,27 +126,19 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid
     work
 }
 
-/// A process as the system names it: of one that is just ending, it says -1.
-fn process(number: &str) -> Option<Pid> {
-    number.parse().ok().filter(|number| *number > 0).and_then(Pid::from_raw)
-}
-
 /// The process group of a process.
 pub(crate) fn group(pid: Pid) -> Option<Pid> {
-    Stat::of(pid)?.group
+    stat(pid)?.group
 }
 
 /// The controlling terminal of a process: its major and minor number.
 pub(crate) fn terminal(pid: Pid) -> Option<(u32, u32)> {
-    let number = Stat::of(pid)?.terminal.cast_unsigned();
-    (number != 0).then_some(((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00)))
+    stat(pid)?.terminal_device()
 }
 
 /// Whether a process has a file open by this path.
 pub(crate) fn holds(pid: Pid, path: &std::path::Path) -> bool {
-    let opened = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
-    let mut opened = opened.into_iter().flatten().flatten();
-    opened.any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path))
+    Process::new(pid).descriptors().any(|fd| fd.link().is_some_and(|target| target == path))
 }
 
 /// What tells one run's pipe from another's.
@@ -170,20 +148,31 @@ pub(crate) struct PipeId {
     pub(crate) inode: u64,
 }
 
+impl PipeId {
+    pub(crate) fn of(file: &Metadata) -> Self {
+        Self { device: file.dev(), inode: file.ino() }
+    }
+}
+
+/// What the system says of a process in one line.
+pub(crate) fn stat(pid: Pid) -> Option<Stat> {
+    Process::new(pid).stat()
+}
+
 /// Whether a process was started before the run. The system tells a process's
 /// age in hundredths of a second; within the same hundredth, a process that
 /// still writes to an earlier run's pipe is an earlier one.
 fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
     use std::os::unix::fs::FileTypeExt;
-    let Some(started) = started(pid) else {
+    let Some(started) = stat(pid).map(|stat| stat.started) else {
         return true;
     };
     if started != begun {
         return started < begun;
     }
     let targets = [1, 2].map(|fd| {
-        let target = fs::metadata(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
-        let id = PipeId { device: target.dev(), inode: target.ino() };
+        let target = Process::new(pid).descriptor(fd).metadata()?;
+        let id = PipeId::of(&target);
         // Other pipes, such as those of a pipeline, are not on our device.
         (target.file_type().is_fifo() && id.device == pipes[0].device).then_some(id)
     });
@@ -197,160 +186,50 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
 ///
 /// zsh opens it for both, too: see [`stands_back`].
 fn is_asynchronous(pid: Pid) -> bool {
-    let reads_nothing = || {
-        let fd = pid.as_raw_nonzero();
-        let target = fs::read_link(format!("/proc/{fd}/fd/0")).ok()?;
-        let info = fs::read_to_string(format!("/proc/{fd}/fdinfo/0")).ok()?;
-        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-        let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
-        Some(target.as_os_str() == "/dev/null" && flags & libc::O_ACCMODE == libc::O_RDONLY)
-    };
-    ignores_interrupt(pid) && reads_nothing() == Some(true)
+    let stdin = Process::new(pid).descriptor(0);
+    let is_empty = || stdin.link().is_some_and(|target| target.as_os_str() == "/dev/null");
+    ignores_interrupt(pid) && is_empty() && stdin.access() == Some(Access::Read)
 }
 
 /// Whether a child of zsh was started with `&`: such a one stands back behind
 /// others, unless the user does not want that.
 pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
-    let niceness = |pid: Pid| Stat::of(pid).map(|stat| stat.nice);
+    let niceness = |pid: Pid| stat(pid).map(|stat| stat.nice);
     niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
 }
 
 fn ignores_interrupt(pid: Pid) -> bool {
-    signals(pid, "SigIgn:").is_some_and(|ignored| ignored & bit(libc::SIGINT) != 0)
+    Process::new(pid).signals().is_some_and(|signals| signals.ignored.has(libc::SIGINT))
 }
 
 /// The signals that a process has handlers for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caught(u64);
+pub(crate) struct Caught(SignalSet);
 
 impl Caught {
     pub(crate) fn by(pid: Pid) -> Self {
-        Self(signals(pid, "SigCgt:").unwrap_or_default())
+        Self(Process::new(pid).signals().map(|signals| signals.caught).unwrap_or_default())
     }
 
     pub(crate) fn has(self, signal: i32) -> bool {
-        self.0 & bit(signal) != 0
+        self.0.has(signal)
     }
-}
-
-/// A set of signals that the system lists of a process.
-fn signals(pid: Pid, name: &str) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-    let set = status.lines().find_map(|line| line.strip_prefix(name))?;
-    u64::from_str_radix(set.trim(), 16).ok()
-}
-
-fn bit(signal: i32) -> u64 {
-    1 << (signal - 1)
 }
 
 /// Whether a process waits in a read of this very pipe. False also where the
 /// system does not tell.
 pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
-    let pid = pid.as_raw_nonzero();
-    let read_by = || {
-        let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
-        let mut words = call.split_ascii_whitespace();
-        let is_read = words.next()?.parse() == Ok(libc::SYS_read);
-        let fd = u32::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
-        let target = fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok().filter(|_| is_read)?;
-        Some((target.dev(), target.ino()))
+    let Ok(wanted) = rustix::fs::fstat(pipe) else {
+        return false;
     };
-    let wanted = rustix::fs::fstat(pipe).map(|stat| (stat.st_dev, stat.st_ino));
-    wanted.is_ok_and(|wanted| read_by() == Some(wanted))
-}
-
-/// When a process was started, in clock ticks (1/100 s) after boot.
-fn started(pid: Pid) -> Option<u64> {
-    Stat::of(pid).map(|stat| stat.started)
-}
-
-/// A flag of the system's: it is set before anything of a process is let go.
-const PF_EXITING: u64 = 4;
-
-/// What the system says of a process in one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    /// `R`, `S`, `T`, …
-    pub(crate) state: char,
-    pub(crate) parent: Option<Pid>,
-    pub(crate) group: Option<Pid>,
-    /// Its controlling terminal, as the system encodes it; zero for none.
-    pub(crate) terminal: i32,
-    /// The process that it is in the session of.
-    pub(crate) leader: Option<Pid>,
-    /// Clock ticks that it has used, with its children that were waited for.
-    pub(crate) cpu: u64,
-    nice: i64,
-    is_exiting: bool,
-    pub(crate) threads: u64,
-    pub(crate) started: u64,
-    /// Pages of memory.
-    pub(crate) resident: u64,
-}
-
-impl Stat {
-    #[cfg(test)]
-    pub(crate) fn example(leader: Pid, started: u64) -> Self {
-        let leader = Some(leader);
-        let (parent, group, terminal) = (None, None, 0);
-        let (cpu, nice, is_exiting, threads, resident) = (0, 0, false, 1, 0);
-        let state = 'S';
-        Self {
-            state,
-            parent,
-            group,
-            terminal,
-            leader,
-            cpu,
-            nice,
-            is_exiting,
-            threads,
-            started,
-            resident,
-        }
-    }
-
-    pub(crate) fn of(pid: Pid) -> Option<Self> {
-        let bytes = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        Self::parse(&String::from_utf8_lossy(&bytes))
-    }
-
-    fn parse(line: &str) -> Option<Self> {
-        // The second field is the program's name in parentheses, and may contain
-        // any character, parentheses and spaces included.
-        let rest = &line[line.rfind(')')? + 1..];
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        Some(Self {
-            state: fields.first()?.chars().next()?,
-            parent: process(fields.get(1)?),
-            group: process(fields.get(2)?),
-            leader: process(fields.get(3)?),
-            terminal: fields.get(4)?.parse().ok()?,
-            cpu: (11..15).map(number).sum::<Option<u64>>()?,
-            is_exiting: number(6)? & PF_EXITING != 0,
-            nice: fields.get(16)?.parse().ok()?,
-            threads: number(17)?,
-            started: number(19)?,
-            resident: number(21)?,
-        })
-    }
-
-    /// Whether it is ending, or has ended and only waits for somebody to take
-    /// note: it has no memory and no descriptors any more.
-    pub(crate) fn has_ended(&self) -> bool {
-        // The first thread may have ended before the others.
-        let is_over = matches!(self.state, 'Z' | 'X') || self.is_exiting;
-        is_over && self.threads <= 1
-    }
-}
-
-/// The present moment in the unit of a process's start.
-pub(crate) fn start_clock() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
-    seconds * 100 + nanos / 10_000_000
+    let wanted = PipeId { device: wanted.st_dev, inode: wanted.st_ino };
+    let process = Process::new(pid);
+    process.calls().any(|call| {
+        let fd = (call.number == libc::SYS_read).then_some(call.args[0]);
+        let fd = fd.and_then(|fd| u32::try_from(fd).ok());
+        let target = fd.and_then(|fd| process.descriptor(fd).metadata());
+        target.is_some_and(|target| PipeId::of(&target) == wanted)
+    })
 }
 
 pub(crate) fn signal(pids: &[Pid], signal: Signal) {
@@ -413,60 +292,17 @@ pub(crate) fn exterminate() {
 /// The value of a variable in the environment that a process was started with;
 /// of one that has none, in that of the leader of its session.
 pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
-    let of = |pid: Pid| {
-        let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
-        let mut values = environ.split(|b| *b == 0).filter_map(|entry| {
-            entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
-        });
-        String::from_utf8(values.next()?).ok()
-    };
-    of(pid).or_else(|| of(Stat::of(pid)?.leader.filter(|leader| *leader != pid)?))
+    let of = |pid: Pid| Process::new(pid).environment().variable(name);
+    of(pid).or_else(|| of(stat(pid)?.leader.filter(|leader| *leader != pid)?))
 }
 
 /// Kills what a lost keeper could not: processes that still carry the
 /// session's id in their environment.
 pub(crate) fn kill_strays(marker: &str) {
-    let me = std::process::id().to_string();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) =
-            name.to_str().filter(|n| *n != me).and_then(|n| Pid::from_raw(n.parse().ok()?))
-        else {
-            continue;
-        };
-        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ.split(|b| *b == 0).any(|variable| variable == marker.as_bytes()) {
-            signal(&[pid], Signal::KILL);
+    let me = rustix::process::getpid();
+    for process in Process::all().filter(|process| process.pid() != me) {
+        if process.environment().has(marker) {
+            signal(&[process.pid()], Signal::KILL);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::{Command, Stdio};
-
-    #[test]
-    fn a_process_that_is_ending_is_in_no_group() {
-        let line = "7 (a) b) X 0 -1 -1 0 -1 4 0 0 0 0 3 4 0 0 20 0 1 0 99 0 5 0";
-        let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.group, stat.leader, stat.started), (None, None, 99));
-    }
-
-    #[test]
-    fn a_tree_is_found_whatever_its_processes_are_called() {
-        let mut child = Command::new("sh")
-            .args(["-c", "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let pid = Pid::from_child(&child);
-        let started = started(pid).unwrap();
-        assert!(started <= start_clock() && started + 500 > start_clock());
-        while descendants(pid).is_empty() {
-            std::thread::yield_now();
-        }
-        drop(child.stdin.take());
-        child.wait().unwrap();
     }
 }

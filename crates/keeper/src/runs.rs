@@ -1,6 +1,5 @@
-//! Runs: what was asked, what came out of it, and who waits for it.
+//! Runs: what was asked, and what came out of it.
 
-use crate::source::ClientId;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
@@ -28,7 +27,6 @@ pub(crate) struct Run {
     pub(crate) screen: Option<Box<Screen>>,
     /// What was typed on it and not read.
     pub(crate) unread: Vec<u8>,
-    pub(crate) waiters: Vec<Waiter>,
     pub(crate) progress: Progress,
     /// When it last wrote something or was given input, if its silence matters.
     pub(crate) last_sign: Tick,
@@ -53,38 +51,6 @@ pub(crate) struct Finished {
     pub(crate) duration: Duration,
 }
 
-/// A call that is answered when the run gets somewhere.
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) connection: ClientId,
-    pub(crate) call: u64,
-    pub(crate) want: Want,
-    /// Then it is answered with what there is.
-    pub(crate) due: Option<Tick>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Want {
-    Result {
-        max_output: u64,
-        recorded: bool,
-        /// For an order that was given before.
-        repeated: bool,
-        until_input: bool,
-    },
-    Output(ReadOutput),
-}
-
-impl Waiter {
-    /// Whether it is answered when the run waits for input.
-    pub(crate) fn ends_at_input(&self) -> bool {
-        match &self.want {
-            Want::Result { until_input, .. } => *until_input,
-            Want::Output(read) => read.until_input,
-        }
-    }
-}
-
 impl Run {
     pub(crate) fn new(
         run: RunNo,
@@ -106,7 +72,6 @@ impl Run {
             stdin,
             screen: None,
             unread: Vec::new(),
-            waiters: Vec::new(),
             progress: Progress::Queued,
             last_sign: 0,
             open_streams: 0,
@@ -263,8 +228,8 @@ impl Run {
         Some(entry)
     }
 
-    /// What a reader at these cursors gets; `None` when it is to wait.
-    pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
+    /// Whether there is something for a reader at these cursors.
+    pub(crate) fn has_news(&self, read: &ReadOutput) -> bool {
         let phase = self.phase();
         let is_news = match read.known {
             Some(known) => phase > known || phase == RunPhase::Closed,
@@ -272,37 +237,19 @@ impl Run {
         };
         let is_more =
             self.stdout.total() > read.stdout_from || self.stderr.total() > read.stderr_from;
-        if read.wait && !is_news && !is_more {
+        is_news || is_more || !read.wait
+    }
+
+    /// What a reader at these cursors gets; `None` when it is to wait.
+    pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
+        if !self.has_news(read) {
             return None;
         }
+        let phase = self.phase();
         let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
         let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
         let waiting_for_input = false;
         Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
-    }
-
-    /// Whether somebody waits for what the run writes, or for how far it is.
-    pub(crate) fn has_readers(&self) -> bool {
-        self.waiters.iter().any(|waiter| matches!(waiter.want, Want::Output(_)))
-    }
-
-    /// Whether somebody waits for the run's record on disk.
-    pub(crate) fn wants_record(&self) -> bool {
-        let wants = |want: &Want| matches!(want, Want::Result { recorded: true, .. });
-        self.waiters.iter().any(|waiter| wants(&waiter.want))
-    }
-
-    /// Takes the waiters that can be answered now.
-    pub(crate) fn satisfied(&mut self, recorded: bool) -> Vec<Waiter> {
-        let (now, later) =
-            std::mem::take(&mut self.waiters).into_iter().partition(|w| match &w.want {
-                Want::Result { recorded: wants_record, .. } => {
-                    self.finished().is_some() && (recorded || !wants_record)
-                }
-                Want::Output(read) => self.output(read).is_some(),
-            });
-        self.waiters = later;
-        now
     }
 }
 

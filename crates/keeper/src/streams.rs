@@ -15,7 +15,6 @@ use crate::scratch::make_fifo;
 use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use sessile_protocol::RunNo;
 use sessile_store::StreamName;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -130,11 +129,4 @@ fn path_of(directory: &Path, name: StreamName) -> PathBuf {
         StreamName::Stdout => "o",
         StreamName::Stderr => "e",
     })
-}
-
-/// A stream of a finished run that something still holds.
-#[derive(Debug)]
-pub(crate) struct Lingering {
-    pub(crate) run: RunNo,
-    pub(crate) stream: Stream,
 }

@@ -13,7 +13,7 @@ use sessile_session::{Epoch, Input};
 impl Keeper {
     /// Reads what a copy that is kept says.
     pub(super) fn hear_image(&mut self, id: ImageId) {
-        let Some(image) = self.images.get_mut(&id) else {
+        let Some(image) = self.branches.images.get_mut(&id) else {
             return;
         };
         let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
@@ -21,7 +21,7 @@ impl Keeper {
         };
         let own = nest.directory.clone();
         let mut copied = Vec::new();
-        for said in read_reports(nest, &mut self.buffer) {
+        for said in read_reports(nest, &mut self.output.buffer) {
             match said {
                 AboutCopy::Born(born) => {
                     image.left = left_behind(image.language, &born);
@@ -37,7 +37,7 @@ impl Keeper {
                 }
                 // Of a copy of the image itself, which is what going back needs.
                 AboutCopy::Unborn { directory, error } => {
-                    self.failed_copies.push((directory, error));
+                    self.family.failed_copies.push((directory, error));
                 }
                 AboutCopy::Copied { directory, pid } => copied.push((pid, directory)),
             }
@@ -49,11 +49,11 @@ impl Keeper {
     }
 
     /// Reads what a copy says that is to become a kernel.
-    pub(super) fn hear_nascent(&mut self, language: Language) {
-        let Some(nascent) = self.nascent.get_mut(&language) else {
+    pub(super) fn hear_copy(&mut self, language: Language) {
+        let Some(nascent) = self.branches.nascent.get_mut(&language) else {
             return;
         };
-        match read_reports(&mut nascent.nest, &mut self.buffer).pop() {
+        match read_reports(&mut nascent.nest, &mut self.output.buffer).pop() {
             Some(AboutCopy::Born(born)) => self.born(language, &born),
             Some(AboutCopy::Unborn { error, .. }) => self.unborn(language, &error),
             Some(AboutCopy::Copied { .. }) | None => {}
@@ -65,10 +65,12 @@ impl Keeper {
         let Some(pid) = own_child(born) else {
             return self.unborn(language, "it is no process of this keeper");
         };
-        let Some(Nascent { purpose, nest, stdout, stderr }) = self.nascent.remove(&language) else {
+        let Some(Nascent { purpose, nest, stdout, stderr }) =
+            self.branches.nascent.remove(&language)
+        else {
             return;
         };
-        self.origins.add_kernel(pid, language);
+        self.kernels.origins.add_kernel(pid, language);
         if let Some(label) = self.label() {
             label.put_on(pid);
         }
@@ -83,12 +85,12 @@ impl Keeper {
             Purpose::First(epoch) => {
                 let reports = Source::Reports(language);
                 self.reactor.change(&live.reports, reports, Interest::Read);
-                self.kernels.insert(language, live);
+                self.kernels.live.insert(language, live);
                 self.step(Input::Ready { language, epoch });
                 self.birth_of(language, Ok(left_behind(language, born)));
             }
             Purpose::Successor => {
-                self.thawed.insert(language, live);
+                self.branches.thawed.insert(language, live);
             }
         }
         self.pump_operations();
@@ -96,7 +98,7 @@ impl Keeper {
 
     /// A copy that was to become a kernel does not come up.
     pub(super) fn unborn(&mut self, language: Language, error: &str) {
-        let Some(nascent) = self.nascent.remove(&language) else {
+        let Some(nascent) = self.branches.nascent.remove(&language) else {
             return;
         };
         let purpose = nascent.purpose;
@@ -104,13 +106,13 @@ impl Keeper {
         match purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");
-                self.launch_failures.insert(language, message.clone());
+                self.kernels.launch_failures.insert(language, message.clone());
                 self.tell(language, None, message);
                 self.birth_of(language, Err(error.to_owned()));
                 self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
             }
             Purpose::Successor => {
-                self.thaw_failures.insert(language, error.to_owned());
+                self.branches.thaw_failures.insert(language, error.to_owned());
             }
         }
         self.pump_operations();
@@ -118,8 +120,8 @@ impl Keeper {
 
     /// The original has made a copy, which has not said anything yet.
     pub(super) fn expect_copy(&mut self, pid: Pid, directory: String) {
-        self.copies.push((pid, directory));
-        if processes::Stat::of(pid).is_none_or(|stat| stat.has_ended()) {
+        self.family.copies.push((pid, directory));
+        if processes::stat(pid).is_none_or(|stat| stat.has_ended()) {
             self.copy_ended(pid);
         }
     }
@@ -127,15 +129,15 @@ impl Keeper {
     /// A process has ended: if it is a copy that has not said anything, it will
     /// not. Of the others nobody waits for that.
     pub(super) fn copy_ended(&mut self, pid: Pid) {
-        let ended = self.copies.extract_if(.., |(copy, _)| *copy == pid);
+        let ended = self.family.copies.extract_if(.., |(copy, _)| *copy == pid);
         let why = "its process was ended before it was there";
-        self.failed_copies.extend(ended.map(|(_, directory)| (directory, why.to_owned())));
+        self.family.failed_copies.extend(ended.map(|(_, directory)| (directory, why.to_owned())));
     }
 
     /// The original says that there is no copy for that directory.
     pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
         let is_there = |nest: &Nest| nest.directory.as_os_str() == directory;
-        for image in self.images.values_mut() {
+        for image in self.branches.images.values_mut() {
             if let Form::Coming(Some(nest)) = &image.form
                 && is_there(nest)
             {
@@ -144,7 +146,7 @@ impl Keeper {
                 return;
             }
         }
-        let nascent = self.nascent.iter().find(|(_, nascent)| is_there(&nascent.nest));
+        let nascent = self.branches.nascent.iter().find(|(_, nascent)| is_there(&nascent.nest));
         if let Some(language) = nascent.map(|(language, _)| *language) {
             self.unborn(language, error);
         }
@@ -152,17 +154,17 @@ impl Keeper {
 
     /// A process has ended: it may have been an image.
     pub(super) fn image_ended(&mut self, pid: Pid) {
-        for image in self.images.values_mut() {
+        for image in self.branches.images.values_mut() {
             if let Form::Process(of, _) = &image.form
                 && *of == pid
             {
                 image.form = Form::Lost("its copy has ended".to_owned());
             }
         }
-        let thawed = self.thawed.iter().find(|(_, live)| live.pid == pid);
+        let thawed = self.branches.thawed.iter().find(|(_, live)| live.pid == pid);
         if let Some(language) = thawed.map(|(language, _)| *language) {
-            self.thawed.remove(&language);
-            self.thaw_failures.insert(language, "its process has ended".to_owned());
+            self.branches.thawed.remove(&language);
+            self.branches.thaw_failures.insert(language, "its process has ended".to_owned());
             self.pump_operations();
         }
     }
@@ -170,7 +172,8 @@ impl Keeper {
     /// Whether a process is a copy that waits: no job of anybody's.
     pub(super) fn is_copy(&self, pid: Pid) -> bool {
         let is_image = |image: &Image| matches!(&image.form, Form::Process(of, _) if *of == pid);
-        self.images.values().any(is_image) || self.thawed.values().any(|live| live.pid == pid)
+        self.branches.images.values().any(is_image)
+            || self.branches.thawed.values().any(|live| live.pid == pid)
     }
 }
 

@@ -4,18 +4,39 @@
 //! where the language can be copied, else its written-down state. Images are
 //! shared between checkpoints, and go with the last that needs them.
 
-use super::images::{Form, Image};
+use super::images::{Form, Image, Nascent};
 use super::operations::{Progress, Stage};
+use super::preparing::Preparing;
 use super::workspace::{Outcome, Purpose, Taken, Task};
-use super::{Keeper, timeline};
+use super::{Keeper, Live, timeline};
 use crate::source::ImageId;
 use sessile_protocol::{
     Answer, Auto, Carried, CarriedKernel, CheckpointView, Code, DropCheckpoints, Failure, Language,
     LeftBehind, NewCheckpoint, RunNo,
 };
-use sessile_session::{PointId, Unfound};
+use sessile_session::{Epoch, PointId, Timeline, Unfound};
 use sessile_store::timestamp;
 use std::collections::BTreeMap;
+
+/// Where the session can go back to, and what is needed for that.
+#[derive(Debug, Default)]
+pub(super) struct Branches {
+    pub(super) timeline: Timeline,
+    pub(super) checkpoints: BTreeMap<PointId, Checkpoint>,
+    pub(super) images: BTreeMap<ImageId, Image>,
+    /// By language, with the process that it is an image of.
+    pub(super) newest_images: BTreeMap<Language, (Epoch, ImageId)>,
+    pub(super) last_image: u64,
+    pub(super) nascent: BTreeMap<Language, Nascent>,
+    /// Processes that are to take the place of others.
+    pub(super) thawed: BTreeMap<Language, Live>,
+    pub(super) thaw_failures: BTreeMap<Language, String>,
+    pub(super) preparing: Vec<Preparing>,
+    /// Trees that went with their checkpoints since the files were last swept.
+    pub(super) dropped_trees: usize,
+    /// The timeline on disk is not up to date.
+    pub(super) is_unwritten: bool,
+}
 
 /// What belongs to a point of the timeline.
 #[derive(Debug)]
@@ -54,7 +75,7 @@ impl Keeper {
     pub(super) fn begin_checkpoint(&mut self, new: NewCheckpoint) -> Progress {
         let as_of = self.session.last_begun();
         let name = new.name.clone();
-        let Some(point) = self.timeline.mark(new.name, as_of) else {
+        let Some(point) = self.branches.timeline.mark(new.name, as_of) else {
             let name = name.unwrap_or_default();
             let message = format!(
                 "there is a checkpoint {name:?} already; drop it first, or take another name"
@@ -68,7 +89,7 @@ impl Keeper {
                 Err(failure) => Files::Failed(failure),
             };
         }
-        self.checkpoints.insert(point, checkpoint);
+        self.branches.checkpoints.insert(point, checkpoint);
         self.go_on_checkpointing(Checkpointing { point }, false)
     }
 
@@ -78,7 +99,7 @@ impl Keeper {
         is_over: bool,
     ) -> Progress {
         let point = checkpointing.point;
-        let Some(checkpoint) = self.checkpoints.get(&point) else {
+        let Some(checkpoint) = self.branches.checkpoints.get(&point) else {
             return Progress::failed(gone());
         };
         let mut problem = match &checkpoint.files {
@@ -87,7 +108,7 @@ impl Keeper {
         };
         let is_taking = matches!(checkpoint.files, Files::Coming);
         let is_coming = checkpoint.images.values().any(|id| self.is_image_coming(*id));
-        for image in checkpoint.images.values().filter_map(|id| self.images.get(id)) {
+        for image in checkpoint.images.values().filter_map(|id| self.branches.images.get(id)) {
             if let Form::Lost(why) = &image.form {
                 let message = format!("the state of {}: {why}", image.language);
                 problem = Some(Failure::new(Code::ForkFailed, message));
@@ -102,13 +123,13 @@ impl Keeper {
             problem = Some(Failure::new(Code::ForkFailed, "it took too long"));
         }
         if let Some(Failure { code, message }) = problem {
-            self.timeline.remove(|other| other.id == point);
+            self.branches.timeline.remove(|other| other.id == point);
             self.forget_checkpoints(&[point]);
             let message = format!("no checkpoint was taken: {message}");
             return Progress::failed(Failure::new(code, message));
         }
         if let Err(error) = self.write_timeline() {
-            self.timeline.remove(|other| other.id == point);
+            self.branches.timeline.remove(|other| other.id == point);
             self.forget_checkpoints(&[point]);
             return Progress::failed(error);
         }
@@ -120,8 +141,8 @@ impl Keeper {
 
     /// The files of a checkpoint are there, or will not be.
     pub(super) fn files_taken(&mut self, point: PointId, outcome: Result<Outcome, Failure>) {
-        let Some(checkpoint) = self.checkpoints.get_mut(&point) else {
-            self.dropped_trees += 1;
+        let Some(checkpoint) = self.branches.checkpoints.get_mut(&point) else {
+            self.branches.dropped_trees += 1;
             return;
         };
         checkpoint.files = match outcome {
@@ -129,7 +150,7 @@ impl Keeper {
             Ok(Outcome::Put(_) | Outcome::Copied(_) | Outcome::Swept) => Files::None,
             Err(failure) => Files::Failed(failure),
         };
-        self.is_timeline_written = false;
+        self.branches.is_unwritten = true;
     }
 
     /// Images of all kernels that are idle; those that there are already are
@@ -161,7 +182,7 @@ impl Keeper {
 
     /// The image of a kernel in a checkpoint, while it is yet to come.
     pub(super) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
-        let checkpoint = self.checkpoints.get(&point);
+        let checkpoint = self.branches.checkpoints.get(&point);
         let image = checkpoint.and_then(|checkpoint| checkpoint.images.get(&language));
         image.is_some_and(|id| self.is_image_coming(*id))
     }
@@ -173,7 +194,7 @@ impl Keeper {
             Err(failure) => Files::Failed(failure),
         };
         let is_coming = matches!(files, Files::Coming);
-        if let Some(checkpoint) = self.checkpoints.get_mut(&point) {
+        if let Some(checkpoint) = self.branches.checkpoints.get_mut(&point) {
             checkpoint.files = files;
         }
         is_coming
@@ -181,8 +202,8 @@ impl Keeper {
 
     /// The newest image of a kernel, if it shows it as it is.
     pub(super) fn image_at_hand(&self, language: Language) -> Option<&Image> {
-        let (epoch, id) = self.newest_images.get(&language)?;
-        let image = self.images.get(id)?;
+        let (epoch, id) = self.branches.newest_images.get(&language)?;
+        let image = self.branches.images.get(id)?;
         let is_current = self.session.idle_as_of(language) == Some(image.as_of)
             && self.session.epoch(language) == Some(*epoch);
         is_current.then_some(image)
@@ -190,9 +211,9 @@ impl Keeper {
 
     fn image_of_now(&mut self, language: Language, as_of: RunNo) -> ImageId {
         let epoch = self.session.epoch(language).unwrap_or_default();
-        if let Some((of, id)) = self.newest_images.get(&language)
+        if let Some((of, id)) = self.branches.newest_images.get(&language)
             && *of == epoch
-            && let Some(image) = self.images.get(id)
+            && let Some(image) = self.branches.images.get(id)
             && image.as_of == as_of
             && !image.is_restless
             && !matches!(image.form, Form::Lost(_))
@@ -204,7 +225,7 @@ impl Keeper {
             Language::Node => self.dump_image(language, as_of),
             Language::Bash | Language::Sh | Language::Zsh => self.keep_captured(language, as_of),
         };
-        self.newest_images.insert(language, (epoch, id));
+        self.branches.newest_images.insert(language, (epoch, id));
         id
     }
 
@@ -212,7 +233,7 @@ impl Keeper {
     /// then need not wait for a copy to be made.
     pub(super) fn prepare_ahead(&mut self, language: Language) {
         // Who has let go of all of them wants no process left behind.
-        let is_wanted = self.boot.auto.is_some() && !self.checkpoints.is_empty();
+        let is_wanted = self.home.boot.auto.is_some() && !self.branches.checkpoints.is_empty();
         if is_wanted && language == Language::Python {
             self.image_of_kernel(language);
             self.forget_checkpoints(&[]);
@@ -222,30 +243,30 @@ impl Keeper {
     pub(super) fn checkpoint_before(&mut self, run: RunNo, auto: Auto) -> PointId {
         let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
         let as_of = RunNo(run.0.saturating_sub(1));
-        let (point, gone) = self.timeline.mark_before(run, as_of, keep);
+        let (point, gone) = self.branches.timeline.mark_before(run, as_of, keep);
         let checkpoint = self.images_of_now();
-        self.checkpoints.insert(point, checkpoint);
+        self.branches.checkpoints.insert(point, checkpoint);
         if !gone.is_empty() {
             self.forget_checkpoints(&gone);
         }
-        self.is_timeline_written = false;
+        self.branches.is_unwritten = true;
         point
     }
 
     // Looking at them.
 
     pub(super) fn checkpoint_views(&self) -> Vec<CheckpointView> {
-        let points = self.timeline.points().iter();
+        let points = self.branches.timeline.points().iter();
         points.filter_map(|point| self.checkpoint_view(point.id)).collect()
     }
 
     pub(super) fn checkpoint_view(&self, id: PointId) -> Option<CheckpointView> {
-        let point = self.timeline.point(id)?;
-        let checkpoint = self.checkpoints.get(&id)?;
+        let point = self.branches.timeline.point(id)?;
+        let checkpoint = self.branches.checkpoints.get(&id)?;
         let mut left = Vec::new();
         let mut kernels: Vec<CarriedKernel> = Vec::new();
         for (language, id) in &checkpoint.images {
-            let Some(image) = self.images.get(id) else {
+            let Some(image) = self.branches.images.get(id) else {
                 continue;
             };
             left.extend(image.left.iter().cloned());
@@ -290,7 +311,7 @@ impl Keeper {
     }
 
     pub(super) fn explain(&self, unfound: &Unfound) -> Failure {
-        let points = self.timeline.points();
+        let points = self.branches.timeline.points();
         let names: Vec<&str> =
             points.iter().rev().take(10).map(|point| point.name.as_str()).collect();
         let there = match names.len() {
@@ -314,7 +335,7 @@ impl Keeper {
 
     pub(super) fn drop_checkpoints(&mut self, which: &DropCheckpoints) -> Result<Answer, Failure> {
         if let DropCheckpoints::Named(names) = which {
-            let points = self.timeline.points();
+            let points = self.branches.timeline.points();
             let unknown = names.iter().find(|name| points.iter().all(|p| p.name != **name));
             if let Some(name) = unknown {
                 return Err(self.explain(&Unfound::Name(name.clone())));
@@ -324,13 +345,13 @@ impl Keeper {
             let message = "a checkpoint is being taken or gone back to; try again when it is done";
             return Err(Failure::new(Code::Busy, message));
         }
-        let gone = self.timeline.remove(|point| match which {
+        let gone = self.branches.timeline.remove(|point| match which {
             DropCheckpoints::All => true,
             DropCheckpoints::Named(names) => names.contains(&point.name),
         });
         let ids: Vec<PointId> = gone.iter().map(|point| point.id).collect();
         // Also the one that was made ahead of the next run.
-        self.newest_images.clear();
+        self.branches.newest_images.clear();
         self.forget_checkpoints(&ids);
         self.sweep_files();
         self.write_timeline()?;
@@ -339,50 +360,52 @@ impl Keeper {
 
     pub(super) fn forget_checkpoints(&mut self, gone: &[PointId]) {
         for id in gone {
-            if let Some(checkpoint) = self.checkpoints.remove(id)
+            if let Some(checkpoint) = self.branches.checkpoints.remove(id)
                 && let Files::Taken(_) | Files::Coming = checkpoint.files
             {
-                self.dropped_trees += 1;
+                self.branches.dropped_trees += 1;
             }
         }
-        if self.dropped_trees >= SWEEP_AFTER {
+        if self.branches.dropped_trees >= SWEEP_AFTER {
             self.sweep_files();
         }
         let mut needed: Vec<ImageId> =
-            self.checkpoints.values().flat_map(|c| c.images.values().copied()).collect();
-        if self.boot.auto.is_some() {
-            needed.extend(self.newest_images.values().map(|(_, id)| *id));
+            self.branches.checkpoints.values().flat_map(|c| c.images.values().copied()).collect();
+        if self.home.boot.auto.is_some() {
+            needed.extend(self.branches.newest_images.values().map(|(_, id)| *id));
         }
         self.drop_images(|id| needed.contains(&id));
-        let there = &self.images;
-        self.newest_images.retain(|_, (_, id)| there.contains_key(id));
+        let there = &self.branches.images;
+        self.branches.newest_images.retain(|_, (_, id)| there.contains_key(id));
     }
 
     /// Has the files removed that no checkpoint needs any more.
     fn sweep_files(&mut self) {
         // One that is just being taken is not known yet.
-        let is_taking = self.checkpoints.values().any(|c| matches!(c.files, Files::Coming));
-        if self.dropped_trees == 0 || is_taking || self.needs_checkpoints() {
+        let is_taking =
+            self.branches.checkpoints.values().any(|c| matches!(c.files, Files::Coming));
+        if self.branches.dropped_trees == 0 || is_taking || self.needs_checkpoints() {
             return;
         }
-        let keep = self.checkpoints.values().filter_map(|checkpoint| match &checkpoint.files {
-            Files::Taken(taken) => Some(taken.tree),
-            Files::None | Files::Coming | Files::Failed(_) => None,
-        });
+        let keep =
+            self.branches.checkpoints.values().filter_map(|checkpoint| match &checkpoint.files {
+                Files::Taken(taken) => Some(taken.tree),
+                Files::None | Files::Coming | Files::Failed(_) => None,
+            });
         let keep = keep.collect();
         if self.send_out(Task::Sweep(keep), Purpose::Sweep).is_ok() {
-            self.dropped_trees = 0;
+            self.branches.dropped_trees = 0;
         }
     }
 
     /// After a reset, or at the end.
     pub(super) fn clear_checkpoints(&mut self) {
-        let _ = std::fs::remove_file(self.directory.path().join(timeline::RECORD));
+        let _ = std::fs::remove_file(self.home.directory.path().join(timeline::RECORD));
         self.remove_files();
-        self.timeline.clear();
-        self.preparing.clear();
-        self.checkpoints.clear();
-        self.newest_images.clear();
+        self.branches.timeline.clear();
+        self.branches.preparing.clear();
+        self.branches.checkpoints.clear();
+        self.branches.newest_images.clear();
         self.drop_images(|_| false);
         self.abandon_thawed();
     }

@@ -23,8 +23,6 @@ pub(super) enum Deadline {
     Silence,
     /// Interactive runs are looked at: they may wait for input.
     Prompts,
-    Screens,
-    States,
     /// A save waits for something in vain.
     Save,
     /// A durable session saves itself.
@@ -35,7 +33,7 @@ pub(super) enum Deadline {
     Operation,
 }
 
-const ALL: [Deadline; 15] = [
+const ALL: [Deadline; 13] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -45,8 +43,6 @@ const ALL: [Deadline; 15] = [
     Deadline::Calls,
     Deadline::Silence,
     Deadline::Prompts,
-    Deadline::Screens,
-    Deadline::States,
     Deadline::Save,
     Deadline::DurableSave,
     Deadline::Preparation,

@@ -32,7 +32,7 @@ const SHOWN: usize = 50;
 
 /// The saves of this session.
 #[derive(Debug)]
-pub(super) struct Saves {
+pub(super) struct DurableSaves {
     here: Durability,
     store: Option<Store>,
 }
@@ -51,7 +51,7 @@ struct Upload {
     file: PathBuf,
 }
 
-impl Saves {
+impl DurableSaves {
     pub(super) fn of(durable: &Durable) -> Self {
         let store = durable.store.as_ref().map(|store| {
             let mut pace = Durability::default();
@@ -107,22 +107,22 @@ impl Keeper {
     /// Something has changed that a save would have.
     pub(super) fn durable_changed(&mut self) {
         let now = self.now();
-        if let Some(saves) = &mut self.durable {
+        if let Some(saves) = &mut self.saves.durable {
             saves.changed(now);
         }
     }
 
     /// When the next save is due, if it could begin.
     pub(super) fn durable_due(&self) -> Option<Tick> {
-        let saves = self.durable.as_ref()?;
-        let is_free = self.savings.is_empty() && self.session.is_open() && !self.is_working();
+        let saves = self.saves.durable.as_ref()?;
+        let is_free = self.saves.queue.is_empty() && self.session.is_open() && !self.is_working();
         saves.due().filter(|_| is_free)
     }
 
     pub(super) fn begin_durable_save(&mut self) {
         let now = self.now();
-        let directory = self.directory.clone();
-        let Some(saves) = &mut self.durable else {
+        let directory = self.home.directory.clone();
+        let Some(saves) = &mut self.saves.durable else {
             return;
         };
         saves.here.begin(now);
@@ -139,9 +139,9 @@ impl Keeper {
 
     /// A file that the session has already and that is as new as can be.
     pub(super) fn kept_dump(&self, language: Language, as_of: RunNo) -> Option<PathBuf> {
-        let state = self.directory.state()?;
+        let state = self.home.directory.state()?;
         let saved = state.kernels.get(&language).filter(|saved| saved.restore.is_none())?;
-        let path = self.directory.dump(saved.dump.as_deref()?)?;
+        let path = self.home.directory.dump(saved.dump.as_deref()?)?;
         (saved.comes_back_as_of() == Some(as_of) && path.is_file()).then_some(path)
     }
 
@@ -149,12 +149,12 @@ impl Keeper {
         for dump in &kept.dumps {
             self.adopt(dump);
         }
-        self.directory.sweep_kept_dumps();
+        self.home.directory.sweep_kept_dumps();
         let now = self.now();
-        if let Some(saves) = &mut self.durable {
+        if let Some(saves) = &mut self.saves.durable {
             saves.here.saved(now);
         }
-        if let Some(durable) = &mut self.metadata.durable {
+        if let Some(durable) = &mut self.records.metadata.durable {
             durable.here = SaveState {
                 as_of_run: Some(kept.as_of),
                 saved_at: Some(kept.saved_at),
@@ -172,10 +172,10 @@ impl Keeper {
 
     pub(super) fn save_has_failed(&mut self, failure: &Failure) {
         let now = self.now();
-        if let Some(saves) = &mut self.durable {
+        if let Some(saves) = &mut self.saves.durable {
             saves.here.failed(now);
         }
-        if let Some(durable) = &mut self.metadata.durable {
+        if let Some(durable) = &mut self.records.metadata.durable {
             durable.here.error = Some(failure.message.clone());
         }
         self.store_has_failed(failure.message.clone());
@@ -184,10 +184,10 @@ impl Keeper {
 
     /// A new process of this language starts from the file from now on.
     fn adopt(&mut self, dump: &KeptDump) {
-        let Some(mut state) = self.directory.state() else {
+        let Some(mut state) = self.home.directory.state() else {
             return;
         };
-        let epoch = self.kernels.get(&dump.language).map(|live| live.epoch);
+        let epoch = self.kernels.live.get(&dump.language).map(|live| live.epoch);
         // The state of a process that has ended since is not that of the one
         // that has taken its place.
         if dump.epoch.map(Epoch) != epoch {
@@ -198,7 +198,7 @@ impl Keeper {
         };
         saved.dump = Some(dump.name.clone());
         saved.dump_as_of_run = Some(dump.as_of);
-        if self.directory.write_state(&state).is_ok()
+        if self.home.directory.write_state(&state).is_ok()
             && let Some(epoch) = epoch
         {
             let (language, as_of) = (dump.language, dump.as_of);
@@ -207,8 +207,8 @@ impl Keeper {
     }
 
     fn upload(&mut self, as_of: RunNo, file: PathBuf) {
-        let session = self.boot.session.clone();
-        let Some(store) = self.durable.as_mut().and_then(|saves| saves.store.as_mut()) else {
+        let session = self.home.boot.session.clone();
+        let Some(store) = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut()) else {
             return;
         };
         let order = serde_json::json!({
@@ -222,12 +222,12 @@ impl Keeper {
     }
 
     /// The uploader answers.
-    pub(super) fn hear_upload(&mut self) {
-        let store = self.durable.as_mut().and_then(|saves| saves.store.as_mut());
+    pub(super) fn hear_upload_worker(&mut self) {
+        let store = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut());
         let Some(upload) = store.and_then(|store| store.upload.as_mut()) else {
             return;
         };
-        let answer = match upload.worker.read(&mut self.buffer) {
+        let answer = match upload.worker.read(&mut self.output.buffer) {
             Progress::Going => return,
             Progress::Done(answer) => answer,
             Progress::Failed => Vec::new(),
@@ -244,7 +244,7 @@ impl Keeper {
 
     fn store_has_it(&mut self, as_of: RunNo, saved_at: String) {
         let now = self.now();
-        if let Some(store) = self.durable.as_mut().and_then(|saves| saves.store.as_mut()) {
+        if let Some(store) = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut()) {
             store.pace.saved(now);
         }
         if let Some(store) = self.stored() {
@@ -256,7 +256,7 @@ impl Keeper {
     /// A save that was meant for the store did not get there.
     fn store_has_failed(&mut self, why: String) {
         let now = self.now();
-        let store = self.durable.as_mut().and_then(|saves| saves.store.as_mut());
+        let store = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut());
         let Some(store) = store.filter(|store| store.pace.is_saving()) else {
             return;
         };
@@ -267,11 +267,11 @@ impl Keeper {
     }
 
     fn stored(&mut self) -> Option<&mut DurableStore> {
-        self.metadata.durable.as_mut()?.store.as_mut()
+        self.records.metadata.durable.as_mut()?.store.as_mut()
     }
 
     fn forget_upload(&mut self) -> Option<Upload> {
-        let upload = self.durable.as_mut()?.store.as_mut()?.upload.take()?;
+        let upload = self.saves.durable.as_mut()?.store.as_mut()?.upload.take()?;
         let _ = std::fs::remove_file(&upload.file);
         Some(upload)
     }

@@ -2,7 +2,7 @@
 
 use super::{Keeper, MARKER};
 use crate::labels::Label;
-use crate::processes::{self, Stat};
+use crate::processes;
 use crate::reactor::{Interest, Reactor};
 use crate::source::Source;
 use rustix::process::Pid;
@@ -12,12 +12,33 @@ use std::io;
 use std::os::fd::AsFd;
 
 /// Who else is in the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kin {
+    #[default]
     None,
     /// Others, of whom this is the eldest.
     Younger,
     Elder,
+}
+
+/// What ties a session to others of its process.
+#[derive(Default)]
+pub(super) struct Ties {
+    pub(super) kin: Kin,
+    /// It minds the process's signals.
+    pub(super) minds_signals: bool,
+    pub(super) was_signalled: bool,
+    /// Forks for the family to take in, and those to end again.
+    pub(super) newborn: Vec<Keeper>,
+    pub(super) unwanted: Vec<SessionId>,
+    /// Directories of copies that could not be made, of whichever member.
+    pub(super) failed_copies: Vec<(String, String)>,
+    /// Processes that have copied themselves from ours, with their directories.
+    pub(super) copies: Vec<(Pid, String)>,
+    /// Of a fork: whose, and whether its parent waits for it.
+    pub(super) parent: Option<SessionId>,
+    pub(super) is_expected: bool,
+    pub(super) birth: Option<Birth>,
 }
 
 /// A fork has come up, or has not.
@@ -28,9 +49,38 @@ pub(crate) struct Birth {
     pub(crate) outcome: Result<Vec<LeftBehind>, Failure>,
 }
 
+impl Ties {
+    /// Whether a child of the process is this session's. What says nothing about
+    /// itself is the eldest's.
+    fn owns(&self, pid: Pid, session: &SessionId, is_worker: impl Fn(Pid) -> bool) -> bool {
+        let Some(stat) = processes::stat(pid).filter(|stat| !stat.has_ended()) else {
+            return false;
+        };
+        // A worker is a fork of this process, and says nothing of itself.
+        let of_keeper = processes::stat(rustix::process::getpid()).and_then(|keeper| keeper.leader);
+        if stat.leader == of_keeper {
+            return is_worker(pid);
+        }
+        if let Some(marked) = processes::variable(pid, MARKER) {
+            return marked == session.as_str();
+        }
+        // It has thrown its environment away.
+        let label = Label::of_process(pid);
+        if label == Label::of_process(rustix::process::getpid()) {
+            return self.kin == Kin::Younger;
+        }
+        label == self.label(session)
+    }
+
+    /// What tells the processes of a fork from others of the family.
+    fn label(&self, session: &SessionId) -> Option<Label> {
+        self.parent.as_ref().map(|_| Label::of_session(session.as_str()))
+    }
+}
+
 impl Keeper {
     pub(crate) fn id(&self) -> &SessionId {
-        &self.boot.session
+        &self.home.boot.session
     }
 
     pub(crate) fn reactor(&self) -> &Reactor<Source> {
@@ -38,30 +88,30 @@ impl Keeper {
     }
 
     pub(crate) fn set_kin(&mut self, kin: Kin) {
-        self.kin = kin;
+        self.family.kin = kin;
     }
 
     /// From now on this member hears of the process's signals.
     pub(crate) fn watch_signals(&mut self, signals: impl AsFd) -> io::Result<()> {
-        if !self.minds_signals {
+        if !self.family.minds_signals {
             self.reactor.add(signals, Source::Signals, Interest::Read)?;
-            self.minds_signals = true;
+            self.family.minds_signals = true;
         }
         Ok(())
     }
 
     /// Whether there were some since the last time.
     pub(crate) fn was_signalled(&mut self) -> bool {
-        std::mem::take(&mut self.was_signalled)
+        std::mem::take(&mut self.family.was_signalled)
     }
 
     pub(crate) fn take_newborn(&mut self) -> Vec<Self> {
-        std::mem::take(&mut self.newborn)
+        std::mem::take(&mut self.family.newborn)
     }
 
     /// Copies that could not be made: directory and reason.
     pub(crate) fn take_failed_copies(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.failed_copies)
+        std::mem::take(&mut self.family.failed_copies)
     }
 
     /// A fork that nobody will ever know of.
@@ -71,15 +121,19 @@ impl Keeper {
 
     /// That this fork has come up, or has not: once.
     pub(crate) fn take_birth(&mut self) -> Option<Birth> {
-        self.birth.take()
+        self.family.birth.take()
     }
 
     /// The children of this process that are the session's: kernels, and what
     /// has lost its parent.
     pub(super) fn own_children(&self) -> Vec<Pid> {
         let mut children = processes::children(rustix::process::getpid());
-        if self.kin != Kin::None {
-            children.retain(|pid| self.is_own(*pid));
+        if self.family.kin != Kin::None {
+            let is_worker = |pid: Pid| self.works_on_files(pid) || self.works_on_save(pid);
+            let session = &self.home.boot.session;
+            children.retain(|pid| {
+                self.kernels.has_pid(*pid) || self.family.owns(*pid, session, is_worker)
+            });
         }
         children
     }
@@ -90,32 +144,8 @@ impl Keeper {
         [children, below].concat()
     }
 
-    /// What says nothing about itself is the eldest's.
-    fn is_own(&self, pid: Pid) -> bool {
-        if self.kernels.values().any(|live| live.pid == pid) {
-            return true;
-        }
-        let Some(stat) = Stat::of(pid).filter(|stat| !stat.has_ended()) else {
-            return false;
-        };
-        // A worker is a fork of this process, and says nothing of itself.
-        let of_keeper = Stat::of(rustix::process::getpid()).and_then(|keeper| keeper.leader);
-        if stat.leader == of_keeper {
-            return self.works_on_files(pid) || self.works_on_save(pid);
-        }
-        if let Some(session) = processes::variable(pid, MARKER) {
-            return session == self.boot.session.as_str();
-        }
-        // It has thrown its environment away.
-        let label = Label::of_process(pid);
-        if label == Label::of_process(rustix::process::getpid()) {
-            return self.kin == Kin::Younger;
-        }
-        label == self.label()
-    }
-
     /// What tells the processes of a fork from others of the family.
     pub(super) fn label(&self) -> Option<Label> {
-        self.parent.as_ref().map(|_| Label::of_session(self.boot.session.as_str()))
+        self.family.label(&self.home.boot.session)
     }
 }

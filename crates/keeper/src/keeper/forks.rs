@@ -7,7 +7,7 @@
 use super::images::{Form, Purpose as Coming};
 use super::operations::{Progress, Stage};
 use super::workspace::{Purpose, Task};
-use super::{Birth, Keeper, MARKER};
+use super::{Birth, Keeper, Lifecycle, MARKER};
 use crate::kernels::{Copy, Kind};
 use crate::processes;
 use rustix::process::Pid;
@@ -77,25 +77,26 @@ impl Keeper {
     /// Makes the directories, and has the files copied if that is wanted.
     fn plan_forks(&mut self, forking: &mut Forking) -> Result<(), Failure> {
         let failed = |why: String| Failure::new(Code::ForkFailed, why);
-        let root = self.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
+        let root = self.home.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
         for _ in 0..forking.order.count {
             let session = new_session_id().map_err(|error| failed(error.to_string()))?;
-            let directory = Sessions::at(root.clone(), UserState::at(self.boot.user_state.clone()))
-                .create(&session);
+            let directory =
+                Sessions::at(root.clone(), UserState::at(self.home.boot.user_state.clone()))
+                    .create(&session);
             let directory = directory.map_err(|error| failed(error.to_string()))?;
             forking.planned.push((session, directory));
         }
-        self.copied = Some(Ok(Vec::new()));
+        self.operations.copied = Some(Ok(Vec::new()));
         if forking.order.files == ForkFiles::Copy {
             let to = forking.planned.iter().map(|(_, at)| at.path().join(WORKSPACE)).collect();
-            self.copied = None;
+            self.operations.copied = None;
             self.send_out(Task::Copy(to), Purpose::Fork)?;
         }
         Ok(())
     }
 
     pub(super) fn go_on_forking(&mut self, mut forking: Forking, is_over: bool) -> Progress {
-        match self.copied.take() {
+        match self.operations.copied.take() {
             Some(Ok(left)) => {
                 forking.view.left.extend(left);
                 self.make_forks(&mut forking);
@@ -125,7 +126,9 @@ impl Keeper {
             None => Progress::Done(Ok(Answer::Forked(Box::new(forking.view)))),
             Some(failure) => {
                 // All or none: nobody would know of them.
-                self.unwanted.extend(forking.view.forks.into_iter().map(|fork| fork.session));
+                self.family
+                    .unwanted
+                    .extend(forking.view.forks.into_iter().map(|fork| fork.session));
                 Progress::failed(failure)
             }
         }
@@ -173,16 +176,16 @@ impl Keeper {
 
     /// Forks that were made and are not wanted: the rest of a failed request.
     pub(crate) fn take_unwanted(&mut self) -> Vec<SessionId> {
-        std::mem::take(&mut self.unwanted)
+        std::mem::take(&mut self.family.unwanted)
     }
 
     fn pid(&self, language: Language) -> Option<Pid> {
-        self.kernels.get(&language).map(|live| live.pid)
+        self.kernels.live.get(&language).map(|live| live.pid)
     }
 
     /// What kernels have that can be handed on.
     fn seed(&self, left: &mut Vec<LeftBehind>) -> Seed {
-        let mut state = self.directory.state().unwrap_or_default();
+        let mut state = self.home.directory.state().unwrap_or_default();
         let states: Vec<_> = self.session.states().collect();
         state.kernels.retain(|language, _| states.iter().any(|(l, _)| l == language));
         let mut known = Vec::new();
@@ -257,11 +260,12 @@ impl Keeper {
         let (mut child, is_expected) =
             self.bear(session, directory, order, seed).map_err(failed)?;
         if let Err(error) = self.copy_kernels(&mut child, session) {
-            child.scratch.remove();
+            child.home.scratch.remove();
             return Err(failed(error));
         }
-        let view = ForkView { session: session.clone(), work_dir: child.boot.work_dir.clone() };
-        self.newborn.push(child);
+        let view =
+            ForkView { session: session.clone(), work_dir: child.home.boot.work_dir.clone() };
+        self.family.newborn.push(child);
         Ok((view, is_expected))
     }
 
@@ -273,7 +277,7 @@ impl Keeper {
         seed: &Seed,
     ) -> io::Result<(Self, bool)> {
         let work_dir = match order.files {
-            ForkFiles::Share => self.boot.work_dir.clone(),
+            ForkFiles::Share => self.home.boot.work_dir.clone(),
             ForkFiles::Copy => directory.path().join(WORKSPACE),
         };
         let metadata = Metadata {
@@ -286,13 +290,13 @@ impl Keeper {
             workspace: None,
             name: order.name.clone(),
             forked_from: Some(ForkedFrom {
-                session_id: self.boot.session.clone(),
+                session_id: self.home.boot.session.clone(),
                 as_of_run: self.session.last_begun(),
             }),
-            durable: self.metadata.durable.as_ref().map(Durable::afresh),
-            ..self.metadata.clone()
+            durable: self.records.metadata.durable.as_ref().map(Durable::afresh),
+            ..self.records.metadata.clone()
         };
-        let mut boot = self.boot.clone();
+        let mut boot = self.home.boot.clone();
         boot.session = session.clone();
         boot.directory = directory.path().to_owned();
         boot.work_dir.clone_from(&work_dir);
@@ -304,18 +308,18 @@ impl Keeper {
         directory.write_state(&state).map_err(io::Error::other)?;
         // Last: without it there is no session, whoever dies when.
         directory.write_metadata(&metadata).map_err(io::Error::other)?;
-        let scratch = self.scratch.for_fork(session.as_str())?;
+        let scratch = self.home.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
         let last = self.session.last_begun();
         let forked = Session::forked(boot.kernel.language, limits, 0, last, &seed.known);
         let directory = Directory::at(directory.path().to_owned());
         let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
-        child.accepted = child.directory.accepted(last).ok();
-        child.has_reported = true;
+        child.records.accepted = child.home.directory.accepted(last).ok();
+        child.lifecycle = Lifecycle::Serving;
         child.durable_changed();
-        child.parent = Some(self.boot.session.clone());
+        child.family.parent = Some(self.home.boot.session.clone());
         let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));
-        child.is_expected = is_expected;
+        child.family.is_expected = is_expected;
         Ok((child, is_expected))
     }
 
@@ -350,22 +354,22 @@ impl Keeper {
 
     /// Where a directory of the workspace is in a fork that has its own.
     fn moved(&self, path: &Path, work_dir: &Path) -> Option<PathBuf> {
-        if work_dir == self.boot.work_dir {
+        if work_dir == self.home.boot.work_dir {
             return None;
         }
-        let inside = path.strip_prefix(&self.boot.work_dir).ok()?;
+        let inside = path.strip_prefix(&self.home.boot.work_dir).ok()?;
         Some(work_dir.join(inside))
     }
 
     /// Has the processes copied that the fork gets whole.
     fn copy_kernels(&mut self, child: &mut Self, session: &SessionId) -> io::Result<()> {
         let copied: Vec<Language> =
-            self.kernels.keys().copied().filter(|l| *l == Language::Python).collect();
+            self.kernels.live.keys().copied().filter(|l| *l == Language::Python).collect();
         for language in copied {
             let epoch = child.session.epoch(language).unwrap_or_default();
             let directory = child.expect(language, Coming::First(epoch))?;
             let cwd = self.pid(language).and_then(processes::directory);
-            let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.boot.work_dir));
+            let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.home.boot.work_dir));
             let kind = Kind::Fork { session: session.as_str(), cwd: cwd.as_deref() };
             self.copy(language, &Copy { directory: &directory, kind })?;
         }
@@ -378,14 +382,14 @@ impl Keeper {
         language: Language,
         outcome: Result<Vec<LeftBehind>, String>,
     ) {
-        let Some(parent) = self.parent.clone().filter(|_| self.is_expected) else {
+        let Some(parent) = self.family.parent.clone().filter(|_| self.family.is_expected) else {
             return;
         };
-        self.is_expected = false;
+        self.family.is_expected = false;
         let outcome = outcome.map_err(|error| {
             Failure::new(Code::ForkFailed, format!("{language} was not forked: {error}"))
         });
-        self.birth = Some(Birth { parent, child: self.boot.session.clone(), outcome });
+        self.family.birth = Some(Birth { parent, child: self.home.boot.session.clone(), outcome });
     }
 }
 

@@ -72,9 +72,9 @@ impl Keeper {
     pub(super) fn gather(&mut self) -> Result<(), Failure> {
         let mut left = self.jobs_left();
         let mut kernels = self.resting(&mut left);
-        let live: Vec<Language> = self.kernels.keys().copied().collect();
+        let live: Vec<Language> = self.kernels.live.keys().copied().collect();
         self.step(Input::Inspect);
-        let asker = self.savings.front().map(|saving| saving.asker);
+        let asker = self.saves.queue.front().map(|saving| saving.asker);
         for language in live {
             let as_of = self.session.idle_as_of(language).unwrap_or_default();
             let kept = (asker == Some(Asker::Durability)).then(|| self.kept_dump(language, as_of));
@@ -83,18 +83,18 @@ impl Keeper {
                 None if language.is_shell() => Dump::None,
                 None => self.order_dump(language, &mut left)?,
             };
-            let epoch = self.kernels.get(&language).map(|live| live.epoch);
+            let epoch = self.kernels.live.get(&language).map(|live| live.epoch);
             kernels.insert(language, Gathered { as_of, epoch, state: None, dump });
         }
         let now = self.now();
         let as_of = kernels.values().map(|kernel| kernel.as_of).max().unwrap_or_default();
-        if let Some(saving) = self.savings.front_mut() {
+        if let Some(saving) = self.saves.queue.front_mut() {
             saving.phase = Phase::Gathering {
                 kernels,
                 left,
                 as_of,
                 last_run: self.session.last_run(),
-                execution_count: self.metadata.execution_count,
+                execution_count: self.records.metadata.execution_count,
                 states_due: now + STATE_PATIENCE,
                 dumps_due: now + DUMP_PATIENCE,
             };
@@ -104,8 +104,8 @@ impl Keeper {
 
     /// Kernels without a process: what is known of them is on disk.
     fn resting(&self, left: &mut Vec<LeftBehind>) -> BTreeMap<Language, Gathered> {
-        let state = self.directory.state().unwrap_or_default();
-        let resting = state.kernels.into_iter().filter(|(l, _)| !self.kernels.contains_key(l));
+        let state = self.home.directory.state().unwrap_or_default();
+        let resting = state.kernels.into_iter().filter(|(l, _)| !self.kernels.live.contains_key(l));
         let mut found = BTreeMap::new();
         for (language, saved) in resting {
             let Some(as_of) = saved.comes_back_as_of() else {
@@ -114,7 +114,7 @@ impl Keeper {
                 left.push(LeftBehind { language: Some(language), name, reason });
                 continue;
             };
-            let path = saved.dump.as_ref().and_then(|name| self.directory.dump(name));
+            let path = saved.dump.as_ref().and_then(|name| self.home.directory.dump(name));
             let dump = path.map_or(Dump::None, Dump::Kept);
             found.insert(language, Gathered { as_of, epoch: None, state: Some(saved), dump });
         }
@@ -127,13 +127,14 @@ impl Keeper {
         left: &mut Vec<LeftBehind>,
     ) -> Result<Dump, Failure> {
         let folder = self
+            .home
             .directory
             .make_kernels()
             .map_err(|error| Failure::new(Code::Storage, error.to_string()))?;
-        self.last_dump += 1;
-        let path = folder.join(format!("save-{}-{language}", self.last_dump));
+        self.saves.last_dump += 1;
+        let path = folder.join(format!("save-{}-{language}", self.saves.last_dump));
         remove(&path);
-        let Some(live) = self.kernels.get_mut(&language) else {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
             return Ok(Dump::None);
         };
         match live.kernel.dump(&path) {
@@ -163,7 +164,7 @@ impl Keeper {
     }
 
     fn gathering(&mut self, language: Language) -> Option<&mut Gathered> {
-        match &mut self.savings.front_mut()?.phase {
+        match &mut self.saves.queue.front_mut()?.phase {
             Phase::Waiting | Phase::Writing { .. } => None,
             Phase::Gathering { kernels, .. } => kernels.get_mut(&language),
         }
@@ -171,11 +172,11 @@ impl Keeper {
 
     /// A kernel's state was written down.
     pub(super) fn save_learns_state(&mut self, language: Language, as_of: RunNo) {
-        if self.savings.is_empty() {
+        if self.saves.queue.is_empty() {
             return;
         }
-        let in_file = || self.directory.state()?.kernels.remove(&language);
-        let saved = self.aside.get(&language).cloned().or_else(in_file);
+        let in_file = || self.home.directory.state()?.kernels.remove(&language);
+        let saved = self.saves.aside.get(&language).cloned().or_else(in_file);
         let Some(saved) = saved.filter(|saved| saved.as_of_run == as_of) else {
             return;
         };
@@ -201,7 +202,7 @@ impl Keeper {
             return;
         };
         kernel.dump = Dump::Writing { path, writer };
-        if self.savings.front().is_some_and(|saving| saving.asker == Asker::Durability) {
+        if self.saves.queue.front().is_some_and(|saving| saving.asker == Asker::Durability) {
             stand_back(writer);
         }
         // It may have been faster than its news.
@@ -212,7 +213,8 @@ impl Keeper {
 
     /// A child of the keeper is gone: perhaps one that wrote a dump.
     pub(super) fn writer_ended(&mut self, pid: Pid) {
-        let Some(Phase::Gathering { kernels, .. }) = self.savings.front().map(|s| &s.phase) else {
+        let Some(Phase::Gathering { kernels, .. }) = self.saves.queue.front().map(|s| &s.phase)
+        else {
             return;
         };
         let found = kernels.iter().find_map(|(language, kernel)| match &kernel.dump {
@@ -233,7 +235,7 @@ impl Keeper {
 
     /// A dump is written, or will not be.
     pub(super) fn save_learns_dump(&mut self, language: Language, dumped: Dumped) {
-        let Some(saving) = self.savings.front_mut() else {
+        let Some(saving) = self.saves.queue.front_mut() else {
             remove(&dumped.path);
             return;
         };

@@ -6,7 +6,7 @@
 //! that we know.
 
 use super::Keeper;
-use super::events::letter;
+use super::launching::letter;
 use crate::kernels::{Copy, DriverFiles, Dumped, Kernel, Kind, nest};
 use crate::processes;
 use crate::reactor::Interest;
@@ -80,42 +80,42 @@ impl Keeper {
             Purpose::First(_) => letter(language).to_owned(),
             // The one that is there goes on until this one has come up.
             Purpose::Successor => {
-                self.last_image += 1;
-                format!("{}{}", letter(language), self.last_image)
+                self.branches.last_image += 1;
+                format!("{}{}", letter(language), self.branches.last_image)
             }
         };
-        let directory = self.scratch.subdirectory(&name)?;
+        let directory = self.home.scratch.subdirectory(&name)?;
         let stdout = Stream::create(&directory, StreamName::Stdout)?;
         let stderr = Stream::create(&directory, StreamName::Stderr)?;
         let (kernel, reports) = nest(language, &directory, DriverFiles::Installed)?;
         self.reactor.add(&reports, Source::Copy(language), Interest::Read)?;
         let nest = Nest { kernel, reports, directory: directory.clone() };
-        self.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
+        self.branches.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
         Ok(directory)
     }
 
     /// Asks a live kernel for a copy of itself.
     pub(super) fn copy(&mut self, language: Language, copy: &Copy<'_>) -> io::Result<()> {
-        let live = self.kernels.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
         live.kernel.copy(copy)
     }
 
     pub(super) fn add_image(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
-        self.last_image += 1;
-        let id = ImageId(self.last_image);
+        self.branches.last_image += 1;
+        let id = ImageId(self.branches.last_image);
         self.put_image(id, language, as_of, form);
         id
     }
 
     fn put_image(&mut self, id: ImageId, language: Language, as_of: RunNo, form: Form) {
         let (left, is_restless) = (Vec::new(), false);
-        self.images.insert(id, Image { language, as_of, form, left, is_restless });
+        self.branches.images.insert(id, Image { language, as_of, form, left, is_restless });
     }
 
     /// Has an image made of a live kernel, which is idle.
     pub(super) fn freeze(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        self.last_image += 1;
-        let id = ImageId(self.last_image);
+        self.branches.last_image += 1;
+        let id = ImageId(self.branches.last_image);
         let form = match self.try_freeze(language, id) {
             Ok(nest) => Form::Coming(Some(nest)),
             Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
@@ -126,7 +126,7 @@ impl Keeper {
 
     fn try_freeze(&mut self, language: Language, id: ImageId) -> io::Result<Nest> {
         let name = format!("i{}", id.0);
-        let directory = self.scratch.subdirectory(&name)?;
+        let directory = self.home.scratch.subdirectory(&name)?;
         let (kernel, reports) = nest(language, &directory, DriverFiles::Absent)?;
         self.reactor.add(&reports, Source::Image(id), Interest::Read)?;
         let copy = Copy { directory: &directory, kind: Kind::Image };
@@ -136,7 +136,7 @@ impl Keeper {
 
     /// The written-down state of a kernel, which is there or about to be.
     pub(super) fn keep_captured(&mut self, language: Language, as_of: RunNo) -> ImageId {
-        let form = match self.aside.get(&language).filter(|saved| saved.as_of_run == as_of) {
+        let form = match self.saves.aside.get(&language).filter(|saved| saved.as_of_run == as_of) {
             _ if self.session.is_captured(language) => Form::Current,
             Some(saved) => Form::Saved(Box::new(saved.clone())),
             None => Form::Coming(None),
@@ -154,11 +154,11 @@ impl Keeper {
     }
 
     fn try_dump(&mut self, language: Language) -> io::Result<PathBuf> {
-        self.last_image += 1;
-        let folder = self.directory.make_kernels().map_err(io::Error::other)?;
-        let path = folder.join(format!("image-{}-{language}", self.last_image));
+        self.branches.last_image += 1;
+        let folder = self.home.directory.make_kernels().map_err(io::Error::other)?;
+        let path = folder.join(format!("image-{}-{language}", self.branches.last_image));
         let _ = std::fs::remove_file(&path);
-        let live = self.kernels.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
         live.kernel.dump(&path)?;
         Ok(path)
     }
@@ -167,8 +167,9 @@ impl Keeper {
     pub(super) fn image_dumped(&mut self, language: Language, dumped: &Dumped) -> bool {
         let is_it =
             |image: &&mut Image| matches!(&image.form, Form::Dumping(path) if *path == dumped.path);
-        let view = self.directory.state().and_then(|mut state| state.kernels.remove(&language));
-        let Some(image) = self.images.values_mut().find(is_it) else {
+        let view =
+            self.home.directory.state().and_then(|mut state| state.kernels.remove(&language));
+        let Some(image) = self.branches.images.values_mut().find(is_it) else {
             return false;
         };
         let name = dumped.path.file_name().and_then(|name| name.to_str());
@@ -206,7 +207,7 @@ impl Keeper {
         let children = self.own_children();
         let is_on_its_way = children.iter().any(|pid| !self.is_known(*pid));
         let mut nests = Vec::new();
-        for image in self.images.values_mut().filter(|image| image.language == language) {
+        for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             let is_lost = match &image.form {
                 Form::Dumping(_) | Form::Coming(None) => true,
                 Form::Coming(Some(_)) => !is_on_its_way,
@@ -226,24 +227,24 @@ impl Keeper {
 
     /// Whether a process is there for something that is known.
     fn is_known(&self, pid: Pid) -> bool {
-        self.kernels.values().any(|live| live.pid == pid)
+        self.kernels.live.values().any(|live| live.pid == pid)
             || self.is_copy(pid)
             || self.works_on_files(pid)
     }
 
     /// Whether something is asked for that is not there yet.
     pub(super) fn is_image_coming(&self, id: ImageId) -> bool {
-        let form = self.images.get(&id).map(|image| &image.form);
+        let form = self.branches.images.get(&id).map(|image| &image.form);
         matches!(form, Some(Form::Coming(_) | Form::Dumping(_)))
     }
 
     pub(super) fn coming_images(&self) -> Vec<ImageId> {
-        self.images.keys().copied().filter(|id| self.is_image_coming(*id)).collect()
+        self.branches.images.keys().copied().filter(|id| self.is_image_coming(*id)).collect()
     }
 
     /// A kernel's state is about to be replaced in the file.
     pub(super) fn take_out_of_file(&mut self, language: Language, saved: &SavedKernel) {
-        for image in self.images.values_mut().filter(|image| image.language == language) {
+        for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             if let Form::Current = image.form {
                 image.form = Form::Saved(Box::new(saved.clone()));
             }
@@ -252,7 +253,7 @@ impl Keeper {
 
     /// A kernel's state has been written to the file.
     pub(super) fn has_captured(&mut self, language: Language, as_of: RunNo) {
-        for image in self.images.values_mut().filter(|image| image.language == language) {
+        for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             if let Form::Coming(None) = image.form
                 && image.as_of == as_of
             {
@@ -265,21 +266,21 @@ impl Keeper {
 
     /// A kernel's state is known that is not in the file, and will not be.
     pub(super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
-        for image in self.images.values_mut().filter(|image| image.language == language) {
+        for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             if let Form::Coming(None) = image.form
                 && image.as_of == saved.as_of_run
             {
                 image.form = Form::Saved(Box::new(saved.clone()));
             }
         }
-        self.aside.insert(language, saved.clone());
+        self.saves.aside.insert(language, saved.clone());
         self.pump_preparing();
         self.pump_operations();
     }
 
     /// A kernel has failed to write its state down.
     pub(super) fn has_not_captured(&mut self, language: Language) {
-        for image in self.images.values_mut().filter(|image| image.language == language) {
+        for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             if let Form::Coming(None) = image.form {
                 image.form = Form::Lost("it could not be written down".to_owned());
             }
@@ -289,10 +290,11 @@ impl Keeper {
 
     /// Has a process made of an image, which stays as it is.
     pub(super) fn thaw(&mut self, id: ImageId) -> Result<(), String> {
-        let language = self.images.get(&id).map(|image| image.language).ok_or("it is gone")?;
+        let language =
+            self.branches.images.get(&id).map(|image| image.language).ok_or("it is gone")?;
         let directory = self.expect(language, Purpose::Successor).map_err(|e| e.to_string())?;
         let copy = Copy { directory: &directory, kind: Kind::Kernel };
-        let outcome = match self.images.get_mut(&id).map(|image| &mut image.form) {
+        let outcome = match self.branches.images.get_mut(&id).map(|image| &mut image.form) {
             Some(Form::Process(_, nest)) => {
                 nest.kernel.copy(&copy).map_err(|error| error.to_string())
             }
@@ -302,7 +304,7 @@ impl Keeper {
             }
         };
         if outcome.is_err() {
-            self.nascent.remove(&language);
+            self.branches.nascent.remove(&language);
         }
         outcome
     }
@@ -310,25 +312,31 @@ impl Keeper {
     /// Ends the processes that were to take the place of others.
     pub(super) fn abandon_thawed(&mut self) {
         let is_successor = |nascent: &Nascent| nascent.purpose == Purpose::Successor;
-        let coming: Vec<Language> =
-            self.nascent.iter().filter(|(_, n)| is_successor(n)).map(|(l, _)| *l).collect();
+        let coming: Vec<Language> = self
+            .branches
+            .nascent
+            .iter()
+            .filter(|(_, n)| is_successor(n))
+            .map(|(l, _)| *l)
+            .collect();
         for language in coming {
-            if let Some(nascent) = self.nascent.remove(&language) {
+            if let Some(nascent) = self.branches.nascent.remove(&language) {
                 self.close_nest(&nascent.nest);
             }
         }
-        for (_, live) in std::mem::take(&mut self.thawed) {
+        for (_, live) in std::mem::take(&mut self.branches.thawed) {
             processes::signal(&[live.pid], Signal::KILL);
             let _ = std::fs::remove_dir_all(&live.directory);
         }
-        self.thaw_failures.clear();
+        self.branches.thaw_failures.clear();
     }
 
     /// Lets go of images that nobody needs any more.
     pub(super) fn drop_images(&mut self, is_needed: impl Fn(ImageId) -> bool) {
-        let gone: Vec<ImageId> = self.images.keys().copied().filter(|id| !is_needed(*id)).collect();
+        let gone: Vec<ImageId> =
+            self.branches.images.keys().copied().filter(|id| !is_needed(*id)).collect();
         for id in gone {
-            match self.images.remove(&id).map(|image| image.form) {
+            match self.branches.images.remove(&id).map(|image| image.form) {
                 Some(Form::Process(pid, nest)) => {
                     processes::signal(&[pid], Signal::KILL);
                     self.close_nest(&nest);
@@ -339,7 +347,8 @@ impl Keeper {
                     let _ = std::fs::remove_file(path);
                 }
                 Some(Form::Saved(saved)) => {
-                    let dump = saved.dump.as_deref().and_then(|name| self.directory.dump(name));
+                    let dump =
+                        saved.dump.as_deref().and_then(|name| self.home.directory.dump(name));
                     if let Some(dump) = dump {
                         let _ = std::fs::remove_file(dump);
                     }

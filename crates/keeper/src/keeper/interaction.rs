@@ -1,11 +1,12 @@
 //! Input and signals for a run that is going.
 
-use super::events::letter;
-use super::jobs::check_signal;
+use super::jobs::{self, Search, Tree, check_signal};
+use super::launching::letter;
 use super::{Deadline, Keeper};
 use crate::processes;
-use crate::runs::{Run, ticks};
-use sessile_protocol::{Answer, Code, Failure, RunNo, RunPhase};
+use crate::runs::Run;
+use rustix::process::Pid;
+use sessile_protocol::{Answer, Code, Failure, JobsView, RunNo, RunPhase};
 use sessile_session::{Input, Tick};
 
 /// Input that may wait for one run to read it. A run that reads slower than
@@ -54,7 +55,7 @@ impl Keeper {
         let is_over = match self.runs.get(&number).map(Run::phase) {
             Some(RunPhase::Queued | RunPhase::Running) => return Ok(()),
             Some(RunPhase::Exited | RunPhase::Closed) => true,
-            None => self.history.find(number).is_some(),
+            None => self.records.history.find(number).is_some(),
         };
         let over = || Failure::new(code, format!("run {number} has finished and {what}"));
         Err(if is_over { over() } else { self.missing(number) })
@@ -66,16 +67,16 @@ impl Keeper {
             return Ok(());
         };
         if let Some(stdin) = &mut run.stdin {
-            let path = self.scratch.path().join(letter(run.language)).join("i");
+            let path = self.home.scratch.path().join(letter(run.language)).join("i");
             stdin.open(&path, &self.reactor)?;
             // Not before its kernel may have opened it.
-            self.deadlines.set(Deadline::Stdins, ticks(self.clock) + 1);
+            self.deadlines.set(Deadline::Stdins, self.home.now() + 1);
         }
         Ok(())
     }
 
     /// There is room in the stdin of a run.
-    pub(super) fn feed(&mut self, number: RunNo) {
+    pub(super) fn feed_stdin(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
             stdin.feed(&self.reactor);
         }
@@ -99,7 +100,7 @@ impl Keeper {
     pub(super) fn cut_input(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
             stdin.cut(&self.reactor);
-            self.deadlines.set(Deadline::Stdins, ticks(self.clock) + 1);
+            self.deadlines.set(Deadline::Stdins, self.home.now() + 1);
         }
     }
 
@@ -107,13 +108,13 @@ impl Keeper {
         check_signal(signal)?;
         let going = self.check_going(number, Code::RunNotFound, "has left nothing to signal");
         if let Err(refusal) = going {
-            return match self.signal_jobs_of(number, signal) {
+            let jobs = self.take_stock();
+            return match jobs::signal_those_of(&jobs, number, signal) {
                 0 => Err(refusal),
                 processes => Ok(Answer::Signalled { processes }),
             };
         }
-        let running = self.kernels.iter().find(|(_, live)| live.current == Some(number));
-        let Some((language, live)) = running else {
+        let Some((language, live)) = self.kernels.at_run(number) else {
             // It has not begun, and has no processes yet.
             return Ok(Answer::Signalled { processes: 0 });
         };
@@ -129,6 +130,46 @@ impl Keeper {
         }
         let reached = targets.iter().filter(|pid| processes::signal_by_number(**pid, signal));
         Ok(Answer::Signalled { processes: reached.count() as u64 })
+    }
+
+    pub(super) fn jobs(&mut self) -> JobsView {
+        let trees = self.take_stock();
+        jobs::view(&trees, &self.kernels)
+    }
+
+    pub(super) fn signal_job(&mut self, pid: u32, signal: i32) -> Result<Answer, Failure> {
+        check_signal(signal)?;
+        jobs::signal(&self.find_jobs(), pid, signal)
+    }
+
+    fn find_jobs(&self) -> Vec<Tree> {
+        let search = Search {
+            kernels: &self.kernels,
+            runs: &self.runs,
+            output: &self.output,
+            scratch: self.home.scratch.path(),
+            children: self.own_children(),
+        };
+        search.find(|pid| self.is_copy(pid) || self.works_on_save(pid) || self.works_on_files(pid))
+    }
+
+    /// Finds all jobs, and keeps what is known of where they come from.
+    fn take_stock(&mut self) -> Vec<Tree> {
+        let trees = self.find_jobs();
+        self.kernels.origins.keep(&jobs::members(&trees));
+        trees
+    }
+
+    /// In idle time: what is known of where jobs come from shall not grow.
+    pub(super) fn forget_origins(&mut self) {
+        let mut live = self.kernels.live.values();
+        // What may be a capture was not looked at, and may be a job.
+        if !self.kernels.origins.are_many() || live.any(|live| live.kernel.is_capturing()) {
+            return;
+        }
+        let found = jobs::members(&self.find_jobs());
+        let alive: Vec<Pid> = self.kernels.pids().collect();
+        self.kernels.origins.forget_but(&found, &alive);
     }
 }
 

@@ -5,16 +5,17 @@
 //! run that is going waits for. It is looked for when somebody asks, and never
 //! on the path of a run.
 
-use super::{Keeper, Live};
+use super::live::{Kernels, Live};
+use super::output::Output;
 use crate::origins::{self, Origin, Span};
 use crate::ports::Tables;
-use crate::processes::{self, PipeId, Stat};
+use crate::processes::{self, PipeId};
+use crate::runs::Runs;
 use rustix::process::Pid;
+use sessile_proc::{Process, Stat};
 use sessile_protocol::{Answer, Code, Failure, Job, JobState, JobsView, RunNo};
 use sessile_store::timestamp_before;
 use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ const COMMAND_SHOWN: usize = 1 << 10;
 
 /// A process and its descendants, itself first and parents before children.
 #[derive(Debug)]
-struct Tree {
+pub(super) struct Tree {
     root: Pid,
     members: Vec<(Pid, Stat)>,
     origin: Origin,
@@ -33,89 +34,84 @@ impl Tree {
     fn stat(&self) -> Option<&Stat> {
         self.members.first().map(|(_, stat)| stat)
     }
+
+    /// `None` when it has ended meanwhile.
+    fn describe(&self, kernels: &Kernels, tables: &mut Tables) -> Option<Job> {
+        let stat = self.stat()?;
+        let ticks = sessile_proc::ticks_since_boot().saturating_sub(stat.started);
+        let age = Duration::from_millis(10 * ticks);
+        let sum = |of: fn(&Stat) -> u64| self.members.iter().map(|(_, stat)| of(stat)).sum::<u64>();
+        Some(Job {
+            pid: self.root.as_raw_nonzero().get().cast_unsigned(),
+            command: self.command(kernels)?,
+            run: self.origin.run,
+            language: self.origin.language,
+            state: if stat.is_stopped() { JobState::Stopped } else { JobState::Running },
+            started_at: timestamp_before(age),
+            age_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+            cpu_ms: 10 * sum(|stat| stat.cpu + stat.cpu_of_children),
+            memory: rustix::param::page_size() as u64 * sum(|stat| stat.resident),
+            processes: self.members.len() as u64,
+            ports: tables.ports(self.members.iter().map(|(pid, _)| *pid)),
+        })
+    }
+
+    /// A job's command line. A fork of a kernel has only the kernel's, which
+    /// says nothing: what it runs itself says more.
+    fn command(&self, kernels: &Kernels) -> Option<String> {
+        let line = command_line(self.root)?;
+        let kernel = kernels
+            .live
+            .iter()
+            .find(|(_, live)| command_line(live.pid).is_some_and(|kernels| kernels == line));
+        let Some((language, _)) = kernel else {
+            return Some(line);
+        };
+        let work = self
+            .members
+            .iter()
+            .skip(1)
+            .find_map(|(pid, _)| command_line(*pid).filter(|work| *work != line));
+        let work = work.map(|work| format!(" {work}")).unwrap_or_default();
+        Some(format!("(fork of {language}){work}"))
+    }
 }
 
-impl Keeper {
-    pub(super) fn jobs(&mut self) -> JobsView {
-        let trees = self.take_stock();
-        let mut tables = Tables::default();
-        let mut jobs: Vec<(u64, Job)> = trees
-            .iter()
-            .filter_map(|tree| Some((tree.stat()?.started, self.describe(tree, &mut tables)?)))
-            .collect();
-        jobs.sort_by_key(|(started, job)| (*started, job.pid));
-        JobsView { jobs: jobs.into_iter().map(|(_, job)| job).collect() }
-    }
+/// Where jobs are looked for.
+pub(super) struct Search<'a> {
+    pub(super) kernels: &'a Kernels,
+    pub(super) runs: &'a Runs,
+    pub(super) output: &'a Output,
+    pub(super) scratch: &'a Path,
+    /// The session's children. Whoever loses its parent gets this keeper as the
+    /// next one.
+    pub(super) children: Vec<Pid>,
+}
 
-    /// Signals a job, or a part of one: a process and what descends from it.
-    pub(super) fn signal_job(&mut self, pid: u32, signal: i32) -> Result<Answer, Failure> {
-        check_signal(signal)?;
-        let wanted = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let is_it = |tree: &Tree| tree.members.iter().any(|(member, _)| Some(*member) == wanted);
-        let job = self.trees().into_iter().find(is_it);
-        let (Some(wanted), Some(job)) = (wanted, job) else {
-            let message = format!("process {pid} is not a job of this session");
-            return Err(Failure::new(Code::JobNotFound, message));
-        };
-        let targets = if wanted == job.root {
-            job.members.iter().map(|(member, _)| *member).collect()
-        } else {
-            [vec![wanted], processes::descendants(wanted)].concat()
-        };
-        Ok(Answer::Signalled { processes: send(&targets, signal) })
-    }
-
-    /// Signals what a run that has ended has left; how many processes got it.
-    pub(super) fn signal_jobs_of(&mut self, run: RunNo, signal: i32) -> u64 {
-        let trees = self.take_stock();
-        let left = trees.iter().filter(|tree| tree.origin.run == Some(run));
-        let members = left.flat_map(|tree| tree.members.iter().map(|(member, _)| *member));
-        send(&members.collect::<Vec<Pid>>(), signal)
-    }
-
-    /// Finds all jobs, and keeps what is known of where they come from.
-    fn take_stock(&mut self) -> Vec<Tree> {
-        let trees = self.trees();
-        self.origins.keep(&members(&trees));
-        trees
-    }
-
-    /// In idle time: what is known of where jobs come from shall not grow.
-    pub(super) fn forget_origins(&mut self) {
-        // What may be a capture was not looked at, and may be a job.
-        if !self.origins.are_many() || self.kernels.values().any(|l| l.kernel.is_capturing()) {
-            return;
-        }
-        let found = members(&self.trees());
-        let alive: Vec<Pid> = self.kernels.values().map(|live| live.pid).collect();
-        self.origins.forget_but(&found, &alive);
-    }
-
-    fn trees(&self) -> Vec<Tree> {
-        let kernels: HashSet<Pid> = self.kernels.values().map(|live| live.pid).collect();
-        let going = self.kernels.values().filter(|live| live.current.is_some());
+impl Search<'_> {
+    /// All jobs, but for processes that work for the session itself.
+    pub(super) fn find(&self, works_for_us: impl Fn(Pid) -> bool) -> Vec<Tree> {
+        let going = self.kernels.live.values().filter(|live| live.current.is_some());
         let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
-        // Whoever loses its parent gets this keeper as the next one.
         let of_kernel = |live: &Live| {
             let left = processes::children(live.pid).into_iter();
             left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
         };
-        let mut roots: HashSet<Pid> = self.own_children().into_iter().collect();
+        let mut roots: HashSet<Pid> = self.children.iter().copied().collect();
         // What one that is coming up starts is part of its coming up.
-        let up = self.kernels.values().filter(|live| live.has_come_up);
+        let up = self.kernels.live.values().filter(|live| live.has_come_up);
         roots.extend(up.flat_map(of_kernel));
         roots
             .into_iter()
-            .filter(|pid| !kernels.contains(pid) && !foreground.contains(pid))
-            .filter(|pid| !self.is_capture(*pid) && !self.is_copy(*pid))
-            .filter(|pid| !self.works_on_save(*pid) && !self.works_on_files(*pid))
+            .filter(|pid| !self.kernels.has_pid(*pid) && !foreground.contains(pid))
+            .filter(|pid| !self.is_capture(*pid) && !works_for_us(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }
 
     fn tree(&self, root: Pid, going: &[Span]) -> Option<Tree> {
-        let living = |pid: Pid| Some((pid, Stat::of(pid).filter(|stat| !stat.has_ended())?));
+        let living = |pid: Pid| Some((pid, processes::stat(pid).filter(|stat| !stat.has_ended())?));
         let first = living(root)?;
         let rest = processes::descendants(root).into_iter().filter_map(living);
         let members: Vec<(Pid, Stat)> = std::iter::once(first).chain(rest).collect();
@@ -124,14 +120,14 @@ impl Keeper {
                 let language = self.runs.get(&run).map(|run| run.language);
                 Origin { run: Some(run), language }
             }
-            None => self.origins.of(root, &first.1, going),
+            None => self.kernels.origins.of(root, &first.1, going),
         };
         Some(Tree { root, members, origin })
     }
 
     /// The runs that have not ended.
     fn going_spans(&self) -> Vec<Span> {
-        let going = self.kernels.iter().filter_map(|(language, live)| {
+        let going = self.kernels.live.iter().filter_map(|(language, live)| {
             let run = live.current?;
             Some(Span { ended: u64::MAX, ..live.span(run, *language) })
         });
@@ -142,13 +138,13 @@ impl Keeper {
     fn run_of_pipes(&self, pid: Pid) -> Option<RunNo> {
         let of_going = self
             .kernels
+            .live
             .values()
             .filter_map(|live| Some((live.current?, [live.stdout.id(), live.stderr.id()])));
-        let of_ended = self.lingering.values().map(|left| (left.run, [left.stream.id(); 2]));
+        let of_ended = self.output.left().map(|left| (left.run, [left.stream.id(); 2]));
         let pipes: Vec<(RunNo, [PipeId; 2])> = of_going.chain(of_ended).collect();
         [1, 2].into_iter().find_map(|fd| {
-            let target = fs::metadata(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
-            let id = PipeId { device: target.dev(), inode: target.ino() };
+            let id = PipeId::of(&Process::new(pid).descriptor(fd).metadata()?);
             pipes.iter().find(|(_, ids)| ids.contains(&id)).map(|(run, _)| *run)
         })
     }
@@ -168,59 +164,50 @@ impl Keeper {
     /// kernel's orders as its stdin, which nothing in a run has.
     fn is_capture(&self, pid: Pid) -> bool {
         let target = |fd: u32| {
-            let target = fs::read_link(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero())).ok()?;
-            Some(target.strip_prefix(self.scratch.path()).ok()?.to_owned())
+            let target = Process::new(pid).descriptor(fd).link()?;
+            Some(target.strip_prefix(self.scratch).ok()?.to_owned())
         };
         let is_orders = |path: &Path| path.ends_with("t");
         target(9).is_some() || target(0).is_some_and(|path| is_orders(&path))
     }
+}
 
-    /// `None` when it has ended meanwhile.
-    fn describe(&self, tree: &Tree, tables: &mut Tables) -> Option<Job> {
-        let stat = tree.stat()?;
-        let age = Duration::from_millis(10 * processes::start_clock().saturating_sub(stat.started));
-        let sum = |of: fn(&Stat) -> u64| tree.members.iter().map(|(_, stat)| of(stat)).sum::<u64>();
-        Some(Job {
-            pid: tree.root.as_raw_nonzero().get().cast_unsigned(),
-            command: self.command(tree)?,
-            run: tree.origin.run,
-            language: tree.origin.language,
-            state: match stat.state {
-                'T' | 't' => JobState::Stopped,
-                _ => JobState::Running,
-            },
-            started_at: timestamp_before(age),
-            age_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
-            cpu_ms: 10 * sum(|stat| stat.cpu),
-            memory: rustix::param::page_size() as u64 * sum(|stat| stat.resident),
-            processes: tree.members.len() as u64,
-            ports: tables.ports(tree.members.iter().map(|(pid, _)| *pid)),
-        })
-    }
+/// Jobs as they are shown, the oldest first.
+pub(super) fn view(trees: &[Tree], kernels: &Kernels) -> JobsView {
+    let mut tables = Tables::default();
+    let mut jobs: Vec<(u64, Job)> = trees
+        .iter()
+        .filter_map(|tree| Some((tree.stat()?.started, tree.describe(kernels, &mut tables)?)))
+        .collect();
+    jobs.sort_by_key(|(started, job)| (*started, job.pid));
+    JobsView { jobs: jobs.into_iter().map(|(_, job)| job).collect() }
+}
 
-    /// A job's command line. A fork of a kernel has only the kernel's, which
-    /// says nothing: what it runs itself says more.
-    fn command(&self, tree: &Tree) -> Option<String> {
-        let line = command_line(tree.root)?;
-        let kernel = self
-            .kernels
-            .iter()
-            .find(|(_, live)| command_line(live.pid).is_some_and(|kernels| kernels == line));
-        let Some((language, _)) = kernel else {
-            return Some(line);
-        };
-        let work = tree
-            .members
-            .iter()
-            .skip(1)
-            .find_map(|(pid, _)| command_line(*pid).filter(|work| *work != line));
-        let work = work.map(|work| format!(" {work}")).unwrap_or_default();
-        Some(format!("(fork of {language}){work}"))
-    }
+/// Signals a job, or a part of one: a process and what descends from it.
+pub(super) fn signal(trees: &[Tree], pid: u32, signal: i32) -> Result<Answer, Failure> {
+    let wanted = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let is_it = |tree: &&Tree| tree.members.iter().any(|(member, _)| Some(*member) == wanted);
+    let (Some(wanted), Some(job)) = (wanted, trees.iter().find(is_it)) else {
+        let message = format!("process {pid} is not a job of this session");
+        return Err(Failure::new(Code::JobNotFound, message));
+    };
+    let targets = if wanted == job.root {
+        job.members.iter().map(|(member, _)| *member).collect()
+    } else {
+        [vec![wanted], processes::descendants(wanted)].concat()
+    };
+    Ok(Answer::Signalled { processes: send(&targets, signal) })
+}
+
+/// Signals what a run that has ended has left; how many processes got it.
+pub(super) fn signal_those_of(trees: &[Tree], run: RunNo, signal: i32) -> u64 {
+    let left = trees.iter().filter(|tree| tree.origin.run == Some(run));
+    let members = left.flat_map(|tree| tree.members.iter().map(|(member, _)| *member));
+    send(&members.collect::<Vec<Pid>>(), signal)
 }
 
 /// All processes, each with where its tree comes from.
-fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
+pub(super) fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
     let of_tree = |tree: &Tree| {
         let origin = tree.origin;
         tree.members.iter().map(move |(pid, stat)| (*pid, *stat, origin)).collect::<Vec<_>>()
@@ -244,16 +231,5 @@ fn send(targets: &[Pid], signal: i32) -> u64 {
 
 /// `None` when the process is gone.
 fn command_line(pid: Pid) -> Option<String> {
-    let process = format!("/proc/{}", pid.as_raw_nonzero());
-    let mut bytes = fs::read(format!("{process}/cmdline")).ok()?;
-    while bytes.last() == Some(&0) {
-        bytes.pop();
-    }
-    if bytes.is_empty() {
-        let name = fs::read(format!("{process}/comm")).ok()?;
-        return Some(format!("[{}]", String::from_utf8_lossy(&name).trim_end()));
-    }
-    bytes.truncate(COMMAND_SHOWN);
-    let words: Vec<_> = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-    Some(words.join(" "))
+    Process::new(pid).command_line(COMMAND_SHOWN)
 }

@@ -1,7 +1,8 @@
 //! A kernel that lives: its process, its descriptors, and what it is at.
 
+use super::prompts::Pause;
 use crate::kernels::Kernel;
-use crate::origins::Span;
+use crate::origins::{Origins, Span};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -9,10 +10,63 @@ use crate::terminal::Terminal;
 use crate::turns::Turn;
 use rustix::process::Pid;
 use sessile_protocol::{Language, RunNo};
-use sessile_session::Epoch;
+use sessile_session::{Epoch, Tick};
 use sessile_store::StreamName;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+
+/// The kernels of a session.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    pub(super) live: BTreeMap<Language, Live>,
+    /// The exit code of each language's last run, for a shell's `$?`.
+    pub(super) last_status: BTreeMap<Language, i32>,
+    /// What the next run of a language has to tell of what came before it.
+    pub(super) news: BTreeMap<Language, Vec<String>>,
+    /// Why a kernel could not be started.
+    pub(super) launch_failures: BTreeMap<Language, String>,
+    pub(super) origins: Origins,
+    /// How soon kernels that owe a report are looked at again.
+    pub(super) silence_pause: Tick,
+    /// The same of interactive runs.
+    pub(super) prompt_pause: Pause,
+}
+
+impl Kernels {
+    /// The kernel that is at a run.
+    pub(super) fn at_run(&self, run: RunNo) -> Option<(Language, &Live)> {
+        let mut live = self.live.iter();
+        live.find(|(_, live)| live.current == Some(run)).map(|(language, live)| (*language, live))
+    }
+
+    pub(super) fn at_run_mut(&mut self, run: RunNo) -> Option<&mut Live> {
+        self.live.values_mut().find(|live| live.current == Some(run))
+    }
+
+    pub(super) fn language_of(&self, pid: Pid) -> Option<Language> {
+        self.live.iter().find(|(_, live)| live.pid == pid).map(|(language, _)| *language)
+    }
+
+    pub(super) fn has_pid(&self, pid: Pid) -> bool {
+        self.language_of(pid).is_some()
+    }
+
+    pub(super) fn pids(&self) -> impl Iterator<Item = Pid> + '_ {
+        self.live.values().map(|live| live.pid)
+    }
+
+    /// Those that owe a report: that they are up, or that their run ended.
+    pub(super) fn owing(&self) -> Vec<Language> {
+        let owing = self.live.iter().filter(|(_, live)| live.owes_words());
+        owing.map(|(language, _)| *language).collect()
+    }
+
+    /// Why a kernel that does not come up does not.
+    pub(super) fn why_not(&self, language: Language) -> String {
+        let reason = self.launch_failures.get(&language).cloned();
+        reason.unwrap_or_else(|| format!("{language} does not come up"))
+    }
+}
 
 /// A kernel process and its descriptors.
 #[derive(Debug)]
@@ -123,7 +177,7 @@ impl Live {
         }
     }
 
-    /// The same without what zsh has started with `&`.
+    /// The foreground without what zsh has started with `&`.
     pub(super) fn awaited(&self) -> Vec<Pid> {
         let mut work = self.foreground();
         work.retain(|pid| !processes::stands_back(*pid, self.pid));
@@ -133,7 +187,7 @@ impl Live {
     /// The time of the current run, up to now.
     pub(super) fn span(&self, run: RunNo, language: Language) -> Span {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
-        let ended = processes::start_clock();
+        let ended = sessile_proc::ticks_since_boot();
         Span { run, language, kernel, begun, ended, floor, ceiling: None }
     }
 

@@ -12,11 +12,14 @@ use super::Keeper;
 use super::checkpoints::Checkpointing;
 use super::forks::Forking;
 use super::rewinding::Rewinding;
-use crate::source::{ClientId, ImageId};
+use super::waiters::{Caller, Ticket, Waiter, WaitsFor};
+use super::workspace::Step;
+use crate::source::ImageId;
 use sessile_protocol::{
-    Answer, Code, Failure, ForkOrder, Language, NewCheckpoint, Reply, Rewind, RunNo,
+    Answer, Code, Failure, ForkOrder, Language, LeftBehind, NewCheckpoint, Rewind, RunNo,
 };
 use sessile_session::{Input, Refusal, Tick};
+use std::collections::VecDeque;
 
 /// A kernel that does not say what its state is within this is busy with
 /// itself; the last captured state has to do.
@@ -31,13 +34,13 @@ const COPY_PATIENCE: Tick = 20_000;
 const FILES_PATIENCE: Tick = 3_600_000;
 
 #[derive(Debug)]
-pub(super) enum Wish {
+pub(super) enum OperationRequest {
     Fork(ForkOrder),
     Checkpoint(NewCheckpoint),
     Rewind(Rewind),
 }
 
-impl Wish {
+impl OperationRequest {
     fn waits(&self) -> bool {
         match self {
             Self::Fork(order) => order.wait,
@@ -47,16 +50,19 @@ impl Wish {
     }
 }
 
-/// Somebody who is to be answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
-    pub(super) connection: ClientId,
-    pub(super) call: u64,
+/// What was asked of the session as a whole, and what is being done.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    pub(super) requests: VecDeque<(Ticket, OperationRequest)>,
+    pub(super) current: Option<Operation>,
+    /// What came of putting files back, and of copying them.
+    pub(super) put_back: Option<Step>,
+    pub(super) copied: Option<Result<Vec<LeftBehind>, Failure>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Operation {
-    asker: Asker,
+    asker: Ticket,
     stage: Stage,
     /// Then it goes on with what there is.
     pub(super) due: Option<Tick>,
@@ -66,7 +72,7 @@ pub(super) struct Operation {
 pub(super) enum Stage {
     /// Kernels write their state down.
     Gathering {
-        wish: Wish,
+        request: OperationRequest,
         missing: Vec<Language>,
         dumps: Vec<ImageId>,
     },
@@ -90,22 +96,22 @@ impl Progress {
 }
 
 impl Keeper {
-    /// Takes a wish, to be answered when it is fulfilled.
-    pub(super) fn wish(
+    /// Takes a request, to be answered when it is fulfilled.
+    pub(super) fn request_operation(
         &mut self,
-        connection: ClientId,
-        call: u64,
-        wish: Wish,
+        caller: Caller,
+        request: OperationRequest,
     ) -> Result<Option<Answer>, Failure> {
         if !self.session.is_open() {
             return Err(super::requests::refuse(&Refusal::Ending));
         }
         if let Some(run) = self.session.busy_with()
-            && !wish.waits()
+            && !request.waits()
         {
             return Err(busy(run));
         }
-        self.wishes.push_back((Asker { connection, call }, wish));
+        let ticket = self.clients.waiters.add(caller, WaitsFor::Operation, None);
+        self.operations.requests.push_back((ticket, request));
         self.session.hold();
         self.pump_operations();
         Ok(None)
@@ -114,7 +120,7 @@ impl Keeper {
     /// Goes on with whatever can go on.
     pub(super) fn pump_operations(&mut self) {
         loop {
-            let Some(Operation { asker, stage, mut due }) = self.operation.take() else {
+            let Some(Operation { asker, stage, mut due }) = self.operations.current.take() else {
                 if !self.begin_operation() {
                     return;
                 }
@@ -123,13 +129,13 @@ impl Keeper {
             let now = self.now();
             let is_over = due.is_some_and(|due| due <= now);
             let progress = match stage {
-                Stage::Gathering { wish, missing, dumps }
+                Stage::Gathering { request, missing, dumps }
                     if is_over
                         || (missing.is_empty()
                             && !dumps.iter().any(|id| self.is_image_coming(*id))) =>
                 {
                     due = None;
-                    self.gathered(wish)
+                    self.gathered(request)
                 }
                 stage @ Stage::Gathering { .. } => Progress::Waiting(stage, GATHERING_PATIENCE),
                 Stage::Forking(forking) => self.go_on_forking(forking, is_over),
@@ -144,16 +150,13 @@ impl Keeper {
                     let later = now + patience;
                     let due = due.filter(|due| *due > now).map_or(later, |due| due.min(later));
                     let due = Some(due);
-                    self.operation = Some(Operation { asker, stage, due });
+                    self.operations.current = Some(Operation { asker, stage, due });
                     return;
                 }
                 Progress::Done(outcome) => {
-                    let reply = Reply::new(asker.call, outcome);
-                    self.connections.send(asker.connection, &reply, &self.reactor);
-                    for (connection, call, closing) in std::mem::take(&mut self.closing_later) {
-                        let _ = self.close(connection, call, closing);
-                    }
-                    if self.wishes.is_empty() {
+                    self.clients.answer_ticket(asker, outcome, &self.reactor);
+                    self.close_now();
+                    if self.operations.requests.is_empty() {
                         let effects = self.session.release(self.now());
                         self.perform(effects);
                     }
@@ -162,19 +165,19 @@ impl Keeper {
         }
     }
 
-    /// Begins with the next wish, if there is one and nothing is in its way.
+    /// Begins with the next request, if there is one and nothing is in its way.
     fn begin_operation(&mut self) -> bool {
-        if self.wishes.is_empty() || !self.session.is_settled() {
+        if self.operations.requests.is_empty() || !self.session.is_settled() {
             return false;
         }
-        let Some((asker, wish)) = self.wishes.pop_front() else {
+        let Some((asker, request)) = self.operations.requests.pop_front() else {
             return false;
         };
         let (mut missing, mut dumps, mut patience) = (Vec::new(), Vec::new(), GATHERING_PATIENCE);
-        match &wish {
+        match &request {
             // What is not a process that can be copied is written down.
-            Wish::Fork(_) | Wish::Checkpoint(_) => {
-                let live = self.kernels.keys().copied();
+            OperationRequest::Fork(_) | OperationRequest::Checkpoint(_) => {
+                let live = self.kernels.live.keys().copied();
                 missing.extend(live.filter(|language| *language != Language::Python));
                 if !missing.is_empty() {
                     self.step(Input::Inspect);
@@ -185,28 +188,29 @@ impl Keeper {
                 }
             }
             // Some may have been asked for a moment ago, of kernels that go.
-            Wish::Rewind(_) => {
+            OperationRequest::Rewind(_) => {
                 dumps = self.coming_images();
                 patience = COPY_PATIENCE;
             }
         }
         let due = Some(self.now() + patience);
-        let stage = Stage::Gathering { wish, missing, dumps };
-        self.operation = Some(Operation { asker, stage, due });
+        let stage = Stage::Gathering { request, missing, dumps };
+        self.operations.current = Some(Operation { asker, stage, due });
         true
     }
 
-    fn gathered(&mut self, wish: Wish) -> Progress {
-        match wish {
-            Wish::Fork(order) => self.begin_forking(order),
-            Wish::Checkpoint(new) => self.begin_checkpoint(new),
-            Wish::Rewind(rewind) => self.begin_rewind(&rewind),
+    fn gathered(&mut self, request: OperationRequest) -> Progress {
+        match request {
+            OperationRequest::Fork(order) => self.begin_forking(order),
+            OperationRequest::Checkpoint(new) => self.begin_checkpoint(new),
+            OperationRequest::Rewind(rewind) => self.begin_rewind(&rewind),
         }
     }
 
     /// A kernel has written its state down, or will not.
     pub(super) fn has_described(&mut self, language: Language) {
-        if let Some(Operation { stage: Stage::Gathering { missing, .. }, .. }) = &mut self.operation
+        if let Some(Operation { stage: Stage::Gathering { missing, .. }, .. }) =
+            &mut self.operations.current
         {
             missing.retain(|other| *other != language);
             self.pump_operations();
@@ -214,12 +218,12 @@ impl Keeper {
     }
 
     pub(super) fn stage(&mut self) -> Option<&mut Stage> {
-        self.operation.as_mut().map(|operation| &mut operation.stage)
+        self.operations.current.as_mut().map(|operation| &mut operation.stage)
     }
 
     /// Whether the workspace is neither what it was nor what it is to be.
     pub(super) fn changes_files(&self) -> bool {
-        match self.operation.as_ref().map(|operation| &operation.stage) {
+        match self.operations.current.as_ref().map(|operation| &operation.stage) {
             Some(Stage::Rewinding(rewinding)) => rewinding.changes_files(),
             Some(Stage::Gathering { .. } | Stage::Forking(_) | Stage::Checkpointing(_)) | None => {
                 false
@@ -229,48 +233,57 @@ impl Keeper {
 
     /// Whether something is done for which checkpoints have to stay.
     pub(super) fn needs_checkpoints(&self) -> bool {
-        match self.operation.as_ref().map(|operation| &operation.stage) {
+        match self.operations.current.as_ref().map(|operation| &operation.stage) {
             Some(Stage::Rewinding(_) | Stage::Checkpointing(_)) => true,
             Some(Stage::Gathering { .. } | Stage::Forking(_)) | None => false,
         }
     }
 
     pub(super) fn operation_due(&self) -> Option<Tick> {
-        self.operation.as_ref().and_then(|operation| operation.due)
+        self.operations.current.as_ref().and_then(|operation| operation.due)
     }
 
-    /// Whoever asked for these is gone, and they have not begun.
-    pub(super) fn forget_wishes_of(&mut self, gone: &[ClientId]) {
-        if self.wishes.is_empty() {
-            return;
-        }
-        self.wishes.retain(|(asker, _)| !gone.contains(&asker.connection));
-        if self.wishes.is_empty() && self.operation.is_none() {
+    /// Whoever asked for this is gone: it is not done, unless it has begun.
+    pub(super) fn withdraw_operation(&mut self, ticket: Ticket) {
+        let before = self.operations.requests.len();
+        self.operations.requests.retain(|(asker, _)| *asker != ticket);
+        let is_withdrawn = self.operations.requests.len() < before;
+        if is_withdrawn && self.operations.requests.is_empty() && self.operations.current.is_none()
+        {
             let effects = self.session.release(self.now());
             self.perform(effects);
         }
     }
 
+    /// What was asked for while files were put back.
+    fn close_now(&mut self) {
+        let later = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::CloseLater(_));
+        for waiter in self.clients.waiters.take_all(later) {
+            if let WaitsFor::CloseLater(closing) = waiter.waits_for {
+                let _ = self.close(waiter.caller, closing);
+            }
+        }
+    }
+
     /// The session ends, or begins anew.
     pub(super) fn cancel_operations(&mut self) {
-        if self.operation.is_none() && self.wishes.is_empty() {
+        if self.operations.current.is_none() && self.operations.requests.is_empty() {
             return;
         }
-        let gone = |asker: Asker| {
-            let message = "the session was ended or reset before it was done";
-            Reply::new(asker.call, Err(Failure::new(Code::Ending, message)))
-        };
-        let active = self.operation.take();
+        let message = "the session was ended or reset before it was done";
+        let gone = Failure::new(Code::Ending, message);
+        let active = self.operations.current.take();
         if let Some(Operation { stage: Stage::Forking(forking), .. }) = &active {
-            self.unwanted.extend(forking.abandon());
+            self.family.unwanted.extend(forking.abandon());
         }
         let active = active.map(|operation| operation.asker);
-        let waiting = std::mem::take(&mut self.wishes).into_iter().map(|(asker, _)| asker);
+        let waiting =
+            std::mem::take(&mut self.operations.requests).into_iter().map(|(asker, _)| asker);
         for asker in active.into_iter().chain(waiting) {
-            self.connections.send(asker.connection, &gone(asker), &self.reactor);
+            self.clients.answer_ticket(asker, Err(gone.clone()), &self.reactor);
         }
         self.abandon_thawed();
-        (self.put_back, self.copied) = (None, None);
+        (self.operations.put_back, self.operations.copied) = (None, None);
         let effects = self.session.release(self.now());
         self.perform(effects);
     }

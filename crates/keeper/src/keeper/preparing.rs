@@ -25,19 +25,19 @@ pub(super) struct Preparing {
 
 impl Keeper {
     pub(super) fn prepare(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        let Some(auto) = self.boot.auto else {
+        let Some(auto) = self.home.boot.auto else {
             return self.prepared(language, epoch, run);
         };
         let as_of = self.session.states().find(|(other, _)| *other == language);
         let point = self.checkpoint_before(run, auto);
         let preparing = Preparing { point, language, epoch, run, due: self.now() + PATIENCE };
         if language.is_shell() && self.is_coming_in(point, language) {
-            let live = self.kernels.get_mut(&language);
+            let live = self.kernels.live.get_mut(&language);
             if let (Some(live), Some((_, as_of))) = (live, as_of) {
-                live.capture_floor = self.origins.floor();
+                live.capture_floor = self.kernels.origins.floor();
                 let _ = live.kernel.capture(as_of);
             }
-            self.preparing.push(preparing);
+            self.branches.preparing.push(preparing);
         } else {
             self.go_on_preparing(&preparing, auto);
         }
@@ -45,13 +45,13 @@ impl Keeper {
 
     /// A state has been written down, or will not be; or the time for it is over.
     pub(super) fn pump_preparing(&mut self) {
-        let Some(auto) = self.boot.auto else {
+        let Some(auto) = self.home.boot.auto else {
             return;
         };
         let now = self.now();
-        for preparing in std::mem::take(&mut self.preparing) {
+        for preparing in std::mem::take(&mut self.branches.preparing) {
             if preparing.due > now && self.is_coming_in(preparing.point, preparing.language) {
-                self.preparing.push(preparing);
+                self.branches.preparing.push(preparing);
             } else {
                 self.go_on_preparing(&preparing, auto);
             }
@@ -71,6 +71,6 @@ impl Keeper {
     }
 
     pub(super) fn preparing_due(&self) -> Option<Tick> {
-        self.preparing.iter().map(|preparing| preparing.due).min()
+        self.branches.preparing.iter().map(|preparing| preparing.due).min()
     }
 }

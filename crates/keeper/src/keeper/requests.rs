@@ -1,17 +1,15 @@
 //! What clients ask for.
 
-use super::Keeper;
-use super::following::ANSWER_PATIENCE;
-use super::operations::Wish;
+use super::lists::Lists;
+use super::operations::OperationRequest;
 use super::saving::SaveOrder;
-use crate::runs::{Waiter, Want};
-use crate::source::ClientId;
+use super::waiters::{Caller, WaitsFor, WantedResult};
+use super::{Keeper, environment};
 use sessile_protocol::{
     Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
-    OutputView, ReadOutput, Reply, Request, RunNo, StateView, Status,
+    OutputView, ReadOutput, Request, RunNo, StateView, Status,
 };
 use sessile_session::{Close, Input, Refusal, Tick};
-use sessile_store::SavedKernel;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
@@ -19,68 +17,62 @@ pub(super) enum Closing {
     End,
 }
 
-/// A call that waits for the state of kernels.
-#[derive(Debug)]
-pub(super) struct Inspector {
-    pub(super) connection: ClientId,
-    call: u64,
-    /// Kernels that have not answered yet.
-    missing: Vec<Language>,
-    /// Then the last captured state has to do.
-    due: Tick,
-}
+/// How long a kernel has to say whether its run waits for input. One that does
+/// answers in a fraction of that; one that computes does not wait.
+const ANSWER_PATIENCE: Tick = 50;
 
 /// A kernel that does not answer within this is busy with itself (a prompt
 /// command that hangs, say).
 const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
-    pub(super) fn call(&mut self, connection: ClientId, call: u64, request: Request) {
+    pub(super) fn call(&mut self, caller: Caller, request: Request) {
         let answer = match request {
-            Request::Exec(order) => self.exec(connection, call, order),
+            Request::Exec(order) => self.exec(caller, order),
             Request::Result { run, max_output, patience_ms, until_input } => {
-                let want =
-                    Want::Result { max_output, recorded: false, repeated: false, until_input };
-                let due = self.due_after(patience_ms);
-                self.result(run, Waiter { connection, call, want, due })
+                let (recorded, repeated) = (false, false);
+                let wanted = WantedResult { run, max_output, recorded, repeated, until_input };
+                self.result(caller, wanted, patience_ms)
             }
-            Request::Output(read) => self.output(connection, call, read),
-            Request::State => self.inspect(connection, call),
+            Request::Output(read) => self.output(caller, read),
+            Request::State => self.inspect(caller),
             Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
             Request::Interrupt { run, call: None } => Ok(Some(self.interrupt(run))),
             Request::Interrupt { run: _, call: Some(waiting) } => {
-                let run = self.run_of(connection, waiting);
+                let run = self.run_of(Caller { call: waiting, ..caller });
                 let nothing = Answer::Interrupted { run: None };
                 Ok(Some(run.map_or(nothing, |run| self.interrupt(Some(run)))))
             }
             Request::Input { run, bytes, eof } => self.input(run, bytes, eof).map(Some),
             Request::Signal { run, signal } => self.signal(run, signal).map(Some),
-            Request::Reset => self.close(connection, call, Closing::Reset),
-            Request::End => self.close(connection, call, Closing::End),
+            Request::Reset => self.close(caller, Closing::Reset),
+            Request::End => self.close(caller, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
-            Request::Runs => Ok(self.list(connection, call)),
+            Request::Runs => Ok(self.list(caller)),
             Request::Following { after, patience_ms } => {
                 let due = self.due_after(patience_ms);
-                Ok(self.follow(connection, call, after, due))
+                Ok(self.follow(caller, after, due))
             }
-            Request::Screen(read) => self.read_screen(connection, call, read),
+            Request::Screen(read) => self.read_screen(caller, read),
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
             Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
-            Request::Fork(order) => {
-                order.check().and_then(|()| self.wish(connection, call, Wish::Fork(order)))
-            }
-            Request::Checkpoint(new) => {
-                new.check().and_then(|()| self.wish(connection, call, Wish::Checkpoint(new)))
-            }
+            Request::Fork(order) => order
+                .check()
+                .and_then(|()| self.request_operation(caller, OperationRequest::Fork(order))),
+            Request::Checkpoint(new) => new
+                .check()
+                .and_then(|()| self.request_operation(caller, OperationRequest::Checkpoint(new))),
             Request::Checkpoints => {
                 Ok(Some(Answer::Checkpoints { checkpoints: self.checkpoint_views() }))
             }
-            Request::Rewind(rewind) => self.wish(connection, call, Wish::Rewind(rewind)),
+            Request::Rewind(rewind) => {
+                self.request_operation(caller, OperationRequest::Rewind(rewind))
+            }
             Request::DropCheckpoints(which) => self.drop_checkpoints(&which).map(Some),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
             Request::Save { path, files, wait } => {
-                self.begin_save(connection, call, SaveOrder { path: Some(path), files, wait })
+                self.begin_save(caller, SaveOrder { path: Some(path), files, wait })
             }
         };
         let outcome = match answer {
@@ -88,7 +80,7 @@ impl Keeper {
             Ok(None) => return,
             Err(failure) => Err(failure),
         };
-        self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+        self.clients.answer(caller, outcome, &self.reactor);
     }
 
     fn interrupt(&mut self, run: Option<RunNo>) -> Answer {
@@ -98,22 +90,21 @@ impl Keeper {
     }
 
     /// The run that a call waits for.
-    fn run_of(&self, connection: ClientId, call: u64) -> Option<RunNo> {
-        let waits = |w: &Waiter| w.connection == connection && w.call == call;
-        self.runs.iter().find(|(_, run)| run.waiters.iter().any(waits)).map(|(number, _)| *number)
+    fn run_of(&self, caller: Caller) -> Option<RunNo> {
+        let mut waiters = self.clients.waiters.iter();
+        waiters.find(|waiter| waiter.caller == caller)?.waits_for.run()
     }
 
     /// A result, now or when it is there.
     pub(super) fn result(
         &mut self,
-        number: RunNo,
-        waiter: Waiter,
+        caller: Caller,
+        wanted: WantedResult,
+        patience_ms: Option<u64>,
     ) -> Result<Option<Answer>, Failure> {
-        let Want::Result { max_output, repeated, .. } = waiter.want else {
-            return Ok(None);
-        };
+        let WantedResult { run: number, max_output, repeated, .. } = wanted;
         let Some(run) = self.runs.get_mut(&number) else {
-            let recorded = self.directory.recorded_run(number, max_output);
+            let recorded = self.home.directory.recorded_run(number, max_output);
             let done = recorded.ok_or_else(|| self.missing(number))?;
             return Ok(Some(Answer::Completed(Box::new(done))));
         };
@@ -123,27 +114,21 @@ impl Keeper {
             self.settle();
             return Ok(Some(Answer::Completed(Box::new(done))));
         }
-        let due = waiter.due;
-        let is_prompt_awaited = run.takes_input() && waiter.ends_at_input();
-        run.waiters.push(waiter);
-        self.note_due(due);
+        let is_prompt_awaited = run.takes_input() && wanted.until_input;
+        let due = self.due_after(patience_ms);
+        self.clients.waiters.add(caller, WaitsFor::Result(wanted), due);
         if is_prompt_awaited {
             self.expect_prompt();
         }
         Ok(None)
     }
 
-    fn output(
-        &mut self,
-        connection: ClientId,
-        call: u64,
-        read: ReadOutput,
-    ) -> Result<Option<Answer>, Failure> {
+    fn output(&mut self, caller: Caller, read: ReadOutput) -> Result<Option<Answer>, Failure> {
         let due = self.due_after(read.patience_ms);
         let asked_by = self.now() + ANSWER_PATIENCE;
         let waiting_for_input = self.awaits_input(read.run);
         let Some(run) = self.runs.get_mut(&read.run) else {
-            let recorded = self.directory.recorded_output(&read);
+            let recorded = self.home.directory.recorded_output(&read);
             return Ok(Some(Answer::Output(recorded.ok_or_else(|| self.missing(read.run))?)));
         };
         let wait = read.wait && !(read.until_input && waiting_for_input);
@@ -159,16 +144,48 @@ impl Keeper {
             due = Some(asked_by);
         }
         let is_prompt_awaited = run.takes_input() && read.until_input;
-        run.waiters.push(Waiter { connection, call, want: Want::Output(read), due });
-        self.note_due(due);
+        self.clients.waiters.add(caller, WaitsFor::Output(read), due);
         if is_prompt_awaited {
             self.expect_prompt();
         }
         Ok(None)
     }
 
+    /// The runs that are not over.
+    fn list(&mut self, caller: Caller) -> Option<Answer> {
+        let mut view = self.lists().open();
+        for run in &mut view.runs {
+            run.waiting_for_input = self.awaits_input(run.run);
+        }
+        if !view.runs.iter().any(|run| self.is_asked(run.run)) {
+            return Some(Answer::Runs(view));
+        }
+        let due = Some(self.now() + ANSWER_PATIENCE);
+        self.clients.waiters.add(caller, WaitsFor::OpenRuns, due);
+        None
+    }
+
+    /// The runs above this one, now or when there are some.
+    fn follow(&mut self, caller: Caller, after: RunNo, due: Option<Tick>) -> Option<Answer> {
+        let view = self.lists().after(after);
+        if !view.runs.is_empty() {
+            return Some(Answer::Runs(view));
+        }
+        self.clients.waiters.add(caller, WaitsFor::RunsAfter(after), due);
+        None
+    }
+
+    pub(super) fn lists(&self) -> Lists<'_> {
+        Lists {
+            runs: &self.runs,
+            history: &self.records.history,
+            max_history: self.home.boot.max_history,
+            last: self.session.last_run(),
+        }
+    }
+
     fn history_view(&self, limit: u64) -> HistoryView {
-        let entries = self.history.newest(limit.min(self.boot.max_history));
+        let entries = self.records.history.newest(limit.min(self.home.boot.max_history));
         let entries = entries.into_iter().map(|entry| HistoryEntry {
             run: entry.run,
             timestamp: entry.timestamp,
@@ -182,7 +199,7 @@ impl Keeper {
     }
 
     fn status(&self) -> Status {
-        let kernels = self.kernels.iter().map(|(language, live)| KernelStatus {
+        let kernels = self.kernels.live.iter().map(|(language, live)| KernelStatus {
             language: *language,
             pid: live.pid.as_raw_nonzero().get().cast_unsigned(),
         });
@@ -197,16 +214,15 @@ impl Keeper {
 
     pub(super) fn close(
         &mut self,
-        connection: ClientId,
-        call: u64,
+        caller: Caller,
         closing: Closing,
     ) -> Result<Option<Answer>, Failure> {
         if self.changes_files() {
-            self.closing_later.push((connection, call, closing));
+            self.clients.waiters.add(caller, WaitsFor::CloseLater(closing), None);
             return Ok(None);
         }
         self.cancel_operations();
-        self.closing.push((connection, call, closing));
+        self.clients.waiters.add(caller, WaitsFor::Close(closing), None);
         let why = match closing {
             Closing::Reset => Close::Reset,
             Closing::End => Close::End,
@@ -217,12 +233,13 @@ impl Keeper {
 
     /// Asks every kernel that is idle for its state; of the others the last
     /// captured one has to do.
-    fn inspect(&mut self, connection: ClientId, call: u64) -> Result<Option<Answer>, Failure> {
+    fn inspect(&mut self, caller: Caller) -> Result<Option<Answer>, Failure> {
         if !self.session.is_open() {
             return Err(refuse(&Refusal::Ending));
         }
         let missing: Vec<Language> = self
             .kernels
+            .live
             .keys()
             .copied()
             .filter(|l| self.session.idle_as_of(*l).is_some())
@@ -232,75 +249,27 @@ impl Keeper {
             return Ok(Some(Answer::State(self.state_view())));
         }
         let due = self.now() + INSPECTION_PATIENCE;
-        self.inspectors.push(Inspector { connection, call, missing, due });
+        self.clients.waiters.add(caller, WaitsFor::State { missing }, Some(due));
         Ok(None)
     }
 
-    pub(super) fn inspection_due(&self) -> Option<Tick> {
-        self.inspectors.iter().map(|inspector| inspector.due).min()
-    }
-
-    /// A kernel has answered, or will not; or the time for it is over.
-    pub(super) fn answer_inspectors(&mut self, answered: Option<Language>) {
-        if self.inspectors.is_empty() {
-            return;
-        }
-        let now = self.now();
-        for inspector in &mut self.inspectors {
-            let is_over = inspector.due <= now;
-            inspector.missing.retain(|missing| Some(*missing) != answered && !is_over);
-        }
-        let view = self.state_view();
-        let (done, waiting) =
-            std::mem::take(&mut self.inspectors).into_iter().partition(|i| i.missing.is_empty());
-        self.inspectors = waiting;
-        let done: Vec<Inspector> = done;
-        for inspector in done {
-            let reply = Reply::new(inspector.call, Ok(Answer::State(view.clone())));
-            self.connections.send(inspector.connection, &reply, &self.reactor);
-        }
-    }
-
-    fn state_view(&self) -> StateView {
-        let state = self.directory.state().unwrap_or_default();
-        let kernels =
-            state.kernels.into_iter().filter(|(language, _)| self.kernels.contains_key(language));
+    pub(super) fn state_view(&self) -> StateView {
+        let state = self.home.directory.state().unwrap_or_default();
+        let kernels = state
+            .kernels
+            .into_iter()
+            .filter(|(language, _)| self.kernels.live.contains_key(language));
         StateView {
-            default_language: self.boot.kernel.language,
+            default_language: self.home.boot.kernel.language,
             kernels: kernels
                 .map(|(language, saved)| KernelState {
                     language,
                     as_of_run: saved.as_of_run,
                     busy: self.session.idle_as_of(language).is_none(),
-                    json: self.view_text(saved),
+                    json: environment::whole_view(&self.home.env, saved),
                 })
                 .collect(),
         }
-    }
-
-    /// A kernel's state with its whole environment.
-    fn view_text(&self, saved: SavedKernel) -> String {
-        let mut view = saved.view;
-        let removed = view.remove("env_removed").unwrap_or_default();
-        let changed = match view.get_mut("env_vars") {
-            Some(serde_json::Value::Object(env)) => std::mem::take(env),
-            Some(_) | None => serde_json::Map::new(),
-        };
-        let is_removed = |name: &str| {
-            removed
-                .as_array()
-                .is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
-        };
-        let mut env = serde_json::Map::new();
-        for (name, value) in &self.env {
-            let name = name.to_string_lossy();
-            if !is_removed(&name) {
-                env.insert(name.into_owned(), value.to_string_lossy().into());
-            }
-        }
-        env.extend(changed);
-        view.insert("env_vars".into(), env.into());
-        serde_json::Value::Object(view).to_string()
     }
 }
 

@@ -63,19 +63,19 @@ impl Rewinding {
 
 impl Keeper {
     pub(super) fn begin_rewind(&mut self, rewind: &Rewind) -> Progress {
-        let point = match self.timeline.find(&rewind.to) {
+        let point = match self.branches.timeline.find(&rewind.to) {
             Ok(point) => point,
             Err(unfound) => return Progress::failed(self.explain(&unfound)),
         };
         match self.plan_rewind(point) {
             Ok(plan) => {
-                let tree = match self.checkpoints.get(&point).map(|point| &point.files) {
+                let tree = match self.branches.checkpoints.get(&point).map(|point| &point.files) {
                     Some(Files::Taken(taken)) if !rewind.keep_files => Some(taken.tree),
                     Some(Files::Taken(_) | Files::None | Files::Coming | Files::Failed(_))
                     | None => None,
                 };
                 let files = tree.map(Putting::Wanted);
-                self.put_back = None;
+                self.operations.put_back = None;
                 let (expected, done, failed) = (Vec::new(), None, None);
                 self.bring_up(Rewinding { point, files, plan, expected, done, failed })
             }
@@ -85,12 +85,12 @@ impl Keeper {
 
     /// What has to change so that the kernels are as they were.
     fn plan_rewind(&self, point: PointId) -> Result<Vec<(Language, Origin)>, Failure> {
-        let Some(checkpoint) = self.checkpoints.get(&point) else {
+        let Some(checkpoint) = self.branches.checkpoints.get(&point) else {
             return Err(gone());
         };
         let mut plan = Vec::new();
         for (language, id) in &checkpoint.images {
-            let Some(image) = self.images.get(id) else {
+            let Some(image) = self.branches.images.get(id) else {
                 continue;
             };
             if self.shows_now(*language, *id, image) {
@@ -124,7 +124,7 @@ impl Keeper {
     fn shows_now(&self, language: Language, id: ImageId, image: &Image) -> bool {
         let is_as_of = self.session.states().any(|state| state == (language, image.as_of));
         // One that changes by itself as well has several of the same run.
-        let newest = self.newest_images.get(&language);
+        let newest = self.branches.newest_images.get(&language);
         let is_newest = newest.is_some_and(|(epoch, newest)| {
             *newest == id && self.session.epoch(language) == Some(*epoch)
         });
@@ -137,7 +137,11 @@ impl Keeper {
             let Origin::Image(_) = origin else {
                 continue;
             };
-            let image = self.checkpoints.get(&rewinding.point).and_then(|c| c.images.get(language));
+            let image = self
+                .branches
+                .checkpoints
+                .get(&rewinding.point)
+                .and_then(|c| c.images.get(language));
             let thawed = match image.copied() {
                 Some(id) => self.thaw(id),
                 None => Err("it is gone".to_owned()),
@@ -161,17 +165,18 @@ impl Keeper {
             return Progress::Waiting(Stage::Rewinding(rewinding), Self::copy_patience());
         }
         if let Some(failure) = &rewinding.failed {
-            if self.put_back.is_none() && !is_over {
+            if self.operations.put_back.is_none() && !is_over {
                 return Progress::Waiting(Stage::Rewinding(rewinding), Self::files_patience());
             }
             self.remove_journal();
             return Progress::failed(failure.clone());
         }
-        if let Some((language, why)) = self.thaw_failures.pop_first() {
+        if let Some((language, why)) = self.branches.thaw_failures.pop_first() {
             self.abandon_thawed();
             return Progress::failed(not_copied(language, &why));
         }
-        let missing = rewinding.expected.iter().find(|l| !self.thawed.contains_key(l)).copied();
+        let missing =
+            rewinding.expected.iter().find(|l| !self.branches.thawed.contains_key(l)).copied();
         if let Some(language) = missing {
             if is_over {
                 self.abandon_thawed();
@@ -224,7 +229,7 @@ impl Keeper {
         let Some(putting) = rewinding.files.take() else {
             return Ok(true);
         };
-        let next = match (putting, self.put_back.take()) {
+        let next = match (putting, self.operations.put_back.take()) {
             (Putting::Wanted(tree), _) => {
                 self.send_out(Task::Take, Purpose::Rewind)?;
                 Putting::Taking(tree)
@@ -256,15 +261,15 @@ impl Keeper {
 
     /// What is to be brought about, for a keeper that may have to finish it.
     fn journal(&self, rewinding: &Rewinding, tree: TreeId, before: TreeId) -> Journal {
-        let point = self.timeline.point(rewinding.point);
+        let point = self.branches.timeline.point(rewinding.point);
         Journal {
             tree,
             before,
             line: point.map(|point| point.line().to_vec()).unwrap_or_default(),
-            root: self.boot.work_dir.clone(),
+            root: self.home.boot.work_dir.clone(),
             checkpoint: point.map(|point| point.name.clone()).unwrap_or_default(),
             kernels: self.states_after(rewinding.point, &rewinding.plan),
-            language: self.boot.kernel.language,
+            language: self.home.boot.kernel.language,
             run: self.session.last_run().next(),
         }
     }
@@ -281,7 +286,7 @@ impl Keeper {
         self.put_back_states(plan, kernels)?;
         let effects = self.session.replace(plan, self.now()).map_err(|r| refuse(&r))?;
         self.perform(effects);
-        let undone = self.timeline.rewind(point);
+        let undone = self.branches.timeline.rewind(point);
         let view = self.checkpoint_view(point);
         let view = view.ok_or_else(gone)?;
         let run = self.record_rewind(&view.name, &undone);
@@ -320,7 +325,7 @@ impl Keeper {
         restored: RestoredFiles,
         before: Taken,
     ) -> RestoredFiles {
-        let (point, gone) = self.timeline.mark_aside(BEFORE_REWIND, run);
+        let (point, gone) = self.branches.timeline.mark_aside(BEFORE_REWIND, run);
         let states = self.session.states().map(|(language, _)| language);
         let checkpoint = Checkpoint {
             created_at: timestamp(),
@@ -328,7 +333,7 @@ impl Keeper {
             busy: states.collect(),
             files: Files::Taken(Box::new(before)),
         };
-        self.checkpoints.insert(point, checkpoint);
+        self.branches.checkpoints.insert(point, checkpoint);
         self.forget_checkpoints(&gone);
         RestoredFiles { before: Some(BEFORE_REWIND.to_owned()), ..restored }
     }
@@ -339,10 +344,10 @@ impl Keeper {
         point: PointId,
         plan: &[(Language, Origin)],
     ) -> BTreeMap<Language, SavedKernel> {
-        let mut kernels = self.directory.state().unwrap_or_default().kernels;
-        let images = self.checkpoints.get(&point).map(|checkpoint| &checkpoint.images);
+        let mut kernels = self.home.directory.state().unwrap_or_default().kernels;
+        let images = self.branches.checkpoints.get(&point).map(|checkpoint| &checkpoint.images);
         for (language, origin) in plan {
-            let image = images.and_then(|images| self.images.get(images.get(language)?));
+            let image = images.and_then(|images| self.branches.images.get(images.get(language)?));
             match (origin, image.map(|image| &image.form)) {
                 (Origin::Saved(_), Some(Form::Saved(saved))) => {
                     kernels.insert(*language, (**saved).clone());
@@ -363,7 +368,7 @@ impl Keeper {
         plan: &[(Language, Origin)],
         mut kernels: BTreeMap<Language, SavedKernel>,
     ) -> Result<(), Failure> {
-        let mut state = self.directory.state().unwrap_or_default();
+        let mut state = self.home.directory.state().unwrap_or_default();
         for (language, _) in plan {
             // Before another takes its place in the file.
             if let Some(current) = state.kernels.get(language)
@@ -374,12 +379,13 @@ impl Keeper {
             // The image keeps its own file.
             let dump = kernels.get_mut(language).and_then(|saved| saved.dump.as_mut());
             if let Some(name) = dump {
-                *name = self.link_dump(name, &self.directory)?;
+                *name = self.link_dump(name, &self.home.directory)?;
             }
         }
         state.kernels = kernels;
         state.captured_at = timestamp();
-        self.directory
+        self.home
+            .directory
             .write_state(&state)
             .map_err(|error| Failure::new(Code::Storage, format!("nothing was changed: {error}")))
     }
@@ -387,7 +393,8 @@ impl Keeper {
     /// Another name for the file of a kernel's state, in a session's directory.
     pub(super) fn link_dump(&self, name: &str, to: &Directory) -> Result<String, Failure> {
         let storage = |error: String| Failure::new(Code::Storage, error);
-        let from = self.directory.dump(name).ok_or_else(|| storage("no such dump".to_owned()))?;
+        let from =
+            self.home.directory.dump(name).ok_or_else(|| storage("no such dump".to_owned()))?;
         let folder = to.make_kernels().map_err(|error| storage(error.to_string()))?;
         let plain = name.trim_start_matches("linked-");
         let linked = format!("linked-{plain}");
@@ -402,9 +409,7 @@ impl Keeper {
     /// Nothing is pretended away: a rewind has its place in the history.
     fn record_rewind(&mut self, name: &str, undone: &[RunNo]) -> RunNo {
         let run = self.session.take_number();
-        if let Some(accepted) = &mut self.accepted {
-            let _ = accepted.accept(run);
-        }
+        self.records.accept(run);
         let taken: Vec<String> = undone.iter().map(ToString::to_string).collect();
         let what = match taken.len() {
             0 => "takes back nothing".to_owned(),
@@ -412,9 +417,9 @@ impl Keeper {
             _ => format!("takes back runs {}", taken.join(", ")),
         };
         let entry =
-            Entry::event(run, self.boot.kernel.language, "rewind", format!("rewind {name}"));
+            Entry::event(run, self.home.boot.kernel.language, "rewind", format!("rewind {name}"));
         let remarks = Remarks { notes: vec![what], ..Remarks::default() };
-        let _ = self.history.append(&Entry { remarks, ..entry });
+        let _ = self.records.history.append(&Entry { remarks, ..entry });
         run
     }
 }

@@ -11,16 +11,17 @@
 
 use super::Keeper;
 use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
-use super::durable::{Kept, keep};
+use super::durable::{DurableSaves, Kept, keep};
 use super::gathering::{Dump, Gathered, remove};
+use super::waiters::{Caller, Ticket, WaitsFor};
 use crate::processes;
-use crate::source::{ClientId, Source};
+use crate::source::Source;
 use crate::worker::{Awaited, Progress, Worker};
 use rustix::process::{Pid, Signal};
-use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, Reply, RunNo};
+use sessile_protocol::{Answer, Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::Tick;
-use sessile_store::{Metadata, UserState};
-use std::collections::BTreeMap;
+use sessile_store::{Metadata, SavedKernel, UserState};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 #[derive(Debug)]
@@ -29,6 +30,18 @@ pub(super) struct SaveOrder {
     pub(super) path: Option<PathBuf>,
     pub(super) files: bool,
     pub(super) wait: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Saves {
+    /// The first is under way.
+    pub(super) queue: VecDeque<Saving>,
+    /// When it is saved by itself, if it is durable.
+    pub(super) durable: Option<DurableSaves>,
+    /// Numbers the files that kernels are asked for.
+    pub(super) last_dump: u64,
+    /// States that were captured last and could not be written to the file.
+    pub(super) aside: BTreeMap<Language, SavedKernel>,
 }
 
 #[derive(Debug)]
@@ -41,10 +54,7 @@ pub(super) struct Saving {
 /// Who wants a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
-    Client {
-        connection: ClientId,
-        call: u64,
-    },
+    Client(Ticket),
     /// The session is durable, and it was quiet.
     Durability,
 }
@@ -71,8 +81,7 @@ pub(super) enum Phase {
 impl Keeper {
     pub(super) fn begin_save(
         &mut self,
-        connection: ClientId,
-        call: u64,
+        caller: Caller,
         order: SaveOrder,
     ) -> Result<Option<Answer>, Failure> {
         if !self.session.is_open() {
@@ -88,12 +97,13 @@ impl Keeper {
             let message = "a run is going, and its state cannot be saved before it ends; wait for it, or save with --wait";
             return Err(Failure::new(Code::Busy, message));
         }
-        self.queue_save(Asker::Client { connection, call }, order);
+        let ticket = self.clients.waiters.add(caller, WaitsFor::Save, None);
+        self.queue_save(Asker::Client(ticket), order);
         Ok(None)
     }
 
     pub(super) fn queue_save(&mut self, asker: Asker, order: SaveOrder) {
-        self.savings.push_back(Saving { asker, order, phase: Phase::Waiting });
+        self.saves.queue.push_back(Saving { asker, order, phase: Phase::Waiting });
         self.tend_savings();
     }
 
@@ -104,12 +114,12 @@ impl Keeper {
     /// Whether every kernel that there is could be looked into now.
     fn is_quiet(&self) -> bool {
         let is_idle = |language: &Language| self.session.idle_as_of(*language).is_some();
-        !self.is_working() && self.kernels.keys().all(is_idle)
+        !self.is_working() && self.kernels.live.keys().all(is_idle)
     }
 
     /// Goes on with the first save, as far as it can.
     pub(super) fn tend_savings(&mut self) {
-        while let Some(saving) = self.savings.front() {
+        while let Some(saving) = self.saves.queue.front() {
             let step = match &saving.phase {
                 Phase::Waiting if self.is_quiet() => self.gather(),
                 Phase::Gathering { kernels, .. } if kernels.values().all(Gathered::is_complete) => {
@@ -125,7 +135,7 @@ impl Keeper {
 
     /// When something that a save waits for is overdue.
     pub(super) fn saving_due(&self) -> Option<Tick> {
-        match &self.savings.front()?.phase {
+        match &self.saves.queue.front()?.phase {
             Phase::Waiting | Phase::Writing { .. } => None,
             Phase::Gathering { kernels, states_due, dumps_due, .. } => {
                 let is_described = kernels.values().all(|kernel| kernel.state.is_some());
@@ -135,11 +145,12 @@ impl Keeper {
     }
 
     pub(super) fn save_is_overdue(&mut self) {
-        let Some(Phase::Gathering { kernels, .. }) = self.savings.front().map(|s| &s.phase) else {
+        let Some(Phase::Gathering { kernels, .. }) = self.saves.queue.front().map(|s| &s.phase)
+        else {
             return;
         };
         let slow = kernels.iter().find(|(_, kernel)| !kernel.is_complete());
-        let slow = slow.map_or(self.boot.kernel.language, |(language, _)| *language);
+        let slow = slow.map_or(self.home.boot.kernel.language, |(language, _)| *language);
         let message = format!("{slow} does not write its state down; try again");
         self.end_save(Err(Failure::new(Code::Storage, message)));
         self.tend_savings();
@@ -147,7 +158,7 @@ impl Keeper {
 
     /// Everything is there: a worker makes the file of it.
     fn write_bundle(&mut self) -> Result<(), Failure> {
-        let Some(saving) = self.savings.front_mut() else {
+        let Some(saving) = self.saves.queue.front_mut() else {
             return Ok(());
         };
         let Phase::Gathering { kernels, left, as_of, last_run, execution_count, .. } =
@@ -164,16 +175,19 @@ impl Keeper {
                     (None, Origin::ThisSave, None)
                 }
             };
-            let version = self.kernels.get(&language).and_then(|live| live.kernel.version());
+            let version = self.kernels.live.get(&language).and_then(|live| live.kernel.version());
             let (as_of, epoch, state) = (kernel.as_of, kernel.epoch, kernel.state?);
             let dump = dump.map(|path| DumpFile { path, origin });
             Some(KernelContents { language, as_of, epoch, version, state, dump, carried })
         });
         let contents = Contents {
-            user: UserState::at(self.boot.user_state.clone()),
+            user: UserState::at(self.home.boot.user_state.clone()),
             files: saving.order.files,
-            directory: self.directory.clone(),
-            metadata: Metadata { execution_count: *execution_count, ..self.metadata.clone() },
+            directory: self.home.directory.clone(),
+            metadata: Metadata {
+                execution_count: *execution_count,
+                ..self.records.metadata.clone()
+            },
             last_run: *last_run,
             as_of: *as_of,
             kernels: kernels.collect(),
@@ -183,16 +197,16 @@ impl Keeper {
         let work = move || {
             let answer = match (asker, path) {
                 (Asker::Durability, path) => serde_json::to_vec(&keep(contents, path)),
-                (Asker::Client { .. }, Some(path)) => {
+                (Asker::Client(_), Some(path)) => {
                     serde_json::to_vec(&bundle::write(&contents, &path))
                 }
-                (Asker::Client { .. }, None) => Ok(Vec::new()),
+                (Asker::Client(_), None) => Ok(Vec::new()),
             };
             answer.unwrap_or_default()
         };
         let awaited = match asker {
             Asker::Durability => Awaited::ByNobody,
-            Asker::Client { .. } => Awaited::ByClient,
+            Asker::Client(_) => Awaited::ByClient,
         };
         let worker =
             Worker::spawn(&self.reactor, Source::SaveWorker, awaited, work).map_err(|error| {
@@ -203,21 +217,21 @@ impl Keeper {
     }
 
     /// The worker answers.
-    pub(super) fn hear_worker(&mut self) {
-        let Some(saving) = self.savings.front_mut() else {
+    pub(super) fn hear_save_worker(&mut self) {
+        let Some(saving) = self.saves.queue.front_mut() else {
             return;
         };
         let asker = saving.asker;
         let Phase::Writing { worker, .. } = &mut saving.phase else {
             return;
         };
-        let answer = match worker.read(&mut self.buffer) {
+        let answer = match worker.read(&mut self.output.buffer) {
             Progress::Going => return,
             Progress::Done(answer) => answer,
             Progress::Failed => Vec::new(),
         };
         let outcome = match asker {
-            Asker::Client { .. } => {
+            Asker::Client(_) => {
                 understood(&answer).map(|view| Outcome::Answer(Answer::Saved(Box::new(view))))
             }
             Asker::Durability => understood(&answer).map(|kept| Outcome::Kept(Box::new(kept))),
@@ -228,7 +242,7 @@ impl Keeper {
 
     /// Tells whoever wanted the first save, and clears away what it has made.
     pub(super) fn end_save(&mut self, outcome: Result<Outcome, Failure>) {
-        let Some(saving) = self.savings.pop_front() else {
+        let Some(saving) = self.saves.queue.pop_front() else {
             return;
         };
         let asker = saving.asker;
@@ -239,42 +253,35 @@ impl Keeper {
             Err(failure) => Err(failure),
         };
         match (asker, outcome) {
-            (Asker::Client { connection, call }, outcome) => {
-                self.connections.send(connection, &Reply::new(call, outcome), &self.reactor);
+            (Asker::Client(ticket), outcome) => {
+                self.clients.answer_ticket(ticket, outcome, &self.reactor);
             }
             (Asker::Durability, Err(failure)) => self.save_has_failed(&failure),
             (Asker::Durability, Ok(_)) => {}
         }
     }
 
-    /// Whoever asked for these is gone.
-    pub(super) fn forget_savings_of(&mut self, gone: &[ClientId]) {
-        let is_gone = |saving: &mut Saving| match saving.asker {
-            Asker::Client { connection, .. } => gone.contains(&connection),
-            Asker::Durability => false,
-        };
-        let mut index = 0;
-        while index < self.savings.len() {
-            match self.savings.get_mut(index).is_some_and(is_gone) {
-                true => self.savings.remove(index).into_iter().for_each(clear_away),
-                false => index += 1,
-            }
+    /// Whoever asked for this is gone.
+    pub(super) fn withdraw_save(&mut self, ticket: Ticket) {
+        let at = self.saves.queue.iter().position(|saving| saving.asker == Asker::Client(ticket));
+        if let Some(saving) = at.and_then(|at| self.saves.queue.remove(at)) {
+            clear_away(saving);
         }
         self.tend_savings();
     }
 
     /// The session ends, or is reset.
     pub(super) fn cancel_savings(&mut self) {
-        while !self.savings.is_empty() {
+        while !self.saves.queue.is_empty() {
             self.end_save(Err(ending()));
         }
     }
 
     /// Whether a process is there for a save.
     pub(super) fn works_on_save(&self, pid: Pid) -> bool {
-        let uploads = self.durable.as_ref().is_some_and(|durable| durable.uploads(pid));
+        let uploads = self.saves.durable.as_ref().is_some_and(|durable| durable.uploads(pid));
         uploads
-            || self.savings.iter().any(|saving| match &saving.phase {
+            || self.saves.queue.iter().any(|saving| match &saving.phase {
                 Phase::Waiting => false,
                 Phase::Writing { worker, .. } => worker.pid() == pid,
                 Phase::Gathering { kernels, .. } => {

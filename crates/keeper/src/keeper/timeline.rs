@@ -44,12 +44,12 @@ struct RecordedTimeline {
 
 impl Keeper {
     pub(super) fn write_timeline(&mut self) -> Result<(), Failure> {
-        self.is_timeline_written = true;
-        let state = self.directory.state().unwrap_or_default();
+        self.branches.is_unwritten = false;
+        let state = self.home.directory.state().unwrap_or_default();
         let record = |point: &Point| {
-            let checkpoint = self.checkpoints.get(&point.id)?;
+            let checkpoint = self.branches.checkpoints.get(&point.id)?;
             let kernels = checkpoint.images.iter().filter_map(|(language, id)| {
-                let image = self.images.get(id)?;
+                let image = self.branches.images.get(id)?;
                 let saved = match &image.form {
                     Form::Saved(saved) => Some((**saved).clone()),
                     Form::Current => state.kernels.get(language).cloned(),
@@ -72,20 +72,23 @@ impl Keeper {
                 files,
             })
         };
-        let checkpoints: Vec<Recorded> = self.timeline.points().iter().filter_map(record).collect();
+        let checkpoints: Vec<Recorded> =
+            self.branches.timeline.points().iter().filter_map(record).collect();
         if checkpoints.is_empty() {
-            let _ = std::fs::remove_file(self.directory.path().join(RECORD));
+            let _ = std::fs::remove_file(self.home.directory.path().join(RECORD));
             return Ok(());
         }
-        let timeline = RecordedTimeline { line: self.timeline.line().to_vec(), checkpoints };
-        self.directory
+        let timeline =
+            RecordedTimeline { line: self.branches.timeline.line().to_vec(), checkpoints };
+        self.home
+            .directory
             .write_json(RECORD, &timeline)
             .map_err(|error| Failure::new(Code::Storage, error.to_string()))
     }
 
     /// After a keeper's death: what was written down is still there.
     pub(super) fn bring_back_timeline(&mut self) {
-        let Ok(recorded) = self.directory.read_json::<RecordedTimeline>(RECORD) else {
+        let Ok(recorded) = self.home.directory.read_json::<RecordedTimeline>(RECORD) else {
             return;
         };
         for point in recorded.checkpoints {
@@ -99,12 +102,17 @@ impl Keeper {
                 };
                 images.insert(language, self.add_image(language, kernel.as_of_run, form));
             }
-            let id = self.timeline.bring_back(point.name, point.auto, point.as_of_run, point.line);
+            let id = self.branches.timeline.bring_back(
+                point.name,
+                point.auto,
+                point.as_of_run,
+                point.line,
+            );
             let files = point.files.map_or(Files::None, |taken| Files::Taken(Box::new(taken)));
             let (created_at, busy) = (point.created_at, point.busy);
-            self.checkpoints.insert(id, Checkpoint { created_at, images, busy, files });
+            self.branches.checkpoints.insert(id, Checkpoint { created_at, images, busy, files });
         }
-        self.timeline.set_line(recorded.line);
+        self.branches.timeline.set_line(recorded.line);
     }
 }
 

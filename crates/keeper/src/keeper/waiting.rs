@@ -1,8 +1,11 @@
-//! Who waits for a run, and for how long.
+//! Telling those who wait what has happened.
 
+use super::clients::so_far;
+use super::prompts::Pause;
+use super::waiters::{Waiter, WaitsFor};
 use super::{Deadline, Keeper};
-use crate::runs::{Run, Waiter, Want};
-use sessile_protocol::{Answer, Completed, OutputView, ReadOutput, Reply, RunNo};
+use crate::kernels::Question;
+use sessile_protocol::{Answer, Language, RunNo, RunPhase, ScreenView};
 use sessile_session::Tick;
 
 impl Keeper {
@@ -16,103 +19,215 @@ impl Keeper {
         })
     }
 
-    /// Takes note of when a waiter is to be answered. Nothing for most, who
-    /// wait for as long as it takes.
-    pub(super) fn note_due(&mut self, due: Option<Tick>) {
-        self.deadlines.set_earlier(Deadline::Calls, due);
-    }
-
     /// Answers those who waited for this run, as far as it has got.
     pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
-        self.answer_satisfied(number, recorded, false);
+        self.answer_progress(number, recorded, false);
     }
 
     /// The same of a run that waits for input.
     pub(super) fn answer_waiting(&mut self, number: RunNo) {
-        self.answer_satisfied(number, false, true);
+        self.answer_progress(number, false, true);
     }
 
-    fn answer_satisfied(&mut self, number: RunNo, recorded: bool, waiting_for_input: bool) {
-        let Some(run) = self.runs.get_mut(&number) else {
-            return;
-        };
-        if run.waiters.is_empty() {
-            return;
-        }
-        for waiter in run.satisfied(recorded) {
-            let answer = match &waiter.want {
-                Want::Result { max_output, repeated, .. } => {
-                    let done = run.completed(number, *max_output);
-                    done.map(|done| {
-                        Answer::Completed(Box::new(Completed { repeated: *repeated, ..done }))
-                    })
-                }
-                Want::Output(read) => run
-                    .output(read)
-                    .map(|view| Answer::Output(OutputView { waiting_for_input, ..view })),
-            };
-            if let Some(answer) = answer {
-                self.connections.send(
-                    waiter.connection,
-                    &Reply::new(waiter.call, Ok(answer)),
-                    &self.reactor,
-                );
-            }
+    fn answer_progress(&mut self, number: RunNo, recorded: bool, waiting_for_input: bool) {
+        if let Some(run) = self.runs.get(&number).filter(|_| !self.clients.waiters.is_empty()) {
+            let run = (number, run);
+            self.clients.answer_run(run, recorded, waiting_for_input, &self.reactor);
         }
     }
 
     /// Answers those whose patience is over with what there is.
-    pub(super) fn answer_impatient(&mut self) {
+    pub(super) fn answer_overdue(&mut self) {
         let now = self.now();
-        let mut next = None;
-        for (number, run) in &mut self.runs {
-            let is_over = |waiter: &mut Waiter| waiter.due.is_some_and(|due| due <= now);
-            let over: Vec<Waiter> = run.waiters.extract_if(.., is_over).collect();
-            for waiter in over {
-                let reply = Reply::new(waiter.call, Ok(so_far(*number, run, &waiter.want, false)));
-                self.connections.send(waiter.connection, &reply, &self.reactor);
-            }
-            next = run.waiters.iter().filter_map(|waiter| waiter.due).chain(next).min();
+        let is_over = |waiter: &Waiter| waiter.due.is_some_and(|due| due <= now);
+        while let Some(waiter) = self.clients.waiters.take(is_over) {
+            let outcome = match &waiter.waits_for {
+                WaitsFor::Result(wanted) => {
+                    let run = self.runs.get(&wanted.run);
+                    Ok(so_far(wanted.run, run, &waiter.waits_for, false))
+                }
+                WaitsFor::Output(read) => {
+                    Ok(so_far(read.run, self.runs.get(&read.run), &waiter.waits_for, false))
+                }
+                WaitsFor::Screen { run, .. } => {
+                    self.screen_view(*run).map(|view| Answer::Screen(Box::new(view)))
+                }
+                WaitsFor::State { .. } => Ok(Answer::State(self.state_view())),
+                WaitsFor::OpenRuns => Ok(Answer::Runs(self.lists().open())),
+                WaitsFor::RunsAfter(after) => Ok(Answer::Runs(self.lists().after(*after))),
+                // These wait for as long as it takes.
+                WaitsFor::Close(_)
+                | WaitsFor::CloseLater(_)
+                | WaitsFor::Operation
+                | WaitsFor::Save => continue,
+            };
+            self.clients.answer(waiter.caller, outcome, &self.reactor);
         }
-        self.deadlines.set(Deadline::Calls, next);
-        self.answer_impatient_followers(now);
+    }
+
+    /// Answers those who waited for this terminal to change.
+    pub(super) fn answer_viewers(&mut self, number: RunNo) {
+        let views = |waiter: &Waiter| {
+            let WaitsFor::Screen { run, known } = waiter.waits_for else {
+                return None;
+            };
+            (run == number).then_some(known)
+        };
+        if !self.clients.waiters.iter().any(|waiter| views(waiter).is_some()) {
+            return;
+        }
+        let outcome = self.screen_view(number);
+        let is_old =
+            |view: &ScreenView, known: u64| view.revision <= known && view.phase < RunPhase::Closed;
+        let is_news = |known: u64| !outcome.as_ref().is_ok_and(|view| is_old(view, known));
+        while let Some(viewer) = self.clients.waiters.take(|w| views(w).is_some_and(is_news)) {
+            let view = outcome.clone().map(|view| Answer::Screen(Box::new(view)));
+            self.clients.answer(viewer.caller, view, &self.reactor);
+        }
+    }
+
+    /// A kernel has said what its state is, or will not.
+    pub(super) fn answer_inspectors(&mut self, language: Language) {
+        self.clients.waiters.state_known(language);
+        let mut view = None;
+        while let Some(waiter) =
+            self.clients.waiters.take(|waiter| waiter.waits_for.is_known_state())
+        {
+            let view = view.get_or_insert_with(|| self.state_view());
+            self.clients.answer(waiter.caller, Ok(Answer::State(view.clone())), &self.reactor);
+        }
+    }
+
+    /// A run has its number.
+    pub(super) fn answer_followers(&mut self) {
+        let follows = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::RunsAfter(_));
+        while let Some(waiter) = self.clients.waiters.take(follows) {
+            if let WaitsFor::RunsAfter(after) = waiter.waits_for {
+                let view = self.lists().after(after);
+                self.clients.answer(waiter.caller, Ok(Answer::Runs(view)), &self.reactor);
+            }
+        }
+    }
+
+    /// The kernel has said whether its run waits for input.
+    pub(super) fn answer_listers(&mut self, waiting: Option<RunNo>) {
+        let lists = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::OpenRuns);
+        while let Some(waiter) = self.clients.waiters.take(lists) {
+            let mut view = self.lists().open();
+            for run in view.runs.iter_mut().filter(|run| Some(run.run) == waiting) {
+                run.waiting_for_input = true;
+            }
+            self.clients.answer(waiter.caller, Ok(Answer::Runs(view)), &self.reactor);
+        }
     }
 
     /// Forgets the waiters of clients that are gone. A run that was only kept
     /// for one of them is let go when it is next looked at.
     pub(super) fn forget_gone_clients(&mut self) {
-        let gone = self.connections.take_gone();
+        let gone = self.clients.connections.take_gone();
         if gone.is_empty() {
             return;
         }
-        self.followers.retain(|follower| !gone.contains(&follower.connection));
-        self.inspectors.retain(|inspector| !gone.contains(&inspector.connection));
-        self.viewers.retain(|viewer| !gone.contains(&viewer.connection));
-        self.forget_savings_of(&gone);
-        self.forget_wishes_of(&gone);
-        let mut left = Vec::new();
-        for (number, run) in &mut self.runs {
-            let before = run.waiters.len();
-            run.waiters.retain(|waiter| !gone.contains(&waiter.connection));
-            if run.waiters.len() < before && run.finished().is_some() {
-                left.push(*number);
+        for waiter in self.clients.waiters.take_gone(&gone) {
+            match waiter.waits_for {
+                WaitsFor::Result(_) | WaitsFor::Output(_) => {
+                    let finished = |run: &RunNo| {
+                        self.runs.get(run).is_some_and(|run| run.finished().is_some())
+                    };
+                    if let Some(run) = waiter.waits_for.run().filter(finished) {
+                        self.unsettle(run);
+                    }
+                }
+                WaitsFor::Operation => self.withdraw_operation(waiter.ticket),
+                WaitsFor::Save => self.withdraw_save(waiter.ticket),
+                WaitsFor::Screen { .. }
+                | WaitsFor::State { .. }
+                | WaitsFor::OpenRuns
+                | WaitsFor::RunsAfter(_)
+                | WaitsFor::Close(_)
+                | WaitsFor::CloseLater(_) => {}
             }
         }
-        for number in left {
-            self.unsettle(number);
+    }
+
+    /// Somebody waits for a question, or has just answered one.
+    pub(super) fn expect_prompt(&mut self) {
+        self.kernels.prompt_pause = Pause::default();
+        self.deadlines.set(Deadline::Prompts, self.now());
+    }
+
+    /// Answers those who wait for a run that has come to wait for input.
+    pub(super) fn look_for_prompts(&mut self) {
+        let waiters = &self.clients.waiters;
+        let is_awaited = |run: RunNo| waiters.any_of_run(run, WaitsFor::ends_at_input);
+        let open = self.runs.iter().filter(|(_, run)| run.takes_input());
+        let awaited: Vec<RunNo> =
+            open.map(|(number, _)| *number).filter(|run| is_awaited(*run)).collect();
+        let mut is_any_left = false;
+        for number in awaited {
+            if self.awaits_input(number) {
+                self.answer_at_input(number);
+            } else {
+                is_any_left = true;
+            }
+        }
+        if is_any_left {
+            let due = self.now() + self.kernels.prompt_pause.next();
+            self.deadlines.set(Deadline::Prompts, due);
         }
     }
-}
 
-/// What can be said of a run that somebody will not wait for any longer.
-pub(super) fn so_far(number: RunNo, run: &Run, want: &Want, waiting_for_input: bool) -> Answer {
-    let accepted = Answer::Accepted { run: number, waiting_for_input };
-    match want {
-        Want::Result { .. } => accepted,
-        Want::Output(read) => {
-            let read = ReadOutput { wait: false, ..*read };
-            let view = run.output(&read).map(|view| OutputView { waiting_for_input, ..view });
-            view.map_or(accepted, Answer::Output)
+    /// Whether a run waits for input. What it wrote before that has been taken
+    /// then: the question is in its output.
+    pub(super) fn awaits_input(&mut self, number: RunNo) -> bool {
+        let (live, run) = (self.kernels.at_run_mut(number), self.runs.get_mut(&number));
+        let (Some(live), Some(run)) = (live, run) else {
+            return false;
+        };
+        let is_waiting = live.waits_for_input(number, run);
+        if is_waiting {
+            self.catch_up(number);
+        }
+        is_waiting
+    }
+
+    /// Whether the kernel was asked, and its answer is to come.
+    pub(super) fn is_asked(&self, number: RunNo) -> bool {
+        let stdin = self.runs.get(&number).and_then(|run| run.stdin.as_ref());
+        stdin.is_some_and(|stdin| stdin.is_asked())
+    }
+
+    /// The answer of a kernel that was asked about its run.
+    pub(super) fn input_question_answered(
+        &mut self,
+        language: Language,
+        question: Question,
+        waits: bool,
+    ) {
+        let current = self.kernels.live.get(&language).and_then(|live| live.current);
+        let Some(number) = current else {
+            return;
+        };
+        let stdin = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut());
+        let Some(stdin) = stdin else {
+            return;
+        };
+        if !stdin.takes_answer(question) {
+            return;
+        }
+        let is_waiting = waits && stdin.awaited().is_some();
+        if is_waiting {
+            self.catch_up(number);
+            self.answer_at_input(number);
+        } else {
+            self.answer_waiters(number, false);
+        }
+        self.answer_listers(is_waiting.then_some(number));
+    }
+
+    fn answer_at_input(&mut self, number: RunNo) {
+        if let Some(run) = self.runs.get(&number) {
+            self.clients.answer_at_input((number, run), &self.reactor);
         }
     }
 }

@@ -86,6 +86,13 @@ pub(super) enum Purpose {
     Sweep,
 }
 
+/// What workers do with the files.
+#[derive(Debug, Default)]
+pub(super) struct FileJobs {
+    pub(super) jobs: Vec<FileJob>,
+    pub(super) last: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct FileJob {
     id: FileJobId,
@@ -111,9 +118,9 @@ pub(super) struct Journal {
 
 impl Keeper {
     fn place(&self) -> Place {
-        let directory = self.directory.path();
+        let directory = self.home.directory.path();
         Place {
-            root: self.boot.work_dir.clone(),
+            root: self.home.boot.work_dir.clone(),
             depot: directory.join(DEPOT),
             sessions: directory.parent().unwrap_or(directory).to_owned(),
         }
@@ -122,27 +129,27 @@ impl Keeper {
     pub(super) fn send_out(&mut self, task: Task, purpose: Purpose) -> Result<(), Failure> {
         let place = self.place();
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
-        let id = FileJobId(self.last_file_job + 1);
+        let id = FileJobId(self.files.last + 1);
         let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
             .map_err(|error| {
                 Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
             })?;
-        self.last_file_job += 1;
-        self.file_jobs.push(FileJob { id, worker, purpose });
+        self.files.last += 1;
+        self.files.jobs.push(FileJob { id, worker, purpose });
         Ok(())
     }
 
     /// A worker answers.
     pub(super) fn hear_file_worker(&mut self, id: FileJobId) {
-        let Some(at) = self.file_jobs.iter().position(|job| job.id == id) else {
+        let Some(at) = self.files.jobs.iter().position(|job| job.id == id) else {
             return;
         };
-        let outcome = match self.file_jobs[at].worker.read(&mut self.buffer) {
+        let outcome = match self.files.jobs[at].worker.read(&mut self.output.buffer) {
             Progress::Going => return,
             Progress::Done(answer) => serde_json::from_slice(&answer).ok(),
             Progress::Failed => None,
         };
-        let FileJob { purpose, .. } = self.file_jobs.remove(at);
+        let FileJob { purpose, .. } = self.files.jobs.remove(at);
         let was_killed = outcome.is_none();
         let outcome: Result<Outcome, Failure> = outcome.unwrap_or_else(|| {
             let message = "the process that looked after the files was ended";
@@ -159,7 +166,7 @@ impl Keeper {
                 self.prepared(language, epoch, run);
             }
             Purpose::Rewind => {
-                self.put_back = Some(match outcome {
+                self.operations.put_back = Some(match outcome {
                     Ok(Outcome::Taken(before)) => Step::Taken(before),
                     Ok(Outcome::Put(restored)) => Step::Put(restored),
                     Ok(Outcome::Copied(_) | Outcome::Swept) => Step::Refused(unexpected()),
@@ -168,7 +175,7 @@ impl Keeper {
                 });
             }
             Purpose::Fork => {
-                self.copied = Some(outcome.and_then(|outcome| match outcome {
+                self.operations.copied = Some(outcome.and_then(|outcome| match outcome {
                     Outcome::Copied(left) => Ok(left),
                     Outcome::Taken(_) | Outcome::Put(_) | Outcome::Swept => Err(unexpected()),
                 }));
@@ -180,12 +187,12 @@ impl Keeper {
 
     /// Whether a process is there for the files.
     pub(super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
-        self.file_jobs.iter().any(|job| job.worker.pid() == pid)
+        self.files.jobs.iter().any(|job| job.worker.pid() == pid)
     }
 
     /// Nobody needs any of it any more.
     pub(super) fn remove_files(&mut self) {
-        for job in std::mem::take(&mut self.file_jobs) {
+        for job in std::mem::take(&mut self.files.jobs) {
             job.worker.kill();
         }
         let depot = self.place().depot;
@@ -195,13 +202,14 @@ impl Keeper {
     }
 
     pub(super) fn write_journal(&self, journal: &Journal) -> Result<(), Failure> {
-        self.directory
+        self.home
+            .directory
             .write_json(JOURNAL, journal)
             .map_err(|error| Failure::new(Code::Storage, format!("nothing was changed: {error}")))
     }
 
     pub(super) fn remove_journal(&self) {
-        let _ = std::fs::remove_file(self.directory.path().join(JOURNAL));
+        let _ = std::fs::remove_file(self.home.directory.path().join(JOURNAL));
     }
 }
 

@@ -1,0 +1,72 @@
+//! Lists of runs.
+//!
+//! Who follows a session asks for the runs above the last one that it knows.
+//! Nothing is kept for it in between: a run that was over before it asked again
+//! is in the history.
+
+use crate::runs::Runs;
+use sessile_protocol::{OpenRun, RunNo, RunPhase, RunsView};
+use sessile_store::History;
+use std::collections::BTreeMap;
+
+/// Runs in one answer at the most: what a frame takes with room to spare.
+const LISTED: usize = 256;
+
+/// What lists are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Lists<'a> {
+    pub(super) runs: &'a Runs,
+    pub(super) history: &'a History,
+    pub(super) max_history: u64,
+    pub(super) last: RunNo,
+}
+
+impl Lists<'_> {
+    /// Those that are not over.
+    pub(super) fn open(&self) -> RunsView {
+        let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
+        let mut runs = open.map(|(number, run)| (*number, run.open_view(*number))).collect();
+        self.add_commands(&mut runs);
+        RunsView { runs: runs.into_values().collect() }
+    }
+
+    /// A run that is in the history has let go of its text.
+    fn add_commands(&self, runs: &mut BTreeMap<RunNo, OpenRun>) {
+        let is_recorded = |run: &OpenRun| run.phase >= RunPhase::Exited && run.command.is_empty();
+        if !runs.values().any(is_recorded) {
+            return;
+        }
+        for entry in self.history.newest(self.max_history) {
+            if let Some(run) = runs.get_mut(&entry.run).filter(|run| is_recorded(run)) {
+                run.command = entry.command;
+            }
+        }
+    }
+
+    /// The oldest runs above this one, over or not.
+    pub(super) fn after(&self, after: RunNo) -> RunsView {
+        let known = self.runs.range(RunNo(after.0.saturating_add(1))..);
+        let mut runs: BTreeMap<RunNo, OpenRun> =
+            known.map(|(number, run)| (*number, run.open_view(*number))).collect();
+        // All of them are known here when nothing has been let go.
+        if self.last.0.saturating_sub(after.0) > runs.len() as u64 {
+            // All of it: runs are in the order of their ends, and one that began
+            // early may have ended last.
+            let recorded = self.history.newest(self.max_history).into_iter();
+            for entry in recorded.filter(|entry| entry.run > after) {
+                runs.entry(entry.run).or_insert_with(|| OpenRun {
+                    run: entry.run,
+                    language: entry.language,
+                    command: entry.command,
+                    phase: RunPhase::Closed,
+                    timestamp: Some(entry.timestamp),
+                    interactive: false,
+                    waiting_for_input: false,
+                    terminal: false,
+                });
+            }
+        }
+        self.add_commands(&mut runs);
+        RunsView { runs: runs.into_values().take(LISTED).collect() }
+    }
+}

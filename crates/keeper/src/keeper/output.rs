@@ -1,0 +1,278 @@
+//! What runs write, from their pipes into their spools.
+//!
+//! Each pipe has its turn and then waits for the others. A run that is over
+//! leaves its pipe behind if something still holds it; the kernel then gets a
+//! new one.
+
+use super::deadlines::{Deadline, Deadlines};
+use super::live::{Kernels, Live};
+use crate::reactor::Reactor;
+use crate::runs::{Run, Runs, ticks};
+use crate::source::{LeftPipeId, Pipe, Source};
+use crate::streams::{CHUNK, Drained, Stream};
+use sessile_protocol::{Language, RunNo};
+use sessile_session::Tick;
+use sessile_store::StreamName;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What one stream may take up before others have their turn.
+pub(super) const TURN: usize = 8 * CHUNK;
+
+/// Between two turns of a stream of which more was written than is kept.
+const EXCESS_PAUSE: Tick = 2;
+
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Pipes of runs that are over, held by something that they left behind.
+    left: BTreeMap<LeftPipeId, LeftPipe>,
+    last_left: u64,
+    /// Those that had more than their turn's worth.
+    again: Vec<Source>,
+    /// Those of which most is thrown away, until their next turn.
+    excess: Vec<Pipe>,
+    pub(super) buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct LeftPipe {
+    pub(super) run: RunNo,
+    pub(super) stream: Stream,
+}
+
+/// What is needed besides.
+pub(super) struct Context<'a> {
+    pub(super) reactor: &'a Reactor<Source>,
+    pub(super) deadlines: &'a mut Deadlines,
+    pub(super) clock: Instant,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self {
+            left: BTreeMap::new(),
+            last_left: 0,
+            again: Vec::new(),
+            excess: Vec::new(),
+            buffer: vec![0; CHUNK],
+        }
+    }
+}
+
+impl Output {
+    /// Whether something is to be read on at once.
+    pub(super) fn has_more(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// Adds those that are to be read on.
+    pub(super) fn take_again(&mut self, news: &mut Vec<Source>) {
+        news.append(&mut self.again);
+    }
+
+    pub(super) fn read_again(&mut self, source: Source) {
+        self.again.push(source);
+    }
+
+    /// Pipes that were left behind.
+    pub(super) fn left(&self) -> impl Iterator<Item = &LeftPipe> {
+        self.left.values()
+    }
+
+    /// Reads along with runs that take longer than a moment.
+    pub(super) fn watch(&mut self, kernels: &mut Kernels, reactor: &Reactor<Source>) {
+        let going = kernels.live.iter_mut().filter(|(_, live)| live.current.is_some());
+        for (language, live) in going {
+            for stream in [&mut live.stdout, &mut live.stderr] {
+                let pipe = Pipe::Current(*language, stream.name);
+                if stream.watch(pipe, reactor).is_ok() {
+                    self.again.push(Source::Pipe(pipe));
+                }
+            }
+        }
+    }
+
+    /// Takes what the current run of a kernel has written. The run, if there
+    /// may be news of it.
+    pub(super) fn take_current(
+        &mut self,
+        (language, name): (Language, StreamName),
+        kernels: &mut Kernels,
+        runs: &mut Runs,
+        context: &mut Context<'_>,
+    ) -> Option<RunNo> {
+        let live = kernels.live.get_mut(&language)?;
+        let current = live.current;
+        let stream = live.stream_mut(name);
+        let run = current.and_then(|number| runs.get_mut(&number));
+        let Some(run) = run else {
+            // Between two runs nobody but the kernel itself can write here.
+            if stream.drain(&mut self.buffer, TURN, |_| {}) == Drained::More {
+                self.again.push(Source::Pipe(Pipe::Current(language, name)));
+            }
+            return None;
+        };
+        let before = run.written();
+        let state = stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+        run.note_sign(before, context.clock);
+        if state == Drained::More {
+            let pipe = Pipe::Current(language, name);
+            let is_excess = run.spool(name).is_past_cap();
+            read_on(&mut self.again, &mut self.excess, pipe, (stream, is_excess), context);
+        }
+        current
+    }
+
+    /// Takes output of a run that is over, by something that it left behind.
+    /// The run, if there is news of it.
+    pub(super) fn take_left(
+        &mut self,
+        id: LeftPipeId,
+        runs: &mut Runs,
+        context: &mut Context<'_>,
+    ) -> Option<RunNo> {
+        let LeftPipe { run: number, stream } = self.left.get_mut(&id)?;
+        let (number, name) = (*number, stream.name);
+        let mut run = runs.get_mut(&number);
+        let mut has_news = false;
+        let state = stream.drain(&mut self.buffer, TURN, |bytes| {
+            if let Some(run) = &mut run {
+                run.spool(name).push(bytes);
+                has_news = true;
+            }
+        });
+        match state {
+            Drained::More => {
+                let is_excess = run.is_none_or(|run| run.spool(name).is_past_cap());
+                let stream = (&*stream, is_excess);
+                read_on(&mut self.again, &mut self.excess, Pipe::Left(id), stream, context);
+            }
+            Drained::Empty => {}
+            Drained::Closed => {
+                if let Some(run) = run {
+                    run.open_streams -= 1;
+                }
+                self.left.remove(&id);
+                has_news = true;
+            }
+        }
+        has_news.then_some(number)
+    }
+
+    /// Those whose pause is over have their next turn.
+    pub(super) fn resume(&mut self, kernels: &Kernels, reactor: &Reactor<Source>) {
+        for pipe in std::mem::take(&mut self.excess) {
+            let stream = match pipe {
+                Pipe::Current(language, name) => {
+                    kernels.live.get(&language).map(|live| live.stream(name))
+                }
+                Pipe::Left(id) => self.left.get(&id).map(|left| &left.stream),
+            };
+            if let Some(stream) = stream {
+                stream.resume(reactor);
+            }
+        }
+    }
+
+    /// Takes all that a run has written up to now.
+    pub(super) fn catch_up(
+        &mut self,
+        live: &mut Live,
+        (number, run): (RunNo, &mut Run),
+        context: &Context<'_>,
+    ) {
+        let before = run.written();
+        for stream in [&mut live.stdout, &mut live.stderr] {
+            take_all(stream, &mut self.buffer, run);
+        }
+        if let Some(terminal) = live.terminal.as_mut().filter(|terminal| terminal.run == number) {
+            let spool = |bytes: &[u8]| run.stdout.push(bytes);
+            terminal.drain(&mut self.buffer, TURN, context.reactor, spool);
+        }
+        run.note_sign(before, context.clock);
+    }
+
+    /// Takes all that a run has written that is over, and leaves its pipes to
+    /// it if somebody still holds them.
+    pub(super) fn finish(
+        &mut self,
+        live: &mut Live,
+        (number, run): (RunNo, &mut Run),
+        reactor: &Reactor<Source>,
+    ) {
+        for stream in [&mut live.stdout, &mut live.stderr] {
+            if take_all(stream, &mut self.buffer, run) == Drained::Closed {
+                run.open_streams -= 1;
+                stream.unwatch(reactor);
+                continue;
+            }
+            let id = LeftPipeId(self.last_left + 1);
+            let watched = stream.watch(Pipe::Left(id), reactor);
+            match (Stream::create(&live.directory, stream.name), watched) {
+                (Ok(fresh), Ok(())) => {
+                    self.last_left += 1;
+                    let stream = std::mem::replace(stream, fresh);
+                    self.left.insert(id, LeftPipe { run: number, stream });
+                    // What came since its edge was reported is not reported again.
+                    self.again.push(Source::Pipe(Pipe::Left(id)));
+                }
+                // Without a new pipe the old one goes on; better mixed than lost.
+                (_, _) => run.open_streams -= 1,
+            }
+        }
+    }
+
+    /// Nobody is left who could write: what is in the pipes of earlier runs is
+    /// all that there will be. The runs whose pipes they were.
+    pub(super) fn close_left(&mut self, runs: &mut Runs) -> Vec<RunNo> {
+        let mut closed = Vec::new();
+        for (_, mut left) in std::mem::take(&mut self.left) {
+            let Some(run) = runs.get_mut(&left.run) else {
+                continue;
+            };
+            take_all(&mut left.stream, &mut self.buffer, run);
+            run.open_streams -= 1;
+            closed.push(left.run);
+        }
+        closed
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.left.clear();
+    }
+}
+
+/// Comes back to a stream that has more: after others have had their turn, or,
+/// where most of it is thrown away, after a pause. Who writes without end has
+/// to wait then, and leaves the machine to other sessions.
+fn read_on(
+    again: &mut Vec<Source>,
+    excess: &mut Vec<Pipe>,
+    pipe: Pipe,
+    (stream, is_excess): (&Stream, bool),
+    context: &mut Context<'_>,
+) {
+    if !is_excess {
+        return again.push(Source::Pipe(pipe));
+    }
+    stream.pause(context.reactor);
+    context.deadlines.set_earlier(Deadline::Excess, ticks(context.clock) + EXCESS_PAUSE);
+    excess.push(pipe);
+}
+
+/// Everything that is in a pipe at this moment.
+fn take_all(stream: &mut Stream, buffer: &mut [u8], run: &mut Run) -> Drained {
+    let name: StreamName = stream.name;
+    // Most runs have left nothing, or little, and nobody who could write more.
+    match stream.drain(buffer, 1, |bytes| run.spool(name).push(bytes)) {
+        Drained::More => {}
+        state @ (Drained::Closed | Drained::Empty) => return state,
+    }
+    let waiting = stream.waiting();
+    // One byte more than there is: finds out whether the pipe is closed, but
+    // never follows somebody who writes without end.
+    stream.drain(buffer, waiting + 1, |bytes| run.spool(name).push(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Signals to a kernel whose run should end.
+
+use super::live::Live;
+use crate::kernels::Pressed;
+use crate::processes::{self, Caught};
+use rustix::process::{Pid, Signal};
+use sessile_protocol::Language;
+use sessile_session::Pressure;
+
+impl Live {
+    pub(super) fn press(&mut self, language: Language, pressure: Pressure) {
+        let work = self.pressed_work(language, pressure);
+        let to_work = match pressure {
+            Pressure::Interrupt => Signal::INT,
+            Pressure::Terminate => Signal::TERM,
+            Pressure::KillWork | Pressure::KillKernel => Signal::KILL,
+        };
+        // Once: whatever ends its foreground program, the shell must not go on
+        // with the next command.
+        let caught = Caught::by(self.pid);
+        if !self.is_pressed
+            && let Some(number) = self.kernel.stop_signal(caught)
+        {
+            processes::signal_by_number(self.pid, number);
+        }
+        if pressure >= Pressure::Terminate
+            && let Some(number) = self.kernel.halt_signal(caught)
+        {
+            processes::signal_by_number(self.pid, number);
+        }
+        self.is_pressed = true;
+        if let Some(run) = self.current {
+            self.kernel.pressing(run);
+        }
+        // The kernel first: a shell takes its child's death by SIGINT for an
+        // interrupt of its own only if it knows of one.
+        let to_kernel = match pressure {
+            Pressure::Interrupt | Pressure::Terminate | Pressure::KillWork => {
+                self.kernel.interrupt_signal(caught)
+            }
+            Pressure::KillKernel => Some(libc::SIGKILL),
+        };
+        if let Some(number) = to_kernel {
+            processes::signal_by_number(self.pid, number);
+        }
+        processes::signal(&work, to_work);
+        // One that was stopped could not act on any of it.
+        processes::signal(&[self.pid], Signal::CONT);
+        processes::signal(&work, Signal::CONT);
+        if let Some(run) = self.current {
+            let _ = self.kernel.pressed(run, Pressed::Kernel);
+        }
+    }
+
+    /// Only the end of a job ends a `wait` of zsh, if nothing else has.
+    fn pressed_work(&self, language: Language, pressure: Pressure) -> Vec<Pid> {
+        match pressure {
+            Pressure::Interrupt | Pressure::Terminate => self.awaited(),
+            Pressure::KillWork | Pressure::KillKernel if language == Language::Zsh => {
+                self.started()
+            }
+            Pressure::KillWork | Pressure::KillKernel => self.foreground(),
+        }
+    }
+}

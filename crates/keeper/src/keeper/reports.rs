@@ -1,0 +1,206 @@
+//! What kernels report.
+
+use super::silence::Remedy;
+use super::{Deadline, Keeper};
+use crate::kernels::{AboutCopy, Ended, Loaded, Report};
+use crate::processes::{self, Room};
+use rustix::process::Signal;
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{Epoch, Input};
+
+impl Keeper {
+    /// Reads a kernel's reports. False when there were none.
+    pub(super) fn read_reports(&mut self, language: Language) -> bool {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return false;
+        };
+        let Ok(n) = rustix::io::read(&live.reports, &mut self.output.buffer) else {
+            return false;
+        };
+        let epoch = live.epoch;
+        for report in live.kernel.hear(&self.output.buffer[..n]) {
+            match report {
+                Report::Ready => {
+                    if let Some(live) = self.kernels.live.get_mut(&language) {
+                        live.has_come_up = true;
+                    }
+                    self.report_start(Ok(()));
+                    self.kernel_is_up(language, epoch);
+                }
+                Report::Ended(ended) => self.run_ended(language, ended),
+                Report::Captured { as_of, saved } => {
+                    if self.save(language, *saved) {
+                        self.step(Input::Captured { language, epoch, as_of });
+                    }
+                    self.captures_done(language);
+                    self.save_learns_state(language, as_of);
+                }
+                Report::NotCaptured => {
+                    self.has_not_captured(language);
+                    self.captures_done(language);
+                }
+                Report::LetGo => {
+                    if let Some(live) = self.kernels.live.get_mut(&language) {
+                        live.hang_up(&self.reactor);
+                    }
+                }
+                Report::Copy(AboutCopy::Born(_)) => {}
+                Report::Copy(AboutCopy::Unborn { directory, error }) => {
+                    self.family.failed_copies.push((directory, error));
+                }
+                Report::Copy(AboutCopy::Copied { directory, pid }) => {
+                    self.expect_copy(pid, directory);
+                }
+                Report::Wants { question, input } => {
+                    self.input_question_answered(language, question, input);
+                }
+                Report::Dumping { path, writer } => {
+                    self.save_learns_writer(language, path, writer);
+                }
+                Report::Dumped(dumped) => {
+                    if !self.image_dumped(language, &dumped) {
+                        self.save_learns_dump(language, *dumped);
+                    }
+                }
+                Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),
+            }
+        }
+        true
+    }
+
+    /// A kernel that starts from a file reads it before its first run.
+    fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
+        let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
+        let inheritance = live.and_then(|live| {
+            let inheritance = live.inheritance.take()?;
+            live.kernel.load(&inheritance.dump, inheritance.cwd.as_deref()).ok()
+        });
+        match inheritance {
+            Some(()) => self.step(Input::Loading { language, epoch }),
+            None => self.step(Input::Ready { language, epoch }),
+        }
+        self.pump_operations();
+    }
+
+    fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
+        if let Some(error) = loaded.error {
+            let note = format!("the saved state of {language} could not be loaded: {error}");
+            self.tell(language, None, note);
+            // A new process starts without it, and that is told.
+            self.step(Input::Stuck { language, epoch });
+            return;
+        }
+        if !loaded.left.is_empty() {
+            let named: Vec<String> =
+                loaded.left.iter().map(|l| format!("{} ({})", l.name, l.reason)).collect();
+            self.tell(language, None, format!("not carried over: {}", named.join("; ")));
+        }
+        self.step(Input::Ready { language, epoch });
+        self.pump_operations();
+    }
+
+    fn run_ended(&mut self, language: Language, ended: Ended) {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
+        if live.current != Some(ended.run) {
+            return;
+        }
+        let (epoch, pid) = (live.epoch, live.pid);
+        if live.is_pressed && language.is_shell() {
+            // A program that a shell was just starting when SIGINT came may
+            // have missed it; the shell has moved on, and would wait for it
+            // with the next one.
+            processes::signal(&live.awaited(), Signal::KILL);
+        }
+        let room = processes::make_room(pid, live.kernel.room());
+        if let Room::Raised { to, .. } = room {
+            let _ = live.kernel.got_room(to);
+        }
+        if let Some(run) = self.runs.get_mut(&ended.run) {
+            run.value = ended.value;
+            run.error = ended.error;
+            run.notes.extend(ended.notes);
+            run.notes.extend(about(room, language));
+        }
+        if let Room::Lacking(_) = room {
+            // The run is over when the process is: no other one may get it.
+            live.verdict = Some(ended.exit_code);
+            return processes::signal(&[pid], Signal::KILL);
+        }
+        self.finish_output(language);
+        self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
+    }
+
+    /// Something is owed from now on.
+    pub(super) fn expect_reports(&mut self) {
+        let due = self.now() + self.kernels.first_look();
+        self.deadlines.set(Deadline::Silence, due);
+    }
+
+    /// Looks at kernels that owe a report.
+    pub(super) fn look_for_silence(&mut self) {
+        let owing = self.kernels.owing();
+        if owing.is_empty() {
+            return;
+        }
+        let silent: Vec<Language> = owing.into_iter().filter(|l| self.is_silent(*l)).collect();
+        for language in &silent {
+            self.break_silence(*language);
+        }
+        let due = self.now() + self.kernels.next_look(!silent.is_empty());
+        self.deadlines.set(Deadline::Silence, due);
+    }
+
+    /// Whether a kernel has nothing more to do, and has not said so.
+    fn is_silent(&mut self, language: Language) -> bool {
+        let Some(live) = self.kernels.live.get(&language) else {
+            return false;
+        };
+        let (epoch, run) = (live.epoch, live.current);
+        if !live.kernel.awaits_orders(live.pid) {
+            return false;
+        }
+        // What it has said before it came to wait may only now be heard.
+        while self.read_reports(language) {}
+        let live = self.kernels.live.get(&language);
+        live.is_some_and(|live| live.epoch == epoch && live.current == run && live.owes_words())
+    }
+
+    fn break_silence(&mut self, language: Language) {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
+        let (epoch, run) = (live.epoch, live.current);
+        match live.break_silence(language) {
+            Remedy::Asked(None) => {}
+            Remedy::Asked(Some(note)) => self.tell(language, run, note),
+            Remedy::GiveUp(why) => {
+                self.tell(language, run, why);
+                self.step(Input::Stuck { language, epoch });
+            }
+        }
+    }
+
+    /// A note for the run that it happened in, or for the next one.
+    pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
+        match run.and_then(|number| self.runs.get_mut(&number)) {
+            Some(run) => run.notes.push(note),
+            None => self.kernels.news.entry(language).or_default().push(note),
+        }
+    }
+}
+
+/// What a run's answer says of the room that is left for the next one.
+pub(super) fn about(room: Room, language: Language) -> Option<String> {
+    match room {
+        Room::Enough => None,
+        Room::Raised { from, to } => Some(format!(
+            "`ulimit -n` is {to} instead of {from}, which leaves {language} no room for another run"
+        )),
+        Room::Lacking(limit) => Some(format!(
+            "`ulimit -n {limit}` leaves {language} no room for another run, so that its process \
+             was ended; the new one is without that limit"
+        )),
+    }
+}

@@ -1,0 +1,108 @@
+//! What it means that a descriptor has news.
+
+use super::Keeper;
+use super::output::Context;
+use super::waiters::Caller;
+use crate::source::{ClientId, Pipe, Source};
+use sessile_protocol::{Language, RunNo};
+use std::time::Instant;
+
+impl Keeper {
+    pub(super) fn handle(&mut self, source: Source) {
+        match source {
+            Source::Listener => self.clients.connections.accept(&self.reactor),
+            Source::Client(client) => self.serve(client),
+            Source::Signals => self.family.was_signalled = true,
+            Source::Reports(language) => {
+                self.read_reports(language);
+            }
+            Source::Pipe(pipe) => self.take_output(pipe),
+            Source::Terminal(language) => self.take_shown(language),
+            Source::Stdin(run) => self.feed_stdin(run),
+            Source::Image(id) => self.hear_image(id),
+            Source::Copy(language) => self.hear_copy(language),
+            Source::SaveWorker => self.hear_save_worker(),
+            Source::UploadWorker => self.hear_upload_worker(),
+            Source::FileWorker(id) => self.hear_file_worker(id),
+        }
+    }
+
+    /// A client has sent something, or can take more.
+    fn serve(&mut self, client: ClientId) {
+        let calls =
+            self.clients.connections.receive(client, &mut self.output.buffer, &self.reactor);
+        if !calls.is_empty() {
+            self.alertness.ordered(Instant::now());
+        }
+        for call in calls {
+            self.call(Caller { client, call: call.id }, call.request);
+        }
+    }
+
+    /// Takes what was written to a pipe.
+    fn take_output(&mut self, pipe: Pipe) {
+        let mut context = Context {
+            reactor: &self.reactor,
+            deadlines: &mut self.deadlines,
+            clock: self.home.clock,
+        };
+        match pipe {
+            Pipe::Current(language, name) => {
+                let (which, kernels) = ((language, name), &mut self.kernels);
+                let news = self.output.take_current(which, kernels, &mut self.runs, &mut context);
+                if let Some(run) = news {
+                    self.answer_waiters(run, false);
+                }
+            }
+            Pipe::Left(id) => {
+                if let Some(run) = self.output.take_left(id, &mut self.runs, &mut context) {
+                    self.unsettle(run);
+                    self.answer_waiters(run, true);
+                }
+            }
+        }
+    }
+
+    /// Reads along with runs that take longer than a moment.
+    pub(super) fn watch_output(&mut self) {
+        self.output.watch(&mut self.kernels, &self.reactor);
+        self.expect_reports();
+    }
+
+    /// Takes what a run has written up to now.
+    pub(super) fn catch_up(&mut self, number: RunNo) {
+        let (live, run) = (self.kernels.at_run_mut(number), self.runs.get_mut(&number));
+        let (Some(live), Some(run)) = (live, run) else {
+            return;
+        };
+        let (reactor, clock) = (&self.reactor, self.home.clock);
+        let context = Context { reactor, deadlines: &mut self.deadlines, clock };
+        self.output.catch_up(live, (number, run), &context);
+        // What was taken here is not reported as an event any more.
+        self.answer_waiting(number);
+    }
+
+    /// A kernel's run is over: what it has written is taken, and what others
+    /// hold of its is left to it.
+    pub(super) fn finish_output(&mut self, language: Language) {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
+        let Some(number) = live.current.take() else {
+            return;
+        };
+        self.kernels.origins.add(live.span(number, language));
+        if let Some(run) = self.runs.get_mut(&number) {
+            self.output.finish(live, (number, run), &self.reactor);
+            self.leave_terminal(language, number);
+        }
+    }
+
+    /// Nobody is left who could write to the pipes of earlier runs.
+    pub(super) fn close_left_pipes(&mut self) {
+        for run in self.output.close_left(&mut self.runs) {
+            self.unsettle(run);
+            self.answer_waiters(run, true);
+        }
+    }
+}

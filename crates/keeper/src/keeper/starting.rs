@@ -1,0 +1,185 @@
+//! How a session's keeper comes to be.
+
+use super::agenda::Agenda;
+use super::checkpoints::Branches;
+use super::clients::Clients;
+use super::deadlines::Deadlines;
+use super::family::Ties;
+use super::home::Home;
+use super::live::Kernels;
+use super::operations::Operations;
+use super::output::Output;
+use super::records::Records;
+use super::saving::Saves;
+use super::waiters::Waiters;
+use super::workspace::{self, FileJobs};
+use super::{Keeper, Lifecycle, MARKER, durable, endings};
+use crate::alertness::Alertness;
+use crate::connections::Connections;
+use crate::reactor::Reactor;
+use crate::runs::Runs;
+use crate::scratch::Scratch;
+use crate::{guardian, processes};
+use sessile_protocol::{Boot, Code, Duty, Failure, Language, RunNo};
+use sessile_session::{Limits, Session};
+use sessile_store::{Accepted, Directory, Lock, Metadata, SessionStatus};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::time::Instant;
+
+/// Runs that may wait for one kernel.
+const QUEUE: usize = 256;
+
+impl Keeper {
+    /// Becomes the keeper: in a process of its own, detached from the caller's.
+    pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
+        close_inherited_descriptors();
+        let storage = |error: io::Error| {
+            Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
+        };
+        let directory = Directory::at(boot.directory.clone());
+        let lock = directory
+            .lock()
+            .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
+            .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
+        let metadata =
+            directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        if boot.duty == Duty::GoOn {
+            processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        }
+        let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
+        guardian::detach(scratch.path()).map_err(storage)?;
+        let _ = std::env::set_current_dir("/");
+        let limits = Self::limits(&boot);
+        let language = boot.kernel.language;
+        if boot.duty == Duty::Begin {
+            let session = Session::new(language, limits, 0);
+            return Self::assemble(boot, directory, lock, metadata, scratch, session)
+                .map_err(storage);
+        }
+        workspace::recover(&directory);
+        directory.sweep_kernels();
+        let kernels = directory.state().unwrap_or_default().kernels;
+        let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
+        let mut news: BTreeMap<Language, Vec<String>> = unrestorable
+            .map(|(l, saved)| (*l, Vec::from_iter(endings::losses(*l, saved))))
+            .collect();
+        for (language, note) in durable::losses(&metadata, &kernels, &directory.history()) {
+            news.entry(language).or_default().push(note);
+        }
+        let known: Vec<(Language, Option<RunNo>)> = kernels
+            .into_iter()
+            .map(|(language, saved)| (language, saved.comes_back_as_of()))
+            .collect();
+        let keys = directory.keys();
+        let recorded = directory.history().runs().into_iter().max();
+        let last = recorded.max(Some(keys.last_run())).max(Some(RunNo(metadata.execution_count)));
+        let last = last.unwrap_or_default();
+        let accepted = directory.accepted(last).ok();
+        let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
+        let session = Session::revived(language, limits, 0, last, &known);
+        let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
+        let mut keeper = keeper.map_err(storage)?;
+        keeper.bring_back_timeline();
+        keeper.kernels.news = news;
+        (keeper.records.keys, keeper.records.accepted) = (Some(keys), accepted);
+        Ok(keeper)
+    }
+
+    /// Clears away what the last keeper of a session has left.
+    pub(crate) fn sweep(boot: &Boot) -> Result<u32, Failure> {
+        let storage = |error: String| Failure::new(Code::Storage, error);
+        let directory = Directory::at(boot.directory.clone());
+        let lock = directory.lock().map_err(|error| storage(error.to_string()))?;
+        let _lock =
+            lock.ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper again"))?;
+        processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        let scratch = Scratch::create(boot.session.as_str());
+        scratch.map_err(|error| storage(error.to_string()))?.remove();
+        Ok(std::process::id())
+    }
+
+    pub(super) fn limits(boot: &Boot) -> Limits {
+        let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
+        let queue = asked.map_or(QUEUE, |n| n.clamp(1, QUEUE));
+        Limits { idle_timeout: boot.idle_timeout_ms, queue, auto: boot.auto }
+    }
+
+    pub(super) fn assemble(
+        boot: Boot,
+        directory: Directory,
+        lock: Lock,
+        metadata: Metadata,
+        scratch: Scratch,
+        session: Session,
+    ) -> io::Result<Self> {
+        let reactor = Reactor::new()?;
+        let connections = Connections::new(directory.listen()?, &reactor)?;
+        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
+        env.insert(MARKER.into(), boot.session.as_str().into());
+        let history = directory.history();
+        let accepted = directory.accepted(session.last_run()).ok();
+        let durable = metadata.durable.as_ref().map(durable::DurableSaves::of);
+        let saves = Saves { durable, ..Saves::default() };
+        let clock = Instant::now();
+        Ok(Self {
+            home: Home { boot, env, directory, scratch, clock, _lock: lock },
+            session,
+            agenda: Agenda::default(),
+            reactor,
+            deadlines: Deadlines::default(),
+            clients: Clients { connections, waiters: Waiters::default() },
+            kernels: Kernels::default(),
+            runs: Runs::new(),
+            records: Records::new(metadata, history, accepted),
+            output: Output::default(),
+            branches: Branches::default(),
+            operations: Operations::default(),
+            files: FileJobs::default(),
+            saves,
+            family: Ties::default(),
+            alertness: Alertness::new(),
+            news: Vec::new(),
+            lifecycle: Lifecycle::Starting,
+        })
+    }
+
+    /// Starts the session's first kernel.
+    pub(crate) fn open(&mut self) {
+        let effects = self.session.open(self.now());
+        self.perform(effects);
+    }
+
+    /// Tells the launching client that the session can be used, or why not.
+    pub(super) fn report_start(&mut self, outcome: Result<(), Failure>) {
+        match self.lifecycle {
+            Lifecycle::Starting => self.lifecycle = Lifecycle::Serving,
+            Lifecycle::Serving | Lifecycle::Finished => return,
+        }
+        if outcome.is_ok() {
+            self.records.metadata.status = SessionStatus::Active;
+            self.records.metadata.ended_at = None;
+            self.records.metadata.keeper_pid = Some(std::process::id());
+            // Whoever cannot be found elsewhere is still found here.
+            let (session, directory) = (&self.home.boot.session, self.home.directory.path());
+            let _ = self.home.user().register(session, directory);
+        }
+        let written = self.write_metadata();
+        let outcome = outcome.and(written).map(|()| std::process::id());
+        let has_failed = outcome.is_err();
+        crate::report(outcome);
+        if has_failed {
+            self.home.directory.remove_socket();
+            self.lifecycle = Lifecycle::Finished;
+        }
+    }
+}
+
+/// Whatever the launching process had open is none of ours.
+fn close_inherited_descriptors() {
+    // SAFETY: called before anything in this process has opened a descriptor
+    // above the standard streams.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+}
