@@ -15,7 +15,7 @@
 //! belonged.
 
 use crate::guardian;
-use crate::keeper::{Birth, Keeper, Kin};
+use crate::keeper::{ForkOutcome, Keeper, Position};
 use crate::processes::{self, Reaped};
 use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
@@ -136,17 +136,17 @@ impl Family {
 
     /// Forks become members.
     fn take_in(&mut self) {
-        let newborn: Vec<Keeper> =
-            self.members.iter_mut().flat_map(|member| member.session.take_newborn()).collect();
-        if newborn.is_empty() {
+        let new_forks: Vec<Keeper> =
+            self.members.iter_mut().flat_map(|member| member.session.take_new_forks()).collect();
+        if new_forks.is_empty() {
             return;
         }
-        for mut session in newborn {
+        for mut session in new_forks {
             session.open();
             self.last.0 += 1;
             self.members.push(Member { session, number: self.last, is_watched: false });
         }
-        self.tell_kin();
+        self.tell_positions();
     }
 
     /// Tells of copies that were not made; ends forks that nobody wants.
@@ -167,12 +167,15 @@ impl Family {
 
     /// Tells parents that their forks have come up, or have not.
     fn announce(&mut self) {
-        let births: Vec<Birth> =
-            self.members.iter_mut().filter_map(|member| member.session.take_birth()).collect();
-        for birth in births {
-            let is_parent = |member: &&mut Member| *member.session.id() == birth.parent;
+        let outcomes: Vec<ForkOutcome> = self
+            .members
+            .iter_mut()
+            .filter_map(|member| member.session.take_fork_outcome())
+            .collect();
+        for outcome in outcomes {
+            let is_parent = |member: &&mut Member| *member.session.id() == outcome.parent;
             if let Some(parent) = self.members.iter_mut().find(is_parent) {
-                parent.session.fork_came_up(birth);
+                parent.session.fork_came_up(outcome);
             }
         }
     }
@@ -189,23 +192,23 @@ impl Family {
             stays
         });
         if self.members.len() != before {
-            self.tell_kin();
+            self.tell_positions();
         }
     }
 
     /// Tells each member whether there are others; somebody minds the signals.
-    fn tell_kin(&mut self) {
+    fn tell_positions(&mut self) {
         let is_alone = self.members.len() == 1;
         if !is_alone && self.all.is_none() {
             self.all = Reactor::new().ok();
         }
         for (at, member) in self.members.iter_mut().enumerate() {
-            let kin = match (is_alone, at) {
-                (true, _) => Kin::None,
-                (false, 0) => Kin::Younger,
-                (false, _) => Kin::Elder,
+            let position = match (is_alone, at) {
+                (true, _) => Position::Alone,
+                (false, 0) => Position::Eldest,
+                (false, _) => Position::Younger,
             };
-            member.session.set_kin(kin);
+            member.session.set_position(position);
             if at == 0 {
                 let _ = member.session.watch_signals(&self.signals);
             }

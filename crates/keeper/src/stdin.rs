@@ -168,13 +168,13 @@ impl Stdin {
         self.unsent = VecDeque::new();
         self.is_complete = true;
         self.feed(reactor);
-        self.tend();
+        self.show_end();
     }
 
     /// Shows the end of the input to those who read, once everything is in the
     /// FIFO, and lets those in who would open it. When to do so again, if there
     /// is need.
-    pub(crate) fn tend(&mut self) -> Option<Tick> {
+    pub(crate) fn show_end(&mut self) -> Option<Tick> {
         if !self.is_complete || !self.unsent.is_empty() {
             return None;
         }
@@ -218,11 +218,11 @@ mod tests {
     fn what_was_given_before_anybody_opened_it_is_not_lost() {
         let (root, _reactor, mut stdin) = stdin(b"early");
         stdin.push(Vec::new(), true);
-        assert_eq!((stdin.unread(), stdin.tend()), (5, Some(1)));
+        assert_eq!((stdin.unread(), stdin.show_end()), (5, Some(1)));
         let path = root.path().join("i");
         let reader = std::thread::spawn(move || std::fs::read_to_string(path).unwrap());
         while !reader.is_finished() {
-            stdin.tend();
+            stdin.show_end();
             std::thread::yield_now();
         }
         assert_eq!(reader.join().unwrap(), "early");
@@ -241,7 +241,7 @@ mod tests {
             bytes
         });
         let mut news = Vec::new();
-        while stdin.tend().is_none() {
+        while stdin.show_end().is_none() {
             stdin.feed(&reactor);
             if stdin.is_full {
                 reactor.wait(Some(10), None, &mut news).unwrap();

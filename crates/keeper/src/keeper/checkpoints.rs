@@ -4,7 +4,7 @@
 //! where the language can be copied, else its written-down state. Images are
 //! shared between checkpoints, and go with the last that needs them.
 
-use super::images::{Form, Image, Nascent};
+use super::images::{ComingKernel, Form, Image};
 use super::operations::{Progress, Stage};
 use super::preparing::Preparing;
 use super::workspace::{Outcome, Purpose, Taken, Task};
@@ -27,7 +27,7 @@ pub(super) struct Branches {
     /// By language, with the process that it is an image of.
     pub(super) newest_images: BTreeMap<Language, (Epoch, ImageId)>,
     pub(super) last_image: u64,
-    pub(super) nascent: BTreeMap<Language, Nascent>,
+    pub(super) coming: BTreeMap<Language, ComingKernel>,
     /// Processes that are to take the place of others.
     pub(super) thawed: BTreeMap<Language, Live>,
     pub(super) thaw_failures: BTreeMap<Language, String>,

@@ -222,7 +222,7 @@ impl Keeper {
     }
 
     /// The uploader answers.
-    pub(super) fn hear_upload_worker(&mut self) {
+    pub(super) fn read_upload_worker(&mut self) {
         let store = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut());
         let Some(upload) = store.and_then(|store| store.upload.as_mut()) else {
             return;

@@ -1,7 +1,6 @@
 //! Doing what the session decided.
 
-use super::launching::launch;
-use super::launching::letter;
+use super::launching::{launch, letter};
 use super::records::release;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
@@ -33,7 +32,7 @@ impl Keeper {
                 self.capture(language, epoch, as_of, urgency);
             }
             Effect::Abandon { language, epoch: _ } => {
-                self.unborn(language, "it did not come up in time");
+                self.copy_failed(language, "it did not come up in time");
                 if let Some(live) = self.kernels.live.get(&language) {
                     processes::signal(&[live.pid], Signal::KILL);
                 }
@@ -72,10 +71,15 @@ impl Keeper {
                 let reports = source::Source::Reports(language);
                 self.reactor.change(&live.reports, reports, Interest::Read);
                 self.kernels.live.insert(language, Live { epoch, ..live });
-                self.step(Input::Ready { language, epoch });
+                self.agenda.note(Input::Ready { language, epoch });
             }
             None => {
-                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+                self.agenda.note(Input::Died {
+                    language,
+                    epoch,
+                    exit_code: 127,
+                    left_state: false,
+                });
             }
         }
     }
@@ -102,7 +106,12 @@ impl Keeper {
                     self.report_start(Err(Failure::new(Code::KernelUnavailable, message.clone())));
                 }
                 self.kernels.launch_failures.insert(language, message);
-                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+                self.agenda.note(Input::Died {
+                    language,
+                    epoch,
+                    exit_code: 127,
+                    left_state: false,
+                });
             }
         }
     }
@@ -146,7 +155,7 @@ impl Keeper {
             // Nothing was sent: the kernel is as it was.
             run.notes.push(format!("the run could not be handed to {language}: {error}"));
             self.finish_output(language);
-            self.step(Input::Reported { language, epoch, run: number, exit_code: 126 });
+            self.agenda.note(Input::Reported { language, epoch, run: number, exit_code: 126 });
         } else {
             self.alertness.run_begun(Instant::now());
             let reads = |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Output(_));
@@ -176,7 +185,7 @@ impl Keeper {
         // What it has written and nobody has read yet is one.
         self.catch_up(run);
         let at = self.runs.get(&run).map_or(0, |run| run.last_sign);
-        self.step(Input::Heard { language, epoch, run, at });
+        self.agenda.note(Input::Heard { language, epoch, run, at });
     }
 
     fn complete(&mut self, number: RunNo, outcome: Outcome) {
@@ -240,7 +249,7 @@ impl Keeper {
                     let _ = live.kernel.exit();
                 }
                 if self.kernels.live.is_empty() {
-                    self.step(Input::KernelsGone);
+                    self.agenda.note(Input::KernelsGone);
                 }
             }
             Teardown::Terminate => {

@@ -1,4 +1,5 @@
-//! A session among its kin: which processes are its own, and who it was born of.
+//! A session among others of its process: which children are its own, and what
+//! the family takes from it.
 
 use super::{Keeper, MARKER};
 use crate::labels::Label;
@@ -11,25 +12,25 @@ use sessile_session::{Close, Input};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Who else is in the process.
+/// Where a session stands among those of its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Kin {
+pub(crate) enum Position {
     #[default]
-    None,
-    /// Others, of whom this is the eldest.
+    Alone,
+    /// There are others, all of them younger.
+    Eldest,
     Younger,
-    Elder,
 }
 
 /// What ties a session to others of its process.
 #[derive(Default)]
 pub(super) struct Ties {
-    pub(super) kin: Kin,
+    pub(super) position: Position,
     /// It minds the process's signals.
     pub(super) minds_signals: bool,
     pub(super) was_signalled: bool,
     /// Forks for the family to take in, and those to end again.
-    pub(super) newborn: Vec<Keeper>,
+    pub(super) new_forks: Vec<Keeper>,
     pub(super) unwanted: Vec<SessionId>,
     /// Directories of copies that could not be made, of whichever member.
     pub(super) failed_copies: Vec<(String, String)>,
@@ -38,12 +39,12 @@ pub(super) struct Ties {
     /// Of a fork: whose, and whether its parent waits for it.
     pub(super) parent: Option<SessionId>,
     pub(super) is_expected: bool,
-    pub(super) birth: Option<Birth>,
+    pub(super) fork_outcome: Option<ForkOutcome>,
 }
 
 /// A fork has come up, or has not.
 #[derive(Debug)]
-pub(crate) struct Birth {
+pub(crate) struct ForkOutcome {
     pub(crate) parent: SessionId,
     pub(crate) child: SessionId,
     pub(crate) outcome: Result<Vec<LeftBehind>, Failure>,
@@ -67,7 +68,7 @@ impl Ties {
         // It has thrown its environment away.
         let label = Label::of_process(pid);
         if label == Label::of_process(rustix::process::getpid()) {
-            return self.kin == Kin::Younger;
+            return self.position == Position::Eldest;
         }
         label == self.label(session)
     }
@@ -87,8 +88,8 @@ impl Keeper {
         &self.reactor
     }
 
-    pub(crate) fn set_kin(&mut self, kin: Kin) {
-        self.family.kin = kin;
+    pub(crate) fn set_position(&mut self, position: Position) {
+        self.family.position = position;
     }
 
     /// From now on this member hears of the process's signals.
@@ -105,8 +106,8 @@ impl Keeper {
         std::mem::take(&mut self.family.was_signalled)
     }
 
-    pub(crate) fn take_newborn(&mut self) -> Vec<Self> {
-        std::mem::take(&mut self.family.newborn)
+    pub(crate) fn take_new_forks(&mut self) -> Vec<Self> {
+        std::mem::take(&mut self.family.new_forks)
     }
 
     /// Copies that could not be made: directory and reason.
@@ -120,15 +121,15 @@ impl Keeper {
     }
 
     /// That this fork has come up, or has not: once.
-    pub(crate) fn take_birth(&mut self) -> Option<Birth> {
-        self.family.birth.take()
+    pub(crate) fn take_fork_outcome(&mut self) -> Option<ForkOutcome> {
+        self.family.fork_outcome.take()
     }
 
     /// The children of this process that are the session's: kernels, and what
     /// has lost its parent.
     pub(super) fn own_children(&self) -> Vec<Pid> {
         let mut children = processes::children(rustix::process::getpid());
-        if self.family.kin != Kin::None {
+        if self.family.position != Position::Alone {
             let is_worker = |pid: Pid| self.works_on_files(pid) || self.works_on_save(pid);
             let session = &self.home.boot.session;
             children.retain(|pid| {

@@ -7,7 +7,7 @@
 use super::images::{Form, Purpose as Coming};
 use super::operations::{Progress, Stage};
 use super::workspace::{Purpose, Task};
-use super::{Birth, Keeper, Lifecycle, MARKER};
+use super::{ForkOutcome, Keeper, Lifecycle, MARKER};
 use crate::kernels::{Copy, Kind};
 use crate::processes;
 use rustix::process::Pid;
@@ -156,12 +156,12 @@ impl Keeper {
     }
 
     /// A fork's processes are there, or will not be.
-    pub(crate) fn fork_came_up(&mut self, birth: Birth) {
+    pub(crate) fn fork_came_up(&mut self, fork: ForkOutcome) {
         let Some(Stage::Forking(forking)) = self.stage() else {
             return;
         };
-        forking.expected.retain(|session| *session != birth.child);
-        match birth.outcome {
+        forking.expected.retain(|session| *session != fork.child);
+        match fork.outcome {
             Ok(left) => {
                 for thing in left {
                     if !forking.view.left.contains(&thing) {
@@ -258,18 +258,18 @@ impl Keeper {
             Failure::new(Code::ForkFailed, format!("no fork could be made: {error}"))
         };
         let (mut child, is_expected) =
-            self.bear(session, directory, order, seed).map_err(failed)?;
+            self.build_fork(session, directory, order, seed).map_err(failed)?;
         if let Err(error) = self.copy_kernels(&mut child, session) {
             child.home.scratch.remove();
             return Err(failed(error));
         }
         let view =
             ForkView { session: session.clone(), work_dir: child.home.boot.work_dir.clone() };
-        self.family.newborn.push(child);
+        self.family.new_forks.push(child);
         Ok((view, is_expected))
     }
 
-    fn bear(
+    fn build_fork(
         &self,
         session: &SessionId,
         directory: &Directory,
@@ -377,7 +377,7 @@ impl Keeper {
     }
 
     /// In a fork: one of its kernels is there, or will not be.
-    pub(super) fn birth_of(
+    pub(super) fn report_fork(
         &mut self,
         language: Language,
         outcome: Result<Vec<LeftBehind>, String>,
@@ -389,7 +389,8 @@ impl Keeper {
         let outcome = outcome.map_err(|error| {
             Failure::new(Code::ForkFailed, format!("{language} was not forked: {error}"))
         });
-        self.family.birth = Some(Birth { parent, child: self.home.boot.session.clone(), outcome });
+        self.family.fork_outcome =
+            Some(ForkOutcome { parent, child: self.home.boot.session.clone(), outcome });
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::Keeper;
 use super::launching::letter;
-use crate::kernels::{Copy, DriverFiles, Dumped, Kernel, Kind, nest};
+use crate::kernels::{Copy, DriverFiles, Dumped, Kernel, Kind, open_channel};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::scratch::Inbox;
@@ -35,11 +35,11 @@ pub(super) struct Image {
 #[derive(Debug)]
 pub(super) enum Form {
     /// Asked for, and not there yet.
-    Coming(Option<Nest>),
+    Coming(Option<Channel>),
     /// Being written into that file.
     Dumping(PathBuf),
     /// A copy of the process, which waits.
-    Process(Pid, Nest),
+    Process(Pid, Channel),
     Saved(Box<SavedKernel>),
     /// It is what state.json has at the moment.
     Current,
@@ -49,7 +49,7 @@ pub(super) enum Form {
 
 /// Where a copy takes orders and reports.
 #[derive(Debug)]
-pub(super) struct Nest {
+pub(super) struct Channel {
     pub(super) kernel: Box<dyn Kernel>,
     pub(super) reports: Inbox,
     pub(super) directory: PathBuf,
@@ -57,9 +57,9 @@ pub(super) struct Nest {
 
 /// A kernel process that is about to say that it is there.
 #[derive(Debug)]
-pub(super) struct Nascent {
+pub(super) struct ComingKernel {
     pub(super) purpose: Purpose,
-    pub(super) nest: Nest,
+    pub(super) channel: Channel,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
 }
@@ -87,10 +87,10 @@ impl Keeper {
         let directory = self.home.scratch.subdirectory(&name)?;
         let stdout = Stream::create(&directory, StreamName::Stdout)?;
         let stderr = Stream::create(&directory, StreamName::Stderr)?;
-        let (kernel, reports) = nest(language, &directory, DriverFiles::Installed)?;
+        let (kernel, reports) = open_channel(language, &directory, DriverFiles::Installed)?;
         self.reactor.add(&reports, Source::Copy(language), Interest::Read)?;
-        let nest = Nest { kernel, reports, directory: directory.clone() };
-        self.branches.nascent.insert(language, Nascent { purpose, nest, stdout, stderr });
+        let channel = Channel { kernel, reports, directory: directory.clone() };
+        self.branches.coming.insert(language, ComingKernel { purpose, channel, stdout, stderr });
         Ok(directory)
     }
 
@@ -117,21 +117,21 @@ impl Keeper {
         self.branches.last_image += 1;
         let id = ImageId(self.branches.last_image);
         let form = match self.try_freeze(language, id) {
-            Ok(nest) => Form::Coming(Some(nest)),
+            Ok(channel) => Form::Coming(Some(channel)),
             Err(error) => Form::Lost(format!("no copy of it could be made: {error}")),
         };
         self.put_image(id, language, as_of, form);
         id
     }
 
-    fn try_freeze(&mut self, language: Language, id: ImageId) -> io::Result<Nest> {
+    fn try_freeze(&mut self, language: Language, id: ImageId) -> io::Result<Channel> {
         let name = format!("i{}", id.0);
         let directory = self.home.scratch.subdirectory(&name)?;
-        let (kernel, reports) = nest(language, &directory, DriverFiles::Absent)?;
+        let (kernel, reports) = open_channel(language, &directory, DriverFiles::Absent)?;
         self.reactor.add(&reports, Source::Image(id), Interest::Read)?;
         let copy = Copy { directory: &directory, kind: Kind::Image };
         self.copy(language, &copy)?;
-        Ok(Nest { kernel, reports, directory })
+        Ok(Channel { kernel, reports, directory })
     }
 
     /// The written-down state of a kernel, which is there or about to be.
@@ -206,7 +206,7 @@ impl Keeper {
         // A copy that it had made is there, though it has not said so.
         let children = self.own_children();
         let is_on_its_way = children.iter().any(|pid| !self.is_known(*pid));
-        let mut nests = Vec::new();
+        let mut channels = Vec::new();
         for image in self.branches.images.values_mut().filter(|image| image.language == language) {
             let is_lost = match &image.form {
                 Form::Dumping(_) | Form::Coming(None) => true,
@@ -215,12 +215,12 @@ impl Keeper {
             };
             if is_lost {
                 let lost = Form::Lost("its process ended before it was written down".to_owned());
-                nests.push(std::mem::replace(&mut image.form, lost));
+                channels.push(std::mem::replace(&mut image.form, lost));
             }
         }
-        for form in nests {
-            if let Form::Coming(Some(nest)) = form {
-                self.close_nest(&nest);
+        for form in channels {
+            if let Form::Coming(Some(channel)) = form {
+                self.close_channel(&channel);
             }
         }
     }
@@ -295,8 +295,8 @@ impl Keeper {
         let directory = self.expect(language, Purpose::Successor).map_err(|e| e.to_string())?;
         let copy = Copy { directory: &directory, kind: Kind::Kernel };
         let outcome = match self.branches.images.get_mut(&id).map(|image| &mut image.form) {
-            Some(Form::Process(_, nest)) => {
-                nest.kernel.copy(&copy).map_err(|error| error.to_string())
+            Some(Form::Process(_, channel)) => {
+                channel.kernel.copy(&copy).map_err(|error| error.to_string())
             }
             Some(Form::Lost(why)) => Err(why.clone()),
             Some(Form::Coming(_) | Form::Dumping(_) | Form::Saved(_) | Form::Current) | None => {
@@ -304,24 +304,19 @@ impl Keeper {
             }
         };
         if outcome.is_err() {
-            self.branches.nascent.remove(&language);
+            self.branches.coming.remove(&language);
         }
         outcome
     }
 
     /// Ends the processes that were to take the place of others.
     pub(super) fn abandon_thawed(&mut self) {
-        let is_successor = |nascent: &Nascent| nascent.purpose == Purpose::Successor;
-        let coming: Vec<Language> = self
-            .branches
-            .nascent
-            .iter()
-            .filter(|(_, n)| is_successor(n))
-            .map(|(l, _)| *l)
-            .collect();
+        let is_successor = |coming: &ComingKernel| coming.purpose == Purpose::Successor;
+        let coming: Vec<Language> =
+            self.branches.coming.iter().filter(|(_, n)| is_successor(n)).map(|(l, _)| *l).collect();
         for language in coming {
-            if let Some(nascent) = self.branches.nascent.remove(&language) {
-                self.close_nest(&nascent.nest);
+            if let Some(coming) = self.branches.coming.remove(&language) {
+                self.close_channel(&coming.channel);
             }
         }
         for (_, live) in std::mem::take(&mut self.branches.thawed) {
@@ -337,12 +332,12 @@ impl Keeper {
             self.branches.images.keys().copied().filter(|id| !is_needed(*id)).collect();
         for id in gone {
             match self.branches.images.remove(&id).map(|image| image.form) {
-                Some(Form::Process(pid, nest)) => {
+                Some(Form::Process(pid, channel)) => {
                     processes::signal(&[pid], Signal::KILL);
-                    self.close_nest(&nest);
+                    self.close_channel(&channel);
                 }
                 // It may come up any moment; then it finds nobody, and ends.
-                Some(Form::Coming(Some(nest))) => self.close_nest(&nest),
+                Some(Form::Coming(Some(channel))) => self.close_channel(&channel),
                 Some(Form::Dumping(path)) => {
                     let _ = std::fs::remove_file(path);
                 }
@@ -358,8 +353,8 @@ impl Keeper {
         }
     }
 
-    pub(super) fn close_nest(&self, nest: &Nest) {
-        self.reactor.remove(&nest.reports);
-        let _ = std::fs::remove_dir_all(&nest.directory);
+    pub(super) fn close_channel(&self, channel: &Channel) {
+        self.reactor.remove(&channel.reports);
+        let _ = std::fs::remove_dir_all(&channel.directory);
     }
 }

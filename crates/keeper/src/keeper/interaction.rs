@@ -41,7 +41,7 @@ impl Keeper {
             run.last_sign = now;
         }
         if is_last {
-            self.tend_stdins();
+            self.show_stdin_ends();
         }
         if self.deadlines.is_set(Deadline::Prompts) {
             // The next question may come at once.
@@ -80,17 +80,17 @@ impl Keeper {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
             stdin.feed(&self.reactor);
         }
-        self.tend_stdins();
+        self.show_stdin_ends();
     }
 
     /// Looks after the runs whose input has ended.
-    pub(super) fn tend_stdins(&mut self) {
+    pub(super) fn show_stdin_ends(&mut self) {
         let now = self.now();
         let running: Vec<RunNo> = self.session.running().collect();
         let mut next: Option<Tick> = None;
         for number in running {
             let stdin = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut());
-            let pause = stdin.and_then(|stdin| stdin.tend());
+            let pause = stdin.and_then(|stdin| stdin.show_end());
             next = next.into_iter().chain(pause.map(|pause| now + pause)).min();
         }
         self.deadlines.set(Deadline::Stdins, next);

@@ -1,12 +1,22 @@
-//! The driver: takes every event in order, asks the session what to do, does
-//! it. The only owner of all that a keeper has.
+//! The driver of a session: takes every event in order, asks the session what
+//! to do, and does it.
+//!
+//! ```text
+//!  reactor ─► sources ─┐            ┌─► effects ─► kernels, output, clients, …
+//!  deadlines ──────────┼─► agenda ──┤
+//!  clients ─► requests ┘   facts    └─◄ session decides
+//! ```
+//!
+//! [`Keeper`] has parts, each of which owns its data and has a file of its own.
+//! What concerns several of them is here and in `sources`, `reports`, `endings`,
+//! `requests`, `effects` and `waiting`.
 
 mod agenda;
-mod births;
 mod bundle;
 mod captures;
 mod checkpoints;
 mod clients;
+mod copies;
 mod deadlines;
 mod durable;
 mod effects;
@@ -57,7 +67,7 @@ use checkpoints::Branches;
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
 use family::Ties;
-pub(crate) use family::{Birth, Kin};
+pub(crate) use family::{ForkOutcome, Position};
 use home::Home;
 use live::{Kernels, Live};
 use operations::Operations;
@@ -68,20 +78,32 @@ use workspace::FileJobs;
 
 /// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {
+    /// What it was started with, and where its files are.
     home: Home,
+    /// Decides.
     session: Session,
+    /// What is yet to be decided and done.
     agenda: Agenda,
+    /// Watches descriptors.
     reactor: Reactor<Source>,
     deadlines: Deadlines,
+    /// Connections, and who waits for what.
     clients: Clients,
+    /// Interpreters that live.
     kernels: Kernels,
+    /// Runs that are not over, or not on disk.
     runs: Runs,
+    /// What is on disk, or is to be.
     records: Records,
+    /// The pipes of runs.
     output: Output,
+    /// Where the session can go back to.
     branches: Branches,
+    /// Forks, checkpoints and rewinds.
     operations: Operations,
     files: FileJobs,
     saves: Saves,
+    /// What ties it to other sessions of the process.
     family: Ties,
     alertness: Alertness,
     /// Room for what has news.
@@ -128,7 +150,7 @@ impl Keeper {
             Deadline::Settle => self.settle(),
             Deadline::Excess => self.output.resume(&self.kernels, &self.reactor),
             Deadline::Output => self.watch_output(),
-            Deadline::Stdins => self.tend_stdins(),
+            Deadline::Stdins => self.show_stdin_ends(),
             Deadline::Terminals => self.release_terminals(),
             Deadline::Calls => self.answer_overdue(),
             Deadline::Silence => self.look_for_silence(),

@@ -217,7 +217,7 @@ impl Keeper {
     }
 
     /// The worker answers.
-    pub(super) fn hear_save_worker(&mut self) {
+    pub(super) fn read_save_worker(&mut self) {
         let Some(saving) = self.saves.queue.front_mut() else {
             return;
         };

@@ -19,11 +19,11 @@ impl Keeper {
             Source::Pipe(pipe) => self.take_output(pipe),
             Source::Terminal(language) => self.take_shown(language),
             Source::Stdin(run) => self.feed_stdin(run),
-            Source::Image(id) => self.hear_image(id),
-            Source::Copy(language) => self.hear_copy(language),
-            Source::SaveWorker => self.hear_save_worker(),
-            Source::UploadWorker => self.hear_upload_worker(),
-            Source::FileWorker(id) => self.hear_file_worker(id),
+            Source::Image(id) => self.read_image_reports(id),
+            Source::Copy(language) => self.read_copy_reports(language),
+            Source::SaveWorker => self.read_save_worker(),
+            Source::UploadWorker => self.read_upload_worker(),
+            Source::FileWorker(id) => self.read_file_worker(id),
         }
     }
 

@@ -140,7 +140,7 @@ impl Keeper {
     }
 
     /// A worker answers.
-    pub(super) fn hear_file_worker(&mut self, id: FileJobId) {
+    pub(super) fn read_file_worker(&mut self, id: FileJobId) {
         let Some(at) = self.files.jobs.iter().position(|job| job.id == id) else {
             return;
         };

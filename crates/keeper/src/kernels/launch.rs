@@ -201,7 +201,7 @@ pub(crate) enum DriverFiles {
 /// Prepares the directory of a kernel whose process is a copy of another.
 ///
 /// An image only waits, and does not need the files of its driver.
-pub(crate) fn nest(
+pub(crate) fn open_channel(
     language: Language,
     directory: &Path,
     files: DriverFiles,

@@ -9,7 +9,7 @@ mod records;
 mod scripted;
 mod shell;
 
-pub(crate) use launch::{DriverFiles, Plan, complaints, nest};
+pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
 
 use crate::processes::Caught;
 use rustix::process::Pid;

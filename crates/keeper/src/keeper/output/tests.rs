@@ -1,7 +1,7 @@
 //! On real pipes, with this process as whoever writes.
 
 use super::*;
-use crate::kernels::{DriverFiles, nest};
+use crate::kernels::{DriverFiles, open_channel};
 use sessile_protocol::Exec;
 use sessile_session::Epoch;
 use std::fs::File;
@@ -25,7 +25,8 @@ impl Bench {
     fn new(cap: u64) -> Self {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().to_owned();
-        let (kernel, reports) = nest(Language::Python, &directory, DriverFiles::Absent).unwrap();
+        let (kernel, reports) =
+            open_channel(Language::Python, &directory, DriverFiles::Absent).unwrap();
         let [stdout, stderr] = [StreamName::Stdout, StreamName::Stderr]
             .map(|name| Stream::create(&directory, name).unwrap());
         let pid = rustix::process::getpid();

@@ -1,6 +1,6 @@
 //! Copies of kernel processes say that they are there, or that they are not.
 
-use super::images::{Form, Image, Nascent, Nest, Purpose};
+use super::images::{Channel, ComingKernel, Form, Image, Purpose};
 use super::{Keeper, Live};
 use crate::kernels::{AboutCopy, Born, Report};
 use crate::processes;
@@ -12,24 +12,24 @@ use sessile_session::{Epoch, Input};
 
 impl Keeper {
     /// Reads what a copy that is kept says.
-    pub(super) fn hear_image(&mut self, id: ImageId) {
+    pub(super) fn read_image_reports(&mut self, id: ImageId) {
         let Some(image) = self.branches.images.get_mut(&id) else {
             return;
         };
-        let (Form::Coming(Some(nest)) | Form::Process(_, nest)) = &mut image.form else {
+        let (Form::Coming(Some(channel)) | Form::Process(_, channel)) = &mut image.form else {
             return;
         };
-        let own = nest.directory.clone();
+        let own = channel.directory.clone();
         let mut copied = Vec::new();
-        for said in read_reports(nest, &mut self.output.buffer) {
+        for said in read_reports(channel, &mut self.output.buffer) {
             match said {
                 AboutCopy::Born(born) => {
                     image.left = left_behind(image.language, &born);
                     image.is_restless = born.restless;
-                    if let Form::Coming(nest) = &mut image.form
-                        && let (Some(nest), Some(pid)) = (nest.take(), own_child(&born))
+                    if let Form::Coming(channel) = &mut image.form
+                        && let (Some(channel), Some(pid)) = (channel.take(), own_child(&born))
                     {
-                        image.form = Form::Process(pid, nest);
+                        image.form = Form::Process(pid, channel);
                     }
                 }
                 AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
@@ -49,24 +49,24 @@ impl Keeper {
     }
 
     /// Reads what a copy says that is to become a kernel.
-    pub(super) fn hear_copy(&mut self, language: Language) {
-        let Some(nascent) = self.branches.nascent.get_mut(&language) else {
+    pub(super) fn read_copy_reports(&mut self, language: Language) {
+        let Some(coming) = self.branches.coming.get_mut(&language) else {
             return;
         };
-        match read_reports(&mut nascent.nest, &mut self.output.buffer).pop() {
-            Some(AboutCopy::Born(born)) => self.born(language, &born),
-            Some(AboutCopy::Unborn { error, .. }) => self.unborn(language, &error),
+        match read_reports(&mut coming.channel, &mut self.output.buffer).pop() {
+            Some(AboutCopy::Born(born)) => self.copy_is_up(language, &born),
+            Some(AboutCopy::Unborn { error, .. }) => self.copy_failed(language, &error),
             Some(AboutCopy::Copied { .. }) | None => {}
         }
     }
 
     /// A copy is there.
-    fn born(&mut self, language: Language, born: &Born) {
+    fn copy_is_up(&mut self, language: Language, born: &Born) {
         let Some(pid) = own_child(born) else {
-            return self.unborn(language, "it is no process of this keeper");
+            return self.copy_failed(language, "it is no process of this keeper");
         };
-        let Some(Nascent { purpose, nest, stdout, stderr }) =
-            self.branches.nascent.remove(&language)
+        let Some(ComingKernel { purpose, channel, stdout, stderr }) =
+            self.branches.coming.remove(&language)
         else {
             return;
         };
@@ -78,8 +78,14 @@ impl Keeper {
             Purpose::First(epoch) => epoch,
             Purpose::Successor => Epoch::default(),
         };
-        let live =
-            Live::new(epoch, pid, nest.kernel, nest.reports, (stdout, stderr), nest.directory);
+        let live = Live::new(
+            epoch,
+            pid,
+            channel.kernel,
+            channel.reports,
+            (stdout, stderr),
+            channel.directory,
+        );
         let live = Live { has_come_up: true, ..live };
         match purpose {
             Purpose::First(epoch) => {
@@ -87,7 +93,7 @@ impl Keeper {
                 self.reactor.change(&live.reports, reports, Interest::Read);
                 self.kernels.live.insert(language, live);
                 self.step(Input::Ready { language, epoch });
-                self.birth_of(language, Ok(left_behind(language, born)));
+                self.report_fork(language, Ok(left_behind(language, born)));
             }
             Purpose::Successor => {
                 self.branches.thawed.insert(language, live);
@@ -97,18 +103,18 @@ impl Keeper {
     }
 
     /// A copy that was to become a kernel does not come up.
-    pub(super) fn unborn(&mut self, language: Language, error: &str) {
-        let Some(nascent) = self.branches.nascent.remove(&language) else {
+    pub(super) fn copy_failed(&mut self, language: Language, error: &str) {
+        let Some(coming) = self.branches.coming.remove(&language) else {
             return;
         };
-        let purpose = nascent.purpose;
-        self.close_nest(&nascent.nest);
+        let purpose = coming.purpose;
+        self.close_channel(&coming.channel);
         match purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");
                 self.kernels.launch_failures.insert(language, message.clone());
                 self.tell(language, None, message);
-                self.birth_of(language, Err(error.to_owned()));
+                self.report_fork(language, Err(error.to_owned()));
                 self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
             }
             Purpose::Successor => {
@@ -136,19 +142,19 @@ impl Keeper {
 
     /// The original says that there is no copy for that directory.
     pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
-        let is_there = |nest: &Nest| nest.directory.as_os_str() == directory;
+        let is_there = |channel: &Channel| channel.directory.as_os_str() == directory;
         for image in self.branches.images.values_mut() {
-            if let Form::Coming(Some(nest)) = &image.form
-                && is_there(nest)
+            if let Form::Coming(Some(channel)) = &image.form
+                && is_there(channel)
             {
                 image.form = Form::Lost(error.to_owned());
                 self.pump_operations();
                 return;
             }
         }
-        let nascent = self.branches.nascent.iter().find(|(_, nascent)| is_there(&nascent.nest));
-        if let Some(language) = nascent.map(|(language, _)| *language) {
-            self.unborn(language, error);
+        let coming = self.branches.coming.iter().find(|(_, coming)| is_there(&coming.channel));
+        if let Some(language) = coming.map(|(language, _)| *language) {
+            self.copy_failed(language, error);
         }
     }
 
@@ -177,9 +183,9 @@ impl Keeper {
     }
 }
 
-fn read_reports(nest: &mut Nest, buffer: &mut [u8]) -> Vec<AboutCopy> {
-    let read = rustix::io::read(&nest.reports, &mut *buffer).unwrap_or(0);
-    let reports = nest.kernel.hear(&buffer[..read]).into_iter();
+fn read_reports(channel: &mut Channel, buffer: &mut [u8]) -> Vec<AboutCopy> {
+    let read = rustix::io::read(&channel.reports, &mut *buffer).unwrap_or(0);
+    let reports = channel.kernel.hear(&buffer[..read]).into_iter();
     let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
     reports.filter_map(about_copy).collect()
 }
