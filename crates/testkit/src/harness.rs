@@ -38,6 +38,7 @@ impl Harness {
     /// When there is no place for it.
     #[must_use]
     pub fn below(binary: impl Into<PathBuf>, deep: &str) -> Self {
+        interruptible();
         let root = tempfile::tempdir().expect("a temporary directory");
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
@@ -214,6 +215,13 @@ impl Harness {
             .filter(|path| path.exists())
             .collect()
     }
+}
+
+/// What a shell starts in the background ignores SIGINT, and so would whatever
+/// the tests start.
+fn interruptible() {
+    // SAFETY: it is no function of ours that handles the signal from now on.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
 }
 
 impl Drop for Harness {

@@ -51,7 +51,7 @@ fn a_token_sees_the_workspaces_that_it_is_for() {
     let mut server = Server::start(&h, &[]);
     let theirs = server.call("session_start", &json!({"cwd": "theirs"}));
     let theirs = exact(&theirs)["session_id"].clone();
-    let tokens = sessile_server::Tokens::at(h.sessions_dir());
+    let tokens = sessile_server::Tokens::at(&h.private_dir());
     server.token = tokens.create("limited", Some(vec![h.path("mine")]), None).unwrap().0;
     let here = server.call("runtime", &exec("pwd"));
     assert_eq!(exact(&here)["stdout"], format!("{}\n", h.path("mine").display()));
