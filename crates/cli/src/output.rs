@@ -1,11 +1,12 @@
 //! Printing. A reader that closes the pipe ends the output, not in a panic.
 
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// One JSON document, on one line.
-pub(crate) fn json(value: &serde_json::Value) -> anyhow::Result<()> {
-    let mut text = value.to_string();
+pub(crate) fn json(answer: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string(answer)?;
     text.push('\n');
     all(&mut io::stdout().lock(), text.as_bytes())
 }

@@ -3,15 +3,19 @@
 use crate::commands::exec;
 use crate::settings::Settings;
 use anyhow::Context;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use sessile_client::{Client, ClientError, NewSession};
+use sessile_gateway::answer::{self, State};
+use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
 use sessile_gateway::tool::{self, Action, Request, Run, Shape, Target};
-use sessile_protocol::{Answer, Auto};
-use sessile_store::{Directory, Sessions};
+use sessile_gateway::{Error, ErrorCode};
+use sessile_protocol::{Answer, Auto, Failure};
+use sessile_store::{Directory, Entry, Sessions, StoreError};
 use std::path::PathBuf;
 
 /// Answers a request that makes sense.
-pub(crate) fn answer(settings: &Settings, request: &Request) -> Result<Value, String> {
+pub(crate) fn answer(settings: &Settings, request: &Request) -> sessile_gateway::Result<Value> {
     let place = Place::of(settings, request)?;
     let outcome = match &request.action {
         Action::Exec(run) => place.run(run, Shape::Exec),
@@ -20,7 +24,19 @@ pub(crate) fn answer(settings: &Settings, request: &Request) -> Result<Value, St
         Action::Reset => place.reset(),
         Action::History { limit } => place.history(*limit),
     };
-    outcome.map_err(|error| format!("{error:#}"))
+    outcome.map_err(|error| coded(&error))
+}
+
+/// An error with the code that it has on every surface.
+fn coded(error: &anyhow::Error) -> Error {
+    let message = format!("{error:#}");
+    let coded = error.chain().find_map(|cause| {
+        let client = cause.downcast_ref::<ClientError>().map(ErrorCode::from);
+        let store = || cause.downcast_ref::<StoreError>().map(ErrorCode::from);
+        let failure = || cause.downcast_ref::<Failure>().map(|failure| failure.code.into());
+        client.or_else(store).or_else(failure)
+    });
+    Error::new(coded.unwrap_or(ErrorCode::Internal), message)
 }
 
 /// A workspace, and where its session is kept.
@@ -40,11 +56,13 @@ struct Found {
 }
 
 impl Place {
-    fn of(settings: &Settings, request: &Request) -> Result<Self, String> {
+    fn of(settings: &Settings, request: &Request) -> sessile_gateway::Result<Self> {
         let given = request.target.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let workspace =
             std::fs::canonicalize(&given).ok().filter(|path| path.is_dir()).ok_or_else(|| {
-                format!("workspace {} is not a directory; create it first", given.display())
+                let given = given.display();
+                let message = format!("workspace {given} is not a directory; create it first");
+                Error::new(ErrorCode::BadDirectory, message)
             })?;
         // With the workspace, unless somebody wants all of them in one place:
         // found again from wherever the next call is made.
@@ -88,7 +106,7 @@ impl Place {
         order.check()?;
         let mut found = self.find()?;
         let done = exec::run(&mut found.client, order)?;
-        found.describe(tool::completed(&done, shape))
+        found.describe(&Finished::of(&done, shape))
     }
 
     fn state(&self) -> anyhow::Result<Value> {
@@ -96,34 +114,34 @@ impl Place {
         let Answer::State(view) = found.client.call(sessile_protocol::Request::State)? else {
             anyhow::bail!(ClientError::Unexpected);
         };
-        let mut state = sessile_gateway::state::live(&view);
-        tool::gather(&mut state);
-        state.insert("history".into(), found.history(20)?);
-        found.describe(tool::success("state", state))
+        found.describe(&tool::answers::State::of(State::live(&view), found.history(20)?))
     }
 
     fn reset(&self) -> anyhow::Result<Value> {
         let mut found = self.find()?;
         found.client.call(sessile_protocol::Request::Reset)?;
-        found.describe(tool::success("message", tool::RESET))
+        found.describe(&Reset::done())
     }
 
     fn history(&self, limit: u64) -> anyhow::Result<Value> {
         let found = self.find()?;
         let history = found.history(limit)?;
-        found.describe(tool::success("history", history))
+        found.describe(&History::of(history))
     }
 }
 
 impl Found {
-    fn describe(&self, mut answer: Map<String, Value>) -> anyhow::Result<Value> {
+    /// An answer, with the session that it is about.
+    fn describe(&self, answer: &impl Serialize) -> anyhow::Result<Value> {
         let metadata = self.directory.metadata().context("the session's directory is gone")?;
-        tool::describe(&mut answer, &metadata, self.is_new, self.client.revived());
+        let mut answer = answer::fields(answer);
+        let note = SessionNote::new(metadata.session_id, self.is_new, self.client.revived());
+        answer.extend(answer::fields(&note));
         Ok(answer.into())
     }
 
-    fn history(&self, limit: u64) -> anyhow::Result<Value> {
+    fn history(&self, limit: u64) -> anyhow::Result<Vec<Entry>> {
         let max = self.directory.metadata()?.max_history;
-        Ok(tool::history(self.directory.history().newest(limit.min(max))))
+        Ok(self.directory.history().newest(limit.min(max)))
     }
 }

@@ -230,7 +230,7 @@ fn line(value: &Value) -> Vec<u8> {
 fn as_json(event: &Event) -> Value {
     let mut fields = Map::new();
     fields.insert("event".to_owned(), event.name().into());
-    fields.extend(event.fields());
+    fields.extend(sessile_gateway::answer::fields(&event.fields()));
     fields.into()
 }
 

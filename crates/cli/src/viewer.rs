@@ -5,7 +5,7 @@ use crate::reader::Reader;
 use anyhow::bail;
 use clap::Args;
 use sessile_client::ClientError;
-use sessile_gateway::Awaited;
+use sessile_gateway::answer::Awaited;
 use sessile_protocol::{Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView};
 use sessile_terminal::watch::{Pattern, Verdict, Watch, Why};
 use std::time::{Duration, Instant};

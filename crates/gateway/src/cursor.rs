@@ -1,6 +1,6 @@
 //! How far a reader has got in both streams of a run.
 
-use crate::encoding;
+use crate::answer;
 use sessile_protocol::{OutputView, RunPhase};
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +37,7 @@ fn half(bytes: &[u8], phase: RunPhase) -> u64 {
 /// reader that has nothing but a part of one gets that: it may ask for a byte
 /// at a time.
 pub(crate) fn whole(bytes: &[u8], phase: RunPhase) -> &[u8] {
-    match encoding::whole_end(bytes) {
+    match answer::whole_end(bytes) {
         0 => bytes,
         _ if phase >= RunPhase::Exited => bytes,
         end => &bytes[..end],

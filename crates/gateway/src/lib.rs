@@ -3,26 +3,14 @@
 //!
 //! Nothing here does I/O.
 
-mod branch;
+pub mod answer;
 mod cursor;
-mod encoding;
+mod error;
 pub mod following;
-mod jobs;
-mod render;
-mod runs;
-mod saved;
-mod screen;
 mod signal;
-pub mod state;
 pub mod text;
 pub mod tool;
 
-pub use branch::{checkpoint, forked, lefts, rewound};
 pub use cursor::{Cursor, InvalidCursor};
-pub use encoding::{Encoded, encode, text, whole_end};
-pub use jobs::{cpu_percent, jobs};
-pub use render::{completed, milliseconds, revival, running, so_far, started};
-pub use runs::{output, runs};
-pub use saved::{restored, saved};
-pub use screen::{Awaited, screen};
+pub use error::{Error, ErrorCode, ErrorDetail, Result};
 pub use signal::{UnknownSignal, signal_number};

@@ -137,6 +137,7 @@ impl KernelFate {
 
 /// The value of a run's last expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunValue {
     pub text: String,
     /// Richer forms by MIME type, as JSON text.
@@ -146,6 +147,7 @@ pub struct RunValue {
 
 /// What the code raised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunError {
     #[serde(rename = "type")]
     pub kind: String,
@@ -168,6 +170,7 @@ pub struct OutputView {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
     Queued,
@@ -240,6 +243,7 @@ pub struct Status {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct KernelStatus {
     pub language: Language,
     pub pid: u32,

@@ -52,6 +52,7 @@ pub enum Duty {
 
 /// Checkpoints that a session takes by itself, before each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Auto {
     /// How many of them are kept.
     pub keep: u32,

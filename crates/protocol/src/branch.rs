@@ -48,6 +48,7 @@ pub enum ForkFiles {
 
 /// How a kernel's state is in a fork or a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Carried {
     /// The whole process was copied.
@@ -61,6 +62,7 @@ pub enum Carried {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CarriedKernel {
     pub language: Language,
     pub as_of_run: RunNo,

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 /// `sess_` and 4 to 64 lower-case hex digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^sess_[0-9a-f]{4,64}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
@@ -76,6 +78,7 @@ impl fmt::Debug for SessionId {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunNo(pub u64);
 
 impl RunNo {
@@ -93,6 +96,7 @@ impl fmt::Display for RunNo {
 
 /// What a kernel speaks. A session has at most one live kernel per language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     Bash,

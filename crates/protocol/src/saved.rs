@@ -28,6 +28,7 @@ pub struct SavedKernelView {
 
 /// Something that could not be carried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LeftBehind {
     /// Whose it is; none where it is nobody's in particular.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,7 @@ pub struct LeftBehind {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SavedFiles {
     pub files: u64,
     pub directories: u64,

@@ -22,6 +22,8 @@ const PAGE: u64 = 4096;
 const SHORT_LINE: u64 = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = HistoryRow, description = "What was run"))]
 pub struct Entry {
     pub run: RunNo,
     pub timestamp: String,

@@ -10,12 +10,15 @@ use std::time::Duration;
 /// What a session is. The fields down to `execution_count` are promised to
 /// readers; the rest is what a new keeper needs to go on with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "A session's metadata"))]
 pub struct Metadata {
     pub session_id: SessionId,
     pub command: String,
     pub created_at: String,
     pub last_executed_at: Option<String>,
     pub status: SessionStatus,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub work_dir: PathBuf,
     pub execution_count: u64,
     pub language: Language,
@@ -63,6 +66,7 @@ pub struct Metadata {
 
 /// The saves of a durable session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Durable {
     /// On this machine's disk.
     #[serde(flatten)]
@@ -89,6 +93,7 @@ impl Durable {
 
 /// How far saving has got.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SaveState {
     /// The last run that the last save has.
     #[serde(default)]
@@ -102,6 +107,7 @@ pub struct SaveState {
 
 /// A store that saves are brought to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DurableStore {
     pub url: String,
     #[serde(flatten)]
@@ -110,6 +116,7 @@ pub struct DurableStore {
 
 /// Where a fork comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ForkedFrom {
     pub session_id: SessionId,
     pub as_of_run: RunNo,
@@ -123,6 +130,7 @@ impl Metadata {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
     Starting,

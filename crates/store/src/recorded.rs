@@ -21,6 +21,7 @@ const LOST: usize = 1000;
 
 /// What a run had to say besides its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Remarks {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunValue>,

@@ -106,7 +106,7 @@ impl Attachment {
         let key = char::from(self.detach_key + 64);
         say(&format!("attached to {} ({language}); Ctrl-{key} leaves\n", self.id))?;
         if let Some(previous) = client.revived() {
-            say(&format!("{}\n", sessile_gateway::revival(previous)))?;
+            say(&format!("{}\n", sessile_gateway::answer::revival(previous)))?;
         }
         let _quiet = Mode::quiet()?;
         let mut editor = self.editor(&metadata, language)?;

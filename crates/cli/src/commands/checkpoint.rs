@@ -1,6 +1,7 @@
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::Args;
+use sessile_gateway::answer;
 use sessile_protocol::{Answer, NewCheckpoint, Request};
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ impl Checkpoint {
         let Answer::Checkpointed(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };
-        output::json(&sessile_gateway::checkpoint(&view))?;
+        output::json(&answer::Checkpoint::from(&*view))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,7 @@
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::Args;
-use serde_json::Value;
+use sessile_gateway::answer::Checkpoint;
 use sessile_protocol::{Answer, CheckpointView, Request};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -30,8 +30,8 @@ impl Checkpoints {
         if io::stdout().is_terminal() && !self.json {
             output::all(&mut io::stdout().lock(), table(&checkpoints).as_bytes())?;
         } else {
-            let list: Vec<Value> = checkpoints.iter().map(sessile_gateway::checkpoint).collect();
-            output::json(&list.into())?;
+            let list: Vec<Checkpoint> = checkpoints.iter().map(Checkpoint::from).collect();
+            output::json(&list)?;
         }
         Ok(ExitCode::SUCCESS)
     }

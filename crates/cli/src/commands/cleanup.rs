@@ -3,7 +3,7 @@ use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
+use sessile_gateway::answer::Cleaned;
 use sessile_store::{Metadata, SessionStatus};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Cleanup {
             }
         }
         drop(progress);
-        output::json(&json!({"cleaned": cleaned}))?;
+        output::json(&Cleaned { cleaned })?;
         Ok(ExitCode::SUCCESS)
     }
 }

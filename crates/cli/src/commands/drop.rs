@@ -1,7 +1,7 @@
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::Args;
-use serde_json::json;
+use sessile_gateway::answer::Dropped;
 use sessile_protocol::{Answer, DropCheckpoints, Request};
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ impl Drop {
         let Answer::Dropped { names } = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };
-        output::json(&json!({"dropped": names}))?;
+        output::json(&Dropped { dropped: names })?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,8 +2,8 @@ use crate::output;
 use crate::progress::{Counter, Progress};
 use crate::settings::Settings;
 use clap::Args;
-use serde_json::json;
 use sessile_client::ClientError;
+use sessile_gateway::answer::{Ended, EndedAll};
 use sessile_protocol::SessionId;
 use sessile_store::{Directory, Metadata, Scope, SessionStatus};
 use std::process::ExitCode;
@@ -33,24 +33,20 @@ impl End {
         if let Some(id) = self.id {
             let id = settings.session(&id)?;
             settings.launcher.end(&settings.sessions.find(&id)?)?;
-            output::json(&json!({"status": "terminated", "session_id": id}))?;
+            output::json(&Ended::new(id))?;
             return Ok(ExitCode::SUCCESS);
         }
         let scope = if self.all_dirs { Scope::User } else { Scope::Directory };
         let mut live = settings.sessions.list_in(scope)?;
         live.retain(|(_, metadata)| metadata.status != SessionStatus::Terminated);
         let (ended, failed) = end_all(settings, live);
-        let mut answer = json!({"status": "terminated", "session_ids": ended});
         for (id, error) in &failed {
             eprintln!("Error: {id} could not be ended: {error}");
         }
-        if failed.is_empty() {
-            output::json(&answer)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        answer["failed"] = failed.iter().map(|(id, _)| id.to_string()).collect();
-        output::json(&answer)?;
-        Ok(ExitCode::FAILURE)
+        let code = if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let failed = failed.into_iter().map(|(id, _)| id).collect();
+        output::json(&EndedAll::new(ended).with_failed(failed))?;
+        Ok(code)
     }
 }
 

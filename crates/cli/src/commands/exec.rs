@@ -4,8 +4,9 @@ use crate::settings::Settings;
 use crate::{args, interrupts, output, reader};
 use anyhow::bail;
 use clap::Args;
-use serde_json::{Map, Value};
+use serde::Serialize;
 use sessile_client::{Client, ClientError};
+use sessile_gateway::answer::{self, Output, RunResult};
 use sessile_protocol::{
     Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, TerminalSize,
     Until,
@@ -104,8 +105,7 @@ impl Exec {
         if self.raw {
             return Ok(ExitCode::from(stream(&mut client, order)?));
         }
-        let fields = answer(&mut client, order, &directory)?;
-        output::json(&fields.into())?;
+        output::json(&answer(&mut client, order, &directory)?)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -143,33 +143,34 @@ impl Exec {
     }
 }
 
+/// A run, finished or not.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Told {
+    Finished(Box<RunResult>),
+    Running(Output),
+}
+
 /// Runs a command: its result, or how far it has got in the time that it had.
-fn answer(
-    client: &mut Client,
-    order: Order,
-    directory: &Directory,
-) -> anyhow::Result<Map<String, Value>> {
+fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<Told> {
     let max_output = order.max_output;
-    let revival = |client: &Client| client.revived().map(sessile_gateway::revival);
     let answer = if progress::is_wanted() {
         ask_showing(client, order, directory)?
     } else {
         ask(client, order)?
     };
+    let revival = client.revived().map(answer::revival);
     if let Answer::Completed(mut done) = answer {
-        done.notes.splice(0..0, revival(client));
-        return Ok(sessile_gateway::completed(&done));
+        done.notes.splice(0..0, revival);
+        return Ok(Told::Finished(Box::new((&*done).into())));
     }
     let Answer::Accepted { run, waiting_for_input } = answer else {
         bail!(ClientError::Unexpected)
     };
     let mut so_far = reader::so_far(client, run, max_output)?;
     so_far.waiting_for_input |= waiting_for_input;
-    let mut fields = sessile_gateway::running(run, &so_far);
-    if let Some(note) = revival(client) {
-        fields.insert("notes".to_owned(), vec![note].into());
-    }
-    Ok(fields)
+    let notes = client.revived().map(answer::revival).into_iter().collect();
+    Ok(Told::Running(Output { notes, ..Output::running(run, &so_far) }))
 }
 
 /// Runs a command and waits for its result.

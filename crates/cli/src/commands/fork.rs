@@ -1,6 +1,7 @@
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::{Args, ValueEnum};
+use sessile_gateway::answer::Forked;
 use sessile_protocol::{Answer, ForkFiles, ForkOrder, Request};
 use std::process::ExitCode;
 
@@ -49,7 +50,7 @@ impl Fork {
         let Answer::Forked(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };
-        output::json(&sessile_gateway::forked(&view))?;
+        output::json(&Forked::from(&*view))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,6 @@
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use serde_json::Value;
 use std::process::ExitCode;
 
 /// Show what was run in a session, newest last
@@ -24,8 +23,7 @@ impl History {
         // there for sessions that have ended, too.
         let max = directory.metadata()?.max_history;
         let entries = directory.history().newest(self.limit.min(max));
-        let rows: Result<Vec<Value>, _> = entries.iter().map(serde_json::to_value).collect();
-        output::json(&rows?.into())?;
+        output::json(&entries)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -4,8 +4,8 @@ use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
 use sessile_client::{Client, ClientError};
+use sessile_gateway::answer;
 use sessile_protocol::{Answer, Code, Request, RunNo};
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ impl Input {
             }
         }
         drop(progress);
-        output::json(&json!({"run": run, "unread": unread}))?;
+        output::json(&answer::Input { run, unread: unread.unwrap_or_default() })?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,8 +2,8 @@ use crate::output;
 use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
 use sessile_client::{Client, ClientError};
+use sessile_gateway::answer::InterruptedSession;
 use sessile_protocol::{Answer, Request, RunNo};
 use sessile_store::{Liveness, SessionStatus};
 use std::process::ExitCode;
@@ -38,10 +38,7 @@ impl Interrupt {
             }
             Liveness::Gone => None,
         };
-        output::json(&match interrupted {
-            Some(run) => json!({"status": "interrupted", "session_id": id, "run": run}),
-            None => json!({"status": "idle", "session_id": id, "run": null}),
-        })?;
+        output::json(&InterruptedSession::new(id, interrupted))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,6 +2,7 @@ use crate::output;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
+use sessile_gateway::answer;
 use sessile_protocol::{Job, Port};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ impl Jobs {
         if io::stdout().is_terminal() && !self.json {
             output::all(&mut io::stdout().lock(), table(&jobs).as_bytes())?;
         } else {
-            output::json(&sessile_gateway::jobs(&jobs).into())?;
+            output::json(&jobs.iter().map(answer::Job::from).collect::<Vec<_>>())?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,7 +1,7 @@
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use serde_json::Value;
+use sessile_gateway::answer::SessionRow;
 use sessile_store::{Directory, Metadata, Scope};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -28,14 +28,11 @@ impl List {
         if io::stdout().is_terminal() && !self.json {
             output::all(&mut io::stdout().lock(), table(&sessions).as_bytes())?;
         } else {
-            let mut rows: Vec<Value> =
-                sessions.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-            if self.all {
-                for (row, directory) in rows.iter_mut().zip(&directories) {
-                    row["directory"] = directory.path().to_string_lossy().into();
-                }
-            }
-            output::json(&rows.into())?;
+            let rows = sessions.into_iter().zip(&directories).map(|(metadata, directory)| {
+                let directory = self.all.then(|| directory.path().to_string_lossy().into_owned());
+                SessionRow { metadata, directory }
+            });
+            output::json(&rows.collect::<Vec<_>>())?;
         }
         Ok(ExitCode::SUCCESS)
     }

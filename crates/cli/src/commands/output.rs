@@ -3,6 +3,7 @@ use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
 use sessile_gateway::Cursor;
+use sessile_gateway::answer;
 use sessile_protocol::{ReadOutput, RunNo, RunPhase};
 use std::io;
 use std::process::ExitCode;
@@ -46,7 +47,7 @@ impl Output {
             follow(&mut reader, read)?;
         } else {
             let view = reader.output(ReadOutput { wait: false, max: self.max_output, ..read })?;
-            output::json(&sessile_gateway::output(run, &view).into())?;
+            output::json(&answer::Output::of(run, &view))?;
         }
         Ok(ExitCode::SUCCESS)
     }

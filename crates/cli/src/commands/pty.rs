@@ -6,9 +6,9 @@ use crate::viewer::Waiting;
 use crate::{args, viewer};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use sessile_client::{ClientError, NewSession};
-use sessile_protocol::{Answer, Exec, OpenRun, Request, RunNo, RunPhase, TerminalSize, Until};
+use sessile_gateway::answer::{Ended, TerminalRow, TerminalStarted};
+use sessile_protocol::{Answer, Exec, OpenRun, Request, RunNo, TerminalSize, Until};
 use sessile_store::SessionStatus;
 use sessile_terminal::Modes;
 use std::io::{self, Read as _};
@@ -177,13 +177,13 @@ impl Start {
         let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
             bail!(ClientError::Unexpected);
         };
-        output::json(&json!({
-            "session_id": metadata.session_id,
-            "run": run,
-            "command": command,
-            "work_dir": metadata.work_dir,
-            "size": {"cols": self.size.cols, "rows": self.size.rows},
-        }))?;
+        output::json(&TerminalStarted {
+            session_id: metadata.session_id,
+            run,
+            command,
+            work_dir: metadata.work_dir,
+            size: self.size.into(),
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -234,13 +234,13 @@ impl End {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = settings.session(&self.id)?;
         settings.launcher.end(&settings.sessions.find(&id)?)?;
-        output::json(&json!({"status": "terminated", "session_id": id}))?;
+        output::json(&Ended::new(id))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let mut rows: Vec<Value> = Vec::new();
+    let mut rows: Vec<TerminalRow> = Vec::new();
     for (_, metadata) in settings.sessions.list()? {
         if metadata.status != SessionStatus::Active {
             continue;
@@ -248,19 +248,10 @@ fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
         // One that ends meanwhile has no terminals.
         let mut reader = Reader::find(settings, metadata.session_id.as_str())?;
         for run in reader.open_runs().unwrap_or_default().into_iter().filter(|run| run.terminal) {
-            rows.push(json!({
-                "session_id": metadata.session_id,
-                "run": run.run,
-                "command": run.command,
-                "running": run.phase < RunPhase::Exited,
-                "waiting_for_input": run.waiting_for_input,
-                "timestamp": run.timestamp,
-                "name": metadata.name,
-                "work_dir": metadata.work_dir,
-            }));
+            rows.push(TerminalRow::of(&metadata, run));
         }
     }
-    output::json(&rows.into())?;
+    output::json(&rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use serde_json::json;
+use sessile_gateway::answer;
 use sessile_protocol::Request;
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ impl Reset {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         settings.launcher.open(&directory)?.call(Request::Reset)?;
-        output::json(&json!({"status": "reset", "session_id": id}))?;
+        output::json(&answer::Reset::new(id, None))?;
         Ok(ExitCode::SUCCESS)
     }
 }

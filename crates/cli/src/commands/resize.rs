@@ -3,8 +3,8 @@ use crate::settings::Settings;
 use crate::{args, output};
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
 use sessile_client::ClientError;
+use sessile_gateway::answer::Resized;
 use sessile_protocol::{Answer, Request, RunNo, TerminalSize};
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ impl Resize {
         let Answer::Resized = reader.keeper(run)?.call(request)? else {
             bail!(ClientError::Unexpected);
         };
-        output::json(&json!({"run": run, "cols": self.size.cols, "rows": self.size.rows}))?;
+        output::json(&Resized::new(run, self.size))?;
         Ok(ExitCode::SUCCESS)
     }
 }

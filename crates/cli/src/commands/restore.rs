@@ -3,6 +3,7 @@ use crate::{args, output, uploader};
 use anyhow::{Context, ensure};
 use clap::Args;
 use sessile_client::{Bounds, Restoring, SavedTo, Trust};
+use sessile_gateway::answer::Restored;
 use sessile_protocol::SessionId;
 use sessile_vault::Vault;
 use std::path::PathBuf;
@@ -70,13 +71,13 @@ impl Restore {
                 environment: environment(),
             },
         )?;
-        let answer = sessile_gateway::restored(
+        let answer = Restored::of(
             &restored.metadata,
             &restored.manifest,
             &restored.left,
             restored.has_files,
         );
-        output::json(&answer.into())?;
+        output::json(&answer)?;
         Ok(ExitCode::SUCCESS)
     }
 }

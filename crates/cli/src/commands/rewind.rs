@@ -1,6 +1,7 @@
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::Args;
+use sessile_gateway::answer::Rewound;
 use sessile_protocol::{Answer, Request, Rewind as Order, RewindTo};
 use std::process::ExitCode;
 
@@ -59,7 +60,7 @@ impl Options {
         let Answer::Rewound(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };
-        output::json(&sessile_gateway::rewound(&view))?;
+        output::json(&Rewound::from(&*view))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,6 +2,7 @@ use crate::output;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
+use sessile_gateway::answer;
 use std::process::ExitCode;
 
 /// List the runs of a session, newest last: queued, running and finished ones
@@ -25,7 +26,7 @@ impl Runs {
         let open = reader.open_runs()?;
         let max = reader.directory.metadata()?.max_history;
         let finished = reader.directory.history().newest(self.limit.min(max));
-        output::json(&sessile_gateway::runs(&open, &finished).into())?;
+        output::json(&answer::runs(&open, &finished))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -3,6 +3,7 @@ use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
 use sessile_client::ClientError;
+use sessile_gateway::answer::Saved;
 use sessile_protocol::{Answer, Request};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,7 +46,7 @@ impl Save {
         let Answer::Saved(view) = client.call(request)? else {
             bail!(ClientError::Unexpected);
         };
-        output::json(&sessile_gateway::saved(&id, &path, &view).into())?;
+        output::json(&Saved::of(&id, &path, &view))?;
         Ok(ExitCode::SUCCESS)
     }
 }

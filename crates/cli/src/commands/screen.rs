@@ -3,6 +3,7 @@ use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::viewer::Waiting;
 use clap::{Args, ValueEnum};
+use sessile_gateway::answer;
 use sessile_protocol::RunNo;
 use sessile_terminal::render;
 use std::io;
@@ -59,7 +60,7 @@ pub(crate) fn print(
     let (view, awaited) = waiting.look(reader, run, before)?;
     let screen = &view.screen;
     match format {
-        Format::Json => output::json(&sessile_gateway::screen(&view, awaited).into())?,
+        Format::Json => output::json(&answer::Screen::of(&view, awaited))?,
         Format::Cells => output::json(&render::cells(screen))?,
         Format::Text => bytes(format!("{}\n", render::text(screen)).as_bytes())?,
         Format::Svg => bytes(render::svg(screen).as_bytes())?,

@@ -3,8 +3,8 @@ use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
 use sessile_client::ClientError;
+use sessile_gateway::answer::{Signalled, SignalledJob};
 use sessile_gateway::signal_number;
 use sessile_protocol::{Answer, Request, RunNo};
 use std::process::ExitCode;
@@ -42,7 +42,7 @@ impl Signal {
         let mut reader = Reader::find(settings, &self.id)?;
         if let Some(pid) = self.job {
             let processes = reader.signal_job(pid, self.signal)?;
-            output::json(&json!({"pid": pid, "processes": processes}))?;
+            output::json(&SignalledJob { pid, processes })?;
             return Ok(ExitCode::SUCCESS);
         }
         let run = RunNo(self.run.unwrap_or_default());
@@ -50,7 +50,7 @@ impl Signal {
         let Answer::Signalled { processes } = reader.keeper(run)?.call(request)? else {
             bail!(ClientError::Unexpected);
         };
-        output::json(&json!({"run": run, "processes": processes}))?;
+        output::json(&Signalled { run, processes })?;
         Ok(ExitCode::SUCCESS)
     }
 }

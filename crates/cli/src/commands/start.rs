@@ -3,6 +3,7 @@ use crate::output;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_client::{NewSession, SavedTo};
+use sessile_gateway::answer::Started;
 use sessile_protocol::Auto;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,7 +71,7 @@ impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let new = self.options.session(self.shell);
         let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
-        output::json(&sessile_gateway::started(&metadata).into())?;
+        output::json(&Started::from(&metadata))?;
         Ok(ExitCode::SUCCESS)
     }
 }

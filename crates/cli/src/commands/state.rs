@@ -1,9 +1,9 @@
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError};
-use sessile_gateway::state;
+use sessile_gateway::answer;
 use sessile_protocol::{Answer, Request};
 use sessile_store::Liveness;
 use std::process::ExitCode;
@@ -29,21 +29,15 @@ impl State {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let metadata = directory.observed_metadata()?;
-        let mut state = match directory.connect() {
+        let kernels = match directory.connect() {
             Liveness::Live(socket) => live(&mut Client::new(socket))?,
-            Liveness::Gone => {
-                state::saved(&directory.state().unwrap_or_default(), metadata.language.as_str())
-            }
+            Liveness::Gone => answer::State::saved(
+                &directory.state().unwrap_or_default(),
+                metadata.language.as_str(),
+            ),
         };
-        let history: Result<Vec<Value>, _> =
-            directory.history().newest(HISTORY).iter().map(serde_json::to_value).collect();
-        state.insert("history".into(), history?.into());
-        state.insert("session_id".into(), json!(id));
-        state.insert("status".into(), metadata.status.as_str().into());
-        if let Some(durable) = &metadata.durable {
-            state.insert("durable".into(), json!(durable));
-        }
-        output::json(&state.into())?;
+        let history = directory.history().newest(HISTORY);
+        output::json(&answer::State::new(kernels, history, &metadata))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -53,5 +47,5 @@ fn live(client: &mut Client) -> anyhow::Result<Map<String, Value>> {
     let Answer::State(view) = client.call(Request::State)? else {
         anyhow::bail!(ClientError::Unexpected);
     };
-    Ok(state::live(&view))
+    Ok(answer::State::live(&view))
 }

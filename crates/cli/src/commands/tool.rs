@@ -2,7 +2,8 @@ use crate::settings::Settings;
 use crate::tool;
 use crate::{interrupts, output};
 use clap::Args;
-use sessile_gateway::tool::{Request, failure, schema};
+use sessile_gateway::tool::answers::Failed;
+use sessile_gateway::tool::{Request, schema};
 use std::io::{self, Read};
 use std::process::ExitCode;
 
@@ -38,10 +39,10 @@ impl Tool {
             }
         };
         interrupts::watch()?;
-        let answer = Request::parse(&text)
-            .and_then(|request| tool::answer(settings, &request))
-            .unwrap_or_else(|refusal| failure(&refusal));
-        output::json(&answer)?;
+        match Request::parse(&text).and_then(|request| tool::answer(settings, &request)) {
+            Ok(answer) => output::json(&answer)?,
+            Err(error) => output::json(&Failed::from(&error))?,
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

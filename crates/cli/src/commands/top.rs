@@ -4,7 +4,6 @@ use crate::top::view::{self, Action, View};
 use crate::{args, output};
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
 use sessile_client::Client;
 use sessile_client::top::{FIRST, Row, Sampler};
 use sessile_protocol::{Request, SessionId};
@@ -62,7 +61,7 @@ impl Top {
             let text = view::table(&rows).join("\n") + "\n";
             output::all(&mut io::stdout().lock(), text.as_bytes())?;
         } else {
-            output::json(&json!(rows))?;
+            output::json(&rows)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -4,6 +4,7 @@ use crate::reader::{Outcome, Reader};
 use crate::settings::Settings;
 use crate::{args, output};
 use clap::Args;
+use sessile_gateway::answer::{Output, RunResult};
 use sessile_protocol::RunNo;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -34,11 +35,10 @@ impl Wait {
         let progress = Progress::of_run(&reader.directory, run);
         let outcome = reader.result(run, self.max_output, self.timeout.map(milliseconds));
         drop(progress);
-        let fields = match outcome? {
-            Outcome::Finished(done) => sessile_gateway::completed(&done),
-            Outcome::Running(so_far) => sessile_gateway::running(run, &so_far),
-        };
-        output::json(&fields.into())?;
+        match outcome? {
+            Outcome::Finished(done) => output::json(&RunResult::from(&*done))?,
+            Outcome::Running(so_far) => output::json(&Output::running(run, &so_far))?,
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

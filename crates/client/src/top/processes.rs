@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What a tree of processes uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
     /// Of one CPU, since the look before; none at the first.
     pub cpu_percent: Option<f64>,

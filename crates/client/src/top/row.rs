@@ -6,6 +6,8 @@ use sessile_protocol::{KernelStatus, Language, RunNo, SessionId};
 
 /// What a session is doing. Its JSON is what every surface says.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TopRow, description = "What a session is doing"))]
 pub struct Row {
     pub session_id: SessionId,
     pub name: Option<String>,
@@ -23,6 +25,8 @@ pub struct Row {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TopState))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Busy,
@@ -35,6 +39,8 @@ pub enum State {
 
 /// A run that is going.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TopRun))]
 pub struct Running {
     pub run: RunNo,
     pub language: Language,

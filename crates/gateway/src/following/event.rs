@@ -1,7 +1,7 @@
 //! What happens in a session, and its JSON.
 
-use crate::encoding;
-use serde_json::{Map, Value, json};
+use crate::answer::{self, Encoding, is_false};
+use serde::Serialize;
 use sessile_protocol::{Completed, Language, OpenRun, RunNo};
 use sessile_store::{Entry, StreamName};
 
@@ -174,45 +174,68 @@ impl Event {
 
     /// All but its name.
     #[must_use]
-    pub fn fields(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        fields.insert("run".to_owned(), json!(self.run()));
-        let mut add = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    pub fn fields(&self) -> EventFields<'_> {
+        let mut fields = EventFields { run: self.run(), ..EventFields::default() };
         match self {
             Self::Began(began) => {
-                add("language", began.language.as_str().into());
-                add("command", began.command.clone().into());
-                add("timestamp", began.timestamp.clone().into());
-                if began.has_terminal {
-                    add("terminal", true.into());
-                }
+                fields.language = Some(began.language);
+                fields.command = Some(&began.command);
+                fields.timestamp = Some(began.timestamp.as_deref());
+                fields.terminal = began.has_terminal;
             }
             Self::Output { bytes, skipped, .. } => {
-                let (text, is_base64) = encoding::text(bytes);
-                add("data", text.into());
-                if is_base64 {
-                    add("encoding", "base64".into());
-                }
-                if *skipped > 0 {
-                    add("skipped", (*skipped).into());
-                }
+                let (data, encoding) = answer::text(bytes);
+                fields.data = Some(data);
+                fields.encoding = encoding;
+                fields.skipped = Some(*skipped).filter(|skipped| *skipped > 0);
             }
             Self::Ended(ended) => {
-                add("exit_code", ended.exit_code.into());
-                add("duration_ms", (ended.duration_us / 1000).into());
-                let marks = [("timed_out", ended.timed_out), ("interrupted", ended.interrupted)];
-                for (name, _) in marks.into_iter().filter(|(_, is_so)| *is_so) {
-                    add(name, true.into());
-                }
+                fields.exit_code = Some(ended.exit_code);
+                fields.duration_ms = Some(ended.duration_us / 1000);
+                fields.timed_out = ended.timed_out;
+                fields.interrupted = ended.interrupted;
             }
             Self::Closed(_) | Self::Left(_) => {}
             Self::Happened(happened) => {
-                add("command", happened.command.clone().into());
-                add("timestamp", happened.timestamp.clone().into());
-                add("notes", happened.notes.clone().into());
+                fields.command = Some(&happened.command);
+                fields.timestamp = Some(Some(&happened.timestamp));
+                fields.notes = Some(&happened.notes);
             }
-            Self::Cancelled { why, .. } => add("message", why.clone().into()),
+            Self::Cancelled { why, .. } => fields.message = Some(why),
         }
         fields
     }
+}
+
+/// An event as JSON; what it has depends on its name.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct EventFields<'a> {
+    run: RunNo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<Language>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
+    /// Null when it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "is_false")]
+    terminal: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    timed_out: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
 }

@@ -2,7 +2,7 @@
 
 use super::Detail;
 use super::event::Event;
-use crate::encoding::whole_end;
+use crate::answer::whole_end;
 use sessile_protocol::{OutputView, ReadOutput, RunNo, RunPhase};
 use sessile_store::StreamName;
 

@@ -1,7 +1,7 @@
 //! A terminal as text: how it goes with the run, then what the screen shows.
 
 use super::excerpt::{clip, cut};
-use crate::screen::Awaited;
+use crate::answer::Awaited;
 use sessile_protocol::{RunPhase, ScreenView};
 use sessile_terminal::render;
 use sessile_terminal::watch::Why;

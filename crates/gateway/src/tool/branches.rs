@@ -1,7 +1,8 @@
 //! Forks and checkpoints: what the tools are called with.
 
-use super::request::Fields;
+use super::request::{Fields, refuse};
 use super::sessions::session_of;
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{
     Auto, DropCheckpoints, ForkFiles, ForkOrder, NewCheckpoint, Rewind, RewindTo, SessionId,
@@ -48,10 +49,7 @@ pub enum BranchTool {
 impl BranchCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(
-        tool: BranchTool,
-        arguments: &Map<String, Value>,
-    ) -> Result<Self, String> {
+    pub fn from_arguments(tool: BranchTool, arguments: &Map<String, Value>) -> Result<Self> {
         let session = session_of(arguments)?;
         let fields = Fields(arguments);
         let branch = match tool {
@@ -68,12 +66,13 @@ impl BranchCall {
 
 impl Fields<'_> {
     /// What `runtime` takes for it; none when the action is another.
-    pub(super) fn branch(&self, action: &str) -> Result<Option<WorkspaceBranch>, String> {
+    pub(super) fn branch(&self, action: &str) -> Result<Option<WorkspaceBranch>> {
         let branch = match action {
             "fork" => {
-                let new_key = self.text("new_key")?.filter(|key| !key.is_empty()).ok_or(
-                    "new_key is required for fork action: the session_key that the fork is found by",
-                )?;
+                let new_key = self.text("new_key")?.filter(|key| !key.is_empty());
+                let new_key = new_key.ok_or_else(|| {
+                    Error::bad_request("new_key is required for fork action: the session_key that the fork is found by")
+                })?;
                 let files = if self.flag("files")? { ForkFiles::Copy } else { ForkFiles::Share };
                 let (wait, name) = (self.flag("wait")?, None);
                 let order = ForkOrder { count: 1, files, wait, name };
@@ -88,59 +87,59 @@ impl Fields<'_> {
         Ok(Some(WorkspaceBranch::Other(branch)))
     }
 
-    fn fork(&self) -> Result<ForkOrder, String> {
+    fn fork(&self) -> Result<ForkOrder> {
         let files = match self.text("files")?.as_deref() {
             None | Some("share") => ForkFiles::Share,
             Some("copy") => ForkFiles::Copy,
-            Some(other) => return Err(format!("files must be share or copy, not {other}")),
+            Some(other) => return refuse(format!("files must be share or copy, not {other}")),
         };
         let count = self.number("count")?.unwrap_or(1);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let order = ForkOrder { count, files, wait: self.flag("wait")?, name: self.text("name")? };
-        order.check().map_err(|failure| failure.message)?;
+        order.check()?;
         Ok(order)
     }
 
-    fn new_checkpoint(&self, name: &str) -> Result<NewCheckpoint, String> {
+    fn new_checkpoint(&self, name: &str) -> Result<NewCheckpoint> {
         let (files, wait) = (self.flag("files")?, self.flag("wait")?);
         let new = NewCheckpoint { name: self.text(name)?, files, wait };
-        new.check().map_err(|failure| failure.message)?;
+        new.check()?;
         Ok(new)
     }
 
-    fn rewind(&self) -> Result<Rewind, String> {
+    fn rewind(&self) -> Result<Rewind> {
         let to = match (self.text("checkpoint")?, self.number("runs")?) {
             (None, None) => RewindTo::Newest,
             (Some(name), None) => RewindTo::Name(name),
-            (None, Some(0)) => return Err("runs must be at least 1".to_owned()),
+            (None, Some(0)) => return refuse("runs must be at least 1"),
             (None, Some(runs)) => RewindTo::Runs(runs),
             (Some(_), Some(_)) => {
-                return Err("give either checkpoint, or runs, to go back to".to_owned());
+                return refuse("give either checkpoint, or runs, to go back to");
             }
         };
         self.back(to)
     }
 
-    fn undo(&self) -> Result<Rewind, String> {
+    fn undo(&self) -> Result<Rewind> {
         self.back(RewindTo::Runs(1))
     }
 
-    fn back(&self, to: RewindTo) -> Result<Rewind, String> {
+    fn back(&self, to: RewindTo) -> Result<Rewind> {
         Ok(Rewind { to, keep_files: self.flag("keep_files")?, wait: self.flag("wait")? })
     }
 
-    fn drop_checkpoints(&self) -> Result<DropCheckpoints, String> {
+    fn drop_checkpoints(&self) -> Result<DropCheckpoints> {
         match (self.text("checkpoint")?, self.flag("all")?) {
             (Some(name), false) => Ok(DropCheckpoints::Named(vec![name])),
             (None, true) => Ok(DropCheckpoints::All),
             (Some(_), true) | (None, false) => {
-                Err("give either checkpoint, the one to drop, or all".to_owned())
+                refuse("give either checkpoint, the one to drop, or all")
             }
         }
     }
 
     /// How many checkpoints a session takes by itself, or that and more.
-    pub(super) fn auto(&self) -> Result<Option<Auto>, String> {
+    pub(super) fn auto(&self) -> Result<Option<Auto>> {
         let wrong = |value: &Value| {
             format!(
                 "auto must be from 1 to {MOST_KEPT}, or {{\"keep\": 10, \"files\": true}}, not {value}"
@@ -158,7 +157,7 @@ impl Fields<'_> {
         let keep = keep.filter(|keep| (1..=MOST_KEPT).contains(keep));
         match keep.and_then(|keep| u32::try_from(keep).ok()) {
             Some(keep) => Ok(Some(Auto { keep, files })),
-            None => Err(wrong(value)),
+            None => refuse(wrong(value)),
         }
     }
 }
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(tool: BranchTool, more: &Value) -> Result<Branch, String> {
+    fn call(tool: BranchTool, more: &Value) -> Result<Branch> {
         let mut arguments = json!({"session_id": "sess_0123456789ab"});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let call = BranchCall::from_arguments(tool, arguments.as_object().unwrap());
@@ -185,13 +184,13 @@ mod tests {
         assert_eq!(to(json!({"checkpoint": "a"})), RewindTo::Name("a".to_owned()));
         assert_eq!(to(json!({"runs": 2})), RewindTo::Runs(2));
         let both = call(BranchTool::Rewind, &json!({"checkpoint": "a", "runs": 1}));
-        assert!(both.unwrap_err().starts_with("give either"));
+        assert!(both.unwrap_err().message.starts_with("give either"));
         assert!(call(BranchTool::Rewind, &json!({"runs": 0})).is_err());
     }
 
     #[test]
     fn a_wrong_call_is_told_what_to_do() {
-        let wrong = |tool, more: Value| call(tool, &more).unwrap_err();
+        let wrong = |tool, more: Value| call(tool, &more).unwrap_err().message;
         assert!(wrong(BranchTool::Fork, json!({"count": 0})).contains("1 to 1000"));
         assert!(wrong(BranchTool::Fork, json!({"files": "move"})).contains("share or copy"));
         assert!(wrong(BranchTool::Checkpoint, json!({"name": "-x"})).contains("no dash"));
@@ -202,12 +201,15 @@ mod tests {
     #[test]
     fn checkpoints_before_runs_are_a_number_or_more() {
         let auto = |value: Value| Fields(json!({"auto": value}).as_object().unwrap()).auto();
-        assert_eq!(auto(json!(null)), Ok(None));
-        assert_eq!(auto(json!(3)), Ok(Some(Auto { keep: 3, files: false })));
+        assert_eq!(auto(json!(null)).map_err(|e| e.message), Ok(None));
+        assert_eq!(auto(json!(3)).map_err(|e| e.message), Ok(Some(Auto { keep: 3, files: false })));
         let more = json!({"keep": 4, "files": true});
-        assert_eq!(auto(more), Ok(Some(Auto { keep: 4, files: true })));
+        assert_eq!(auto(more).map_err(|e| e.message), Ok(Some(Auto { keep: 4, files: true })));
         for wrong in [json!(0), json!(1001), json!(true), json!("3"), json!({"files": true})] {
-            assert!(auto(wrong.clone()).unwrap_err().starts_with("auto must be"), "{wrong}");
+            assert!(
+                auto(wrong.clone()).unwrap_err().message.starts_with("auto must be"),
+                "{wrong}"
+            );
         }
     }
 }

@@ -5,8 +5,9 @@
 
 use super::Shape;
 use super::branches::WorkspaceBranch;
-use super::request::{ACTIONS, Action, Fields, Request, Target};
+use super::request::{ACTIONS, Action, Fields, Request, Target, refuse};
 use crate::signal::signal_number;
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
 
@@ -80,7 +81,7 @@ impl Stream {
 impl Call {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let run = fields.number("run")?.map(RunNo);
         let action = fields.text("action")?;
@@ -94,7 +95,7 @@ impl Call {
             (Some("output"), Some(run)) => Some(Order::Read(fields.piece(run)?)),
             (Some("input"), Some(run)) => Some(Order::Feed(fields.feed(run)?)),
             (Some(action @ ("output" | "input")), None) => {
-                return Err(format!("run is required for {action} action"));
+                return refuse(format!("run is required for {action} action"));
             }
             (Some("signal"), run) => Some(fields.signal(run)?),
             (Some("jobs"), _) => Some(Order::Jobs),
@@ -102,17 +103,17 @@ impl Call {
             (Some(other), _) => {
                 let message =
                     format!("Invalid action: {other}. Must be one of: {ACTIONS}, {MORE_ACTIONS}");
-                return Err(message);
+                return refuse(message);
             }
             (None, _) => {
                 let message =
                     format!("action is required. Must be one of: {ACTIONS}, {MORE_ACTIONS}");
-                return Err(message);
+                return refuse(message);
             }
         };
         fields.number("wait_ms")?;
         match order {
-            Some(Order::Wait(run, _)) if fields.get("command").is_some() => Err(both(run)),
+            Some(Order::Wait(run, _)) if fields.get("command").is_some() => refuse(both(run)),
             Some(order) => Ok(Self::Earlier { target: fields.target()?, order }),
             None => {
                 let mut request = Request::from_value(&Value::Object(arguments.clone()))?;
@@ -130,35 +131,38 @@ pub(super) fn both(run: RunNo) -> String {
 }
 
 impl Fields<'_> {
-    pub(super) fn feed(&self, run: RunNo) -> Result<Feed, String> {
+    pub(super) fn feed(&self, run: RunNo) -> Result<Feed> {
         let (text, eof) = (self.text("input")?, self.flag("eof")?);
         if text.is_none() && !eof {
-            return Err("give input, the text to read, or eof, to end the input".to_owned());
+            return refuse("give input, the text to read, or eof, to end the input");
         }
         Ok(Feed { run, text: text.unwrap_or_default(), eof })
     }
 
     /// A signal to a run, or to a job.
-    pub(super) fn signal(&self, run: Option<RunNo>) -> Result<Order, String> {
-        let name = self.text("signal")?.ok_or("signal is required, such as TERM or KILL")?;
-        let signal = signal_number(&name).map_err(|error| error.to_string())?;
+    pub(super) fn signal(&self, run: Option<RunNo>) -> Result<Order> {
+        let name = self
+            .text("signal")?
+            .ok_or_else(|| Error::bad_request("signal is required, such as TERM or KILL"))?;
+        let signal = signal_number(&name)?;
         let recipient = match (run, self.number("pid")?) {
             (Some(run), None) => Recipient::Run(run),
             (None, Some(pid)) => Recipient::Job(
-                u32::try_from(pid).map_err(|_| format!("pid {pid} is not a process"))?,
+                u32::try_from(pid)
+                    .map_err(|_| Error::bad_request(format!("pid {pid} is not a process")))?,
             ),
             (Some(_), Some(_)) | (None, None) => {
-                return Err("give either run, or the pid of a job, to signal it".to_owned());
+                return refuse("give either run, or the pid of a job, to signal it");
             }
         };
         Ok(Order::Signal(recipient, signal))
     }
 
-    pub(super) fn piece(&self, run: RunNo) -> Result<Piece, String> {
+    pub(super) fn piece(&self, run: RunNo) -> Result<Piece> {
         let stream = match self.text("stream")?.as_deref() {
             None | Some("stdout") => Stream::Stdout,
             Some("stderr") => Stream::Stderr,
-            Some(other) => return Err(format!("stream must be stdout or stderr, not {other}")),
+            Some(other) => return refuse(format!("stream must be stdout or stderr, not {other}")),
         };
         Ok(Piece { run, stream, from: self.number("from")?.unwrap_or(0) })
     }
@@ -169,7 +173,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(arguments: &Value) -> Result<Call, String> {
+    fn call(arguments: &Value) -> Result<Call> {
         Call::from_arguments(arguments.as_object().unwrap())
     }
 
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_wrong_call_is_told_what_to_do() {
-        let refusal = |arguments: &Value| call(arguments).unwrap_err();
+        let refusal = |arguments: &Value| call(arguments).unwrap_err().message;
         let jump = refusal(&json!({"action": "jump"}));
         assert!(
             jump.contains("history, interrupt, output, input, signal, jobs, checkpoint"),

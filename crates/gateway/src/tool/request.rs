@@ -1,5 +1,6 @@
 //! A request of the `runtime` tool, checked before anything is done.
 
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language};
 use std::collections::BTreeMap;
@@ -41,36 +42,41 @@ pub struct Run {
     pub interactive: bool,
 }
 
+/// A request that makes no sense.
+pub(super) fn refuse<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::bad_request(message))
+}
+
 pub(super) const ACTIONS: &str = "exec, eval, state, reset, history";
 
 impl Request {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}")
+            Error::bad_request(format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}"))
         })?;
         Self::from_value(&value)
     }
 
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_value(value: &Value) -> Result<Self, String> {
+    pub fn from_value(value: &Value) -> Result<Self> {
         let Value::Object(fields) = value else {
-            return Err(
-                "Invalid request: send one JSON object, such as {\"action\": \"state\"}".to_owned()
+            return refuse(
+                "Invalid request: send one JSON object, such as {\"action\": \"state\"}",
             );
         };
         let fields = Fields(fields);
         let action = match fields.text("action")?.as_deref() {
-            None => return Err(format!("action is required. Must be one of: {ACTIONS}")),
+            None => return refuse(format!("action is required. Must be one of: {ACTIONS}")),
             Some("exec") => Action::Exec(fields.run("exec", Language::Bash)?),
             Some("eval") => Action::Eval(fields.run("eval", Language::Python)?),
             Some("state") => Action::State,
             Some("reset") => Action::Reset,
             Some("history") => Action::History { limit: fields.number("limit")?.unwrap_or(20) },
             Some(other) => {
-                return Err(format!("Invalid action: {other}. Must be one of: {ACTIONS}"));
+                return refuse(format!("Invalid action: {other}. Must be one of: {ACTIONS}"));
             }
         };
         Ok(Self { action, target: fields.target()? })
@@ -93,7 +99,7 @@ impl Fields<'_> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    pub(super) fn target(&self) -> Result<Target, String> {
+    pub(super) fn target(&self) -> Result<Target> {
         Ok(Target {
             workspace: self.text("workspace")?.map(PathBuf::from),
             session_key: self.text("session_key")?,
@@ -101,45 +107,49 @@ impl Fields<'_> {
         })
     }
 
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(format!("{name} must be a string, not {other}")),
+            Some(other) => refuse(format!("{name} must be a string, not {other}")),
         }
     }
 
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, String> {
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>> {
         match self.get(name) {
             None => Ok(None),
             Some(value) => match value.as_u64() {
                 Some(number) => Ok(Some(number)),
-                None => {
-                    Err(format!("{name} must be a whole number that is not negative, not {value}"))
-                }
+                None => refuse(format!(
+                    "{name} must be a whole number that is not negative, not {value}"
+                )),
             },
         }
     }
 
     /// Absent is no.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, String> {
+    pub(super) fn flag(&self, name: &str) -> Result<bool> {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(is_set)) => Ok(*is_set),
-            Some(other) => Err(format!("{name} must be true or false, not {other}")),
+            Some(other) => refuse(format!("{name} must be true or false, not {other}")),
         }
     }
 
-    pub(super) fn run(&self, action: &str, default: Language) -> Result<Run, String> {
+    pub(super) fn run(&self, action: &str, default: Language) -> Result<Run> {
         let command = self.text("command")?.filter(|command| !command.trim().is_empty());
+        let command = command
+            .ok_or_else(|| Error::bad_request(format!("command is required for {action} action")));
         let language = match self.text("language")? {
             None => default,
             Some(name) => name.parse().map_err(|_| {
-                format!("Unknown language: {name}. Must be one of: bash, python, node (or sh, zsh)")
+                Error::bad_request(format!(
+                    "Unknown language: {name}. Must be one of: bash, python, node (or sh, zsh)"
+                ))
             })?,
         };
         Ok(Run {
-            command: command.ok_or_else(|| format!("command is required for {action} action"))?,
+            command: command?,
             language,
             timeout_ms: self.number("timeout_ms")?,
             silence_ms: self.number("no_output_timeout_ms")?,
@@ -149,17 +159,17 @@ impl Fields<'_> {
         })
     }
 
-    pub(super) fn env(&self) -> Result<BTreeMap<String, String>, String> {
+    pub(super) fn env(&self) -> Result<BTreeMap<String, String>> {
         match self.get("env") {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(variables)) => variables
                 .iter()
                 .map(|(name, value)| match value.as_str() {
                     Some(text) => Ok((name.clone(), text.to_owned())),
-                    None => Err(format!("env.{name} must be a string, not {value}")),
+                    None => refuse(format!("env.{name} must be a string, not {value}")),
                 })
                 .collect(),
-            Some(other) => Err(format!("env must be an object of strings, not {other}")),
+            Some(other) => refuse(format!("env must be an object of strings, not {other}")),
         }
     }
 }
@@ -169,7 +179,7 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        Request::parse(text).unwrap_err()
+        Request::parse(text).unwrap_err().message
     }
 
     #[test]

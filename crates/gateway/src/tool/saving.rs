@@ -2,6 +2,7 @@
 
 use super::request::Fields;
 use super::sessions::session_of;
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::SessionId;
 
@@ -27,11 +28,13 @@ pub struct RestoreCall {
 impl SaveCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let session = session_of(arguments)?;
         let path = fields.text("path")?.filter(|path| !path.is_empty());
-        let path = path.ok_or("path is required: the file to save the session to")?;
+        let path = path.ok_or_else(|| {
+            Error::bad_request("path is required: the file to save the session to")
+        })?;
         Ok(Self { session, path, files: fields.flag("files")?, wait: fields.flag("wait")? })
     }
 }
@@ -39,10 +42,12 @@ impl SaveCall {
 impl RestoreCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let path = fields.text("path")?.filter(|path| !path.is_empty());
-        let path = path.ok_or("path is required: the file that a session was saved to")?;
+        let path = path.ok_or_else(|| {
+            Error::bad_request("path is required: the file that a session was saved to")
+        })?;
         Ok(Self {
             path,
             trust: fields.flag("trust")?,
@@ -55,7 +60,7 @@ impl RestoreCall {
 
 impl Fields<'_> {
     /// True, false, or not said.
-    pub(super) fn choice(&self, name: &str) -> Result<Option<bool>, String> {
+    pub(super) fn choice(&self, name: &str) -> Result<Option<bool>> {
         self.get(name).map(|_| self.flag(name)).transpose()
     }
 }
@@ -76,6 +81,6 @@ mod tests {
         }
         let save = json!({"session_id": "sess_0123456789ab"});
         let refused = SaveCall::from_arguments(save.as_object().unwrap());
-        assert!(refused.unwrap_err().starts_with("path is required"));
+        assert!(refused.unwrap_err().message.starts_with("path is required"));
     }
 }

@@ -2,8 +2,9 @@
 
 use super::Shape;
 use super::call::{Order, both};
-use super::request::{Fields, Run};
+use super::request::{Fields, Run, refuse};
 use crate::following::Position;
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language, RunNo, SessionId};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub enum Wanted {
 impl SessionCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let session = session_of(arguments)?;
         let run = fields.number("run")?.map(RunNo);
@@ -36,7 +37,7 @@ impl SessionCall {
         let is_signal = fields.get("signal").is_some() || fields.get("pid").is_some();
         fields.number("wait_ms")?;
         let wanted = match run {
-            Some(run) if has_command => return Err(both(run)),
+            Some(run) if has_command => return refuse(both(run)),
             run if is_signal && !has_command => Wanted::Earlier(fields.signal(run)?),
             Some(run) if is_feed => Wanted::Earlier(Order::Feed(fields.feed(run)?)),
             Some(run) if is_interrupt => Wanted::Earlier(Order::Interrupt(Some(run))),
@@ -44,9 +45,7 @@ impl SessionCall {
             Some(run) => Wanted::Earlier(Order::Wait(run, Shape::Exec)),
             None if is_interrupt && !has_command => Wanted::Earlier(Order::Interrupt(None)),
             None if !has_command => {
-                return Err(
-                    "command is required, or the number of a run that was begun before".to_owned()
-                );
+                return refuse("command is required, or the number of a run that was begun before");
             }
             None => {
                 let mut run = fields.run("session_exec", Language::Bash)?;
@@ -75,7 +74,7 @@ pub struct SessionStart {
 impl SessionStart {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         Ok(Self {
             shell: fields.text("shell")?,
@@ -103,11 +102,11 @@ const STATUSES: [&str; 4] = ["active", "starting", "lost", "terminated"];
 impl SessionList {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let status = fields.text("status")?;
         if let Some(other) = status.as_deref().filter(|status| !STATUSES.contains(status)) {
-            return Err(format!("status must be one of: {}; not {other}", STATUSES.join(", ")));
+            return refuse(format!("status must be one of: {}; not {other}", STATUSES.join(", ")));
         }
         Ok(Self { status, limit: fields.number("limit")?.unwrap_or(20).clamp(1, 1000) })
     }
@@ -130,7 +129,7 @@ const LOGGED: u64 = 50;
 impl SessionLogs {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let after = match fields.get("after") {
             None => None,
@@ -138,7 +137,7 @@ impl SessionLogs {
             Some(number) => Some(number.to_string().parse()),
         };
         let after = after.transpose().map_err(|_| {
-            "after must be the number of a run, or what an answer of session_logs gave as after"
+            Error::bad_request("after must be the number of a run, or what an answer of session_logs gave as after")
         })?;
         let limit = fields.number("limit")?.unwrap_or(10).clamp(1, LOGGED);
         Ok(Self {
@@ -154,7 +153,7 @@ impl SessionLogs {
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
-pub fn all_of(arguments: &Map<String, Value>) -> Result<bool, String> {
+pub fn all_of(arguments: &Map<String, Value>) -> Result<bool> {
     Fields(arguments).flag("all")
 }
 
@@ -162,10 +161,13 @@ pub fn all_of(arguments: &Map<String, Value>) -> Result<bool, String> {
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
-pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId, String> {
+pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId> {
     let id = Fields(arguments).text("session_id")?;
-    let id = id.ok_or("session_id is required; session_start gives one, session_list all")?;
-    id.parse().map_err(|_| format!("{id:?} is not a session id; see session_list"))
+    let id = id.ok_or_else(|| {
+        Error::bad_request("session_id is required; session_start gives one, session_list all")
+    })?;
+    id.parse()
+        .map_err(|_| Error::bad_request(format!("{id:?} is not a session id; see session_list")))
 }
 
 #[cfg(test)]
@@ -178,9 +180,11 @@ mod tests {
     fn a_session_is_named_by_its_id() {
         let call = |arguments: Value| SessionCall::from_arguments(arguments.as_object().unwrap());
         let id = "sess_0123456789ab";
-        assert!(call(json!({"command": "ls"})).unwrap_err().contains("session_start"));
+        assert!(call(json!({"command": "ls"})).unwrap_err().message.contains("session_start"));
         assert!(call(json!({"session_id": "../x", "command": "ls"})).is_err());
-        assert!(call(json!({"session_id": id})).unwrap_err().starts_with("command is required"));
+        assert!(
+            call(json!({"session_id": id})).unwrap_err().message.starts_with("command is required")
+        );
         let run = call(json!({"session_id": id, "command": "ls"})).unwrap();
         assert!(matches!(run.wanted, Wanted::New(run, None) if run.command == "ls"));
         let stop = call(json!({"session_id": id, "run": 4, "interrupt": true})).unwrap();
@@ -207,7 +211,7 @@ mod tests {
         }
         assert!(logs(Value::Null).unwrap().after.is_none());
         for wrong in [json!(-1), json!("soon"), json!(true), json!("1_9")] {
-            assert!(logs(wrong).unwrap_err().starts_with("after must be"));
+            assert!(logs(wrong).unwrap_err().message.starts_with("after must be"));
         }
     }
 
@@ -215,6 +219,6 @@ mod tests {
     fn a_status_is_one_that_there_is() {
         let list = |arguments: Value| SessionList::from_arguments(arguments.as_object().unwrap());
         assert_eq!(list(json!({})).unwrap().limit, 20);
-        assert!(list(json!({"status": "ended"})).unwrap_err().contains("terminated"));
+        assert!(list(json!({"status": "ended"})).unwrap_err().message.contains("terminated"));
     }
 }

@@ -1,7 +1,8 @@
 //! The tools for terminals of runs: what they are called with.
 
-use super::request::Fields;
+use super::request::{Fields, refuse};
 use super::sessions::session_of;
+use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{RunNo, SessionId, TerminalSize};
 
@@ -28,12 +29,12 @@ pub enum Look {
 impl ScreenCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let look = match fields.get("picture") {
             None | Some(Value::Bool(false)) => Look::Text,
             Some(Value::Bool(true)) => Look::Picture,
-            Some(other) => return Err(format!("picture must be true or false, not {other}")),
+            Some(other) => return refuse(format!("picture must be true or false, not {other}")),
         };
         Ok(Self {
             session: session_of(arguments)?,
@@ -56,10 +57,12 @@ pub struct KeysCall {
 impl KeysCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let screen = ScreenCall::from_arguments(arguments)?;
         let keys = Fields(arguments).text("keys")?;
-        let keys = keys.ok_or("keys is required, such as \"ihello<Esc>:wq<Enter>\"")?;
+        let keys = keys.ok_or_else(|| {
+            Error::bad_request("keys is required, such as \"ihello<Esc>:wq<Enter>\"")
+        })?;
         Ok(Self { keys, screen })
     }
 }
@@ -75,11 +78,11 @@ pub struct ResizeCall {
 impl ResizeCall {
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let (session, run) = (session_of(arguments)?, run_of(&fields)?);
         let (Some(cols), Some(rows)) = (side(&fields, "cols")?, side(&fields, "rows")?) else {
-            return Err("cols and rows are required, such as 80 and 24".to_owned());
+            return refuse("cols and rows are required, such as 80 and 24");
         };
         Ok(Self { session, run, size: TerminalSize { cols, rows } })
     }
@@ -89,7 +92,7 @@ impl ResizeCall {
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
-pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize>, String> {
+pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize>> {
     match Fields(arguments).get("terminal") {
         None | Some(Value::Bool(false)) => Ok(None),
         Some(Value::Bool(true)) => Ok(Some(TerminalSize::DEFAULT)),
@@ -101,24 +104,24 @@ pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize
             Ok(Some(TerminalSize { cols, rows }))
         }
         Some(other) => {
-            Err(format!("terminal must be true or {{\"cols\": 80, \"rows\": 24}}, not {other}"))
+            refuse(format!("terminal must be true or {{\"cols\": 80, \"rows\": 24}}, not {other}"))
         }
     }
 }
 
-fn run_of(fields: &Fields<'_>) -> Result<RunNo, String> {
+fn run_of(fields: &Fields<'_>) -> Result<RunNo> {
     let run = fields.number("run")?.map(RunNo);
     run.ok_or_else(|| {
-        "run is required: the number that session_exec gave, with terminal".to_owned()
+        Error::bad_request("run is required: the number that session_exec gave, with terminal")
     })
 }
 
-fn side(fields: &Fields<'_>, name: &str) -> Result<Option<u16>, String> {
+fn side(fields: &Fields<'_>, name: &str) -> Result<Option<u16>> {
     let most = u64::from(TerminalSize::MOST);
     match fields.number(name)? {
         None => Ok(None),
         Some(number) if (1..=most).contains(&number) => Ok(u16::try_from(number).ok()),
-        Some(number) => Err(format!("{name} must be from 1 to {most}, not {number}")),
+        Some(number) => refuse(format!("{name} must be from 1 to {most}, not {number}")),
     }
 }
 
@@ -139,8 +142,8 @@ mod tests {
         assert_eq!(size(json!(true)).unwrap(), Some(TerminalSize::DEFAULT));
         let wide = TerminalSize { cols: 132, rows: 24 };
         assert_eq!(size(json!({"cols": 132})).unwrap(), Some(wide));
-        assert!(size(json!({"rows": 0})).unwrap_err().contains("1 to 1000"));
-        assert!(size(json!("80x24")).unwrap_err().contains("must be true or"));
+        assert!(size(json!({"rows": 0})).unwrap_err().message.contains("1 to 1000"));
+        assert!(size(json!("80x24")).unwrap_err().message.contains("must be true or"));
     }
 
     #[test]
@@ -149,13 +152,13 @@ mod tests {
         let refusal = |more: Value| {
             let mut arguments = json!({"session_id": id, "run": 1});
             arguments.as_object_mut().unwrap().extend(of(&more).clone());
-            KeysCall::from_arguments(of(&arguments)).unwrap_err()
+            KeysCall::from_arguments(of(&arguments)).unwrap_err().message
         };
         assert!(refusal(json!({})).starts_with("keys is required"));
         assert!(refusal(json!({"run": null, "keys": "x"})).starts_with("run is required"));
         assert!(refusal(json!({"keys": "x", "picture": 1})).starts_with("picture must be"));
         assert!(refusal(json!({"keys": "x", "settle_ms": "1s"})).starts_with("settle_ms must be"));
         let resize = ResizeCall::from_arguments(of(&json!({"session_id": id, "run": 1})));
-        assert!(resize.unwrap_err().starts_with("cols and rows"));
+        assert!(resize.unwrap_err().message.starts_with("cols and rows"));
     }
 }

@@ -74,7 +74,7 @@ pub(super) async fn receive(
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/octet-stream")) {
         let hint = "send the file with `Content-Type: application/octet-stream`";
         let refused = ServiceError::new(ErrorCode::UnsupportedMediaType, "this takes a file");
-        return Err(ServiceError { hint, ..refused });
+        return Err(refused.with_hint(hint));
     }
     let mut upload = service.begin_upload().await?;
     let mut chunks = body.into_data_stream();

@@ -2,26 +2,17 @@
 
 use super::App;
 use super::body::{Body, Session, SessionCheckpoint};
-use super::branch_wire::{
-    CheckpointRequest, CheckpointRow, Dropped, ForkRequest, Forked, RewindRequest, Rewound,
-    UndoRequest,
-};
+use super::branch_wire::{CheckpointRequest, ForkRequest, RewindRequest, UndoRequest};
 use super::wire;
-use crate::service::{Caller, ServiceError, Told};
+use crate::service::{Caller, ServiceError};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use sessile_gateway::answer::{Checkpoint, Dropped, Forked, Rewound};
 use sessile_protocol::{DropCheckpoints, Rewind};
 
-type Answer = Result<Json<Value>, ServiceError>;
-type Created = Result<(StatusCode, Json<Value>), ServiceError>;
-
-/// An answer, and what had become of the session.
-fn continued<T>(told: &Told<T>, mut answer: Value) -> Json<Value> {
-    answer["continuity"] = told.continuity.to_json();
-    Json(answer)
-}
+type Answer<T> = Result<Json<T>, ServiceError>;
+type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 
 /// Make new sessions with the state of this one
 ///
@@ -43,10 +34,10 @@ pub(super) async fn fork(
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Body(body): Body<ForkRequest>,
-) -> Created {
+) -> Created<Forked> {
     let told = app.service.fork(&caller, &id, body.into()).await?;
-    let answer = sessile_gateway::forked(&told.answer);
-    Ok((StatusCode::CREATED, continued(&told, answer)))
+    let answer = Forked { continuity: Some(told.continuity), ..(&*told.answer).into() };
+    Ok((StatusCode::CREATED, Json(answer)))
 }
 
 /// Take a point that the session can be rewound to
@@ -55,7 +46,7 @@ pub(super) async fn fork(
     params(("id" = String, Path, description = "The session")),
     request_body = CheckpointRequest,
     responses(
-        (status = 201, body = CheckpointRow),
+        (status = 201, body = Checkpoint),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -65,26 +56,25 @@ pub(super) async fn take(
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Body(body): Body<CheckpointRequest>,
-) -> Created {
+) -> Created<Checkpoint> {
     let told = app.service.checkpoint(&caller, &id, body.into()).await?;
-    let answer = sessile_gateway::checkpoint(&told.answer);
-    Ok((StatusCode::CREATED, continued(&told, answer)))
+    let answer = Checkpoint { continuity: Some(told.continuity), ..(&*told.answer).into() };
+    Ok((StatusCode::CREATED, Json(answer)))
 }
 
 /// The points that a session can be rewound to, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = Vec<CheckpointRow>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<Checkpoint>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
+) -> Answer<Vec<Checkpoint>> {
     let checkpoints = app.service.checkpoints(&caller, &id).await?;
-    let rows: Vec<Value> = checkpoints.iter().map(sessile_gateway::checkpoint).collect();
-    Ok(Json(rows.into()))
+    Ok(Json(checkpoints.iter().map(Checkpoint::from).collect()))
 }
 
 /// Let go of all checkpoints
@@ -97,9 +87,9 @@ pub(super) async fn drop_all(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
+) -> Answer<Dropped> {
     let names = app.service.drop_checkpoints(&caller, &id, DropCheckpoints::All).await?;
-    Ok(Json(json!({"dropped": names})))
+    Ok(Json(Dropped { dropped: names }))
 }
 
 /// Let go of a checkpoint
@@ -115,16 +105,15 @@ pub(super) async fn drop_one(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionCheckpoint(id, name): SessionCheckpoint,
-) -> Answer {
+) -> Answer<Dropped> {
     let which = DropCheckpoints::Named(vec![name]);
     let names = app.service.drop_checkpoints(&caller, &id, which).await?;
-    Ok(Json(json!({"dropped": names})))
+    Ok(Json(Dropped { dropped: names }))
 }
 
-async fn go_back(app: &App, caller: &Caller, session: Session, rewind: Rewind) -> Answer {
+async fn go_back(app: &App, caller: &Caller, session: Session, rewind: Rewind) -> Answer<Rewound> {
     let told = app.service.rewind(caller, &session.0, rewind).await?;
-    let answer = sessile_gateway::rewound(&told.answer);
-    Ok(continued(&told, answer))
+    Ok(Json(Rewound { continuity: Some(told.continuity), ..(&*told.answer).into() }))
 }
 
 /// Take a session back to a checkpoint
@@ -146,7 +135,7 @@ pub(super) async fn rewind(
     Extension(caller): Extension<Caller>,
     session: Session,
     Body(body): Body<RewindRequest>,
-) -> Answer {
+) -> Answer<Rewound> {
     go_back(&app, &caller, session, body.order()?).await
 }
 
@@ -169,6 +158,6 @@ pub(super) async fn undo(
     Extension(caller): Extension<Caller>,
     session: Session,
     Body(body): Body<UndoRequest>,
-) -> Answer {
+) -> Answer<Rewound> {
     go_back(&app, &caller, session, body.into()).await
 }

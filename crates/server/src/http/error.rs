@@ -1,10 +1,10 @@
 //! Errors as HTTP says them.
 
+use super::wire::ErrorBody;
 use crate::service::{ErrorCode, ServiceError};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
 fn status(code: ErrorCode) -> StatusCode {
     match code {
@@ -63,14 +63,7 @@ pub(super) struct Refused(pub(super) ErrorCode);
 impl IntoResponse for ServiceError {
     fn into_response(self) -> Response {
         let status = status(self.code);
-        let body = json!({
-            "error": {
-                "code": self.code.as_str(),
-                "message": self.message,
-                "hint": self.hint,
-            }
-        });
-        let mut response = (status, Json(body)).into_response();
+        let mut response = (status, Json(ErrorBody::from(&self))).into_response();
         if let Some(seconds) = retry_after(status) {
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }

@@ -6,21 +6,21 @@ use super::{App, wire};
 use crate::service::{Caller, ServiceError};
 use axum::extract::State;
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use sessile_gateway::answer;
 
 /// What runs have left in the background, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/jobs", tag = "jobs",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = Vec<wire::JobRow>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<answer::Job>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<Vec<answer::Job>>, ServiceError> {
     let jobs = app.service.jobs(&caller, &id).await?;
-    Ok(Json(sessile_gateway::jobs(&jobs).into()))
+    Ok(Json(jobs.iter().map(answer::Job::from).collect()))
 }
 
 /// Signal a job, or a process of one, and what descends from it
@@ -31,15 +31,15 @@ pub(super) async fn list(
         ("pid" = u32, Path, description = "The process"),
     ),
     request_body = wire::SignalRequest,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::SignalledJob), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn signal(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionJob(id, pid): SessionJob,
     Body(body): Body<wire::SignalRequest>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<answer::SignalledJob>, ServiceError> {
     let signal = signal_number(&body.signal)?;
     let processes = app.service.signal_job(&caller, &id, pid, signal).await?;
-    Ok(Json(json!({"pid": pid, "processes": processes})))
+    Ok(Json(answer::SignalledJob { pid, processes }))
 }

@@ -4,7 +4,6 @@ use super::App;
 use super::body::{Body, Params, Session, SessionRun};
 use super::sessions::{HistoryQuery, WaitQuery};
 use super::{stream, wire};
-use crate::keepers::Continuity;
 use crate::service::{Caller, ErrorCode, RunAnswer, RunOrder, ServiceError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -12,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
-use sessile_protocol::{Exec, Language, ReadOutput, RunPhase};
-use utoipa::IntoParams;
+use serde::{Deserialize, Deserializer, Serialize};
+use sessile_gateway::answer::{self, Continuity};
+use sessile_protocol::{Exec, Language, ReadOutput};
+use utoipa::{IntoParams, ToSchema};
 
 /// Bytes of each stream in an answer when the caller does not say.
 const MAX_OUTPUT: u64 = 1 << 20;
@@ -60,26 +59,19 @@ pub(super) fn wants_events(headers: &HeaderMap) -> bool {
     accept.filter_map(|value| value.to_str().ok()).any(|value| value.contains("text/event-stream"))
 }
 
-/// A run as JSON: finished, or as far as it has got.
-pub(super) fn render(answer: &RunAnswer) -> (StatusCode, Map<String, Value>) {
-    match answer {
+/// A run: its result, or what there is of it.
+fn respond(told: &RunAnswer, continuity: Option<Continuity>) -> Response {
+    match told {
         RunAnswer::Finished(done) => {
-            let mut fields = sessile_gateway::completed(done);
-            fields.insert("running".into(), false.into());
-            (StatusCode::OK, fields)
+            let running = Some(false);
+            let result = answer::RunResult { running, continuity, ..(&**done).into() };
+            (StatusCode::OK, Json(result)).into_response()
         }
         RunAnswer::Running { run, so_far } => {
-            (StatusCode::ACCEPTED, sessile_gateway::running(*run, so_far))
+            let output = answer::Output { continuity, ..answer::Output::running(*run, so_far) };
+            (StatusCode::ACCEPTED, Json(output)).into_response()
         }
     }
-}
-
-fn respond(answer: &RunAnswer, continuity: Option<&Continuity>) -> Response {
-    let (status, mut fields) = render(answer);
-    if let Some(continuity) = continuity {
-        fields.insert("continuity".into(), continuity.to_json());
-    }
-    (status, Json(Value::Object(fields))).into_response()
 }
 
 async fn run(
@@ -94,7 +86,7 @@ async fn run(
         return stream::begin(app, caller, id, order, &headers).await;
     }
     let told = app.service.exec(&caller, &id, order).await?;
-    Ok(respond(&told.answer, Some(&told.continuity)))
+    Ok(respond(&told.answer, Some(told.continuity)))
 }
 
 /// Run a command
@@ -109,8 +101,8 @@ async fn run(
     ),
     request_body = wire::ExecRequest,
     responses(
-        (status = 200, body = wire::RunResult),
-        (status = 202, body = wire::RunResult),
+        (status = 200, body = answer::RunResult),
+        (status = 202, body = answer::Output),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -134,8 +126,8 @@ pub(super) async fn exec(
     ),
     request_body = wire::ExecRequest,
     responses(
-        (status = 200, body = wire::RunResult),
-        (status = 202, body = wire::RunResult),
+        (status = 200, body = answer::RunResult),
+        (status = 202, body = answer::Output),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -156,7 +148,7 @@ pub(super) async fn eval(
     post, path = "/v1/exec", tag = "runs",
     request_body = wire::OnceRequest,
     responses(
-        (status = 200, body = wire::RunResult),
+        (status = 200, body = answer::RunResult),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -187,16 +179,15 @@ pub(super) async fn once(
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs", tag = "runs",
     params(("id" = String, Path, description = "The session"), HistoryQuery),
-    responses((status = 200, body = Vec<wire::RunRow>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<answer::RunRow>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Params(query): Params<HistoryQuery>,
-) -> Result<Json<Value>, ServiceError> {
-    let runs = app.service.runs(&caller, &id, query.limit.unwrap_or(20)).await?;
-    Ok(Json(runs.into()))
+) -> Result<Json<Vec<answer::RunRow>>, ServiceError> {
+    app.service.runs(&caller, &id, query.limit.unwrap_or(20)).await.map(Json)
 }
 
 /// The result of a run, now or when it has finished
@@ -208,8 +199,8 @@ pub(super) async fn list(
         WaitQuery,
     ),
     responses(
-        (status = 200, body = wire::RunResult),
-        (status = 202, body = wire::RunResult),
+        (status = 200, body = answer::RunResult),
+        (status = 202, body = answer::Output),
         (status = "4XX", body = wire::ErrorBody),
     )
 )]
@@ -259,6 +250,14 @@ pub(super) enum StreamName {
     Stderr,
 }
 
+/// Of one stream, or of both
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum OutputAnswer {
+    One(answer::OutputPiece),
+    Both(answer::Output),
+}
+
 /// Output of a run by cursor, live or later
 ///
 /// Of one stream; with `cursor`, of both, as `stdout` and `stderr`, with the
@@ -270,14 +269,14 @@ pub(super) enum StreamName {
         ("run" = u64, Path, description = "The run's number"),
         OutputQuery,
     ),
-    responses((status = 200, body = wire::OutputChunk), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = OutputAnswer), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn output(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
     Params(query): Params<OutputQuery>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<OutputAnswer>, ServiceError> {
     let stream = query.stream.unwrap_or_default();
     let from = query.from.unwrap_or(0);
     let both = both_streams(&query)?;
@@ -300,45 +299,24 @@ pub(super) async fn output(
     };
     let view = app.service.output(&caller, &id, read).await?;
     if both.is_some() {
-        return Ok(Json(sessile_gateway::output(run, &view).into()));
+        return Ok(Json(OutputAnswer::Both(answer::Output::of(run, &view))));
     }
     let (bytes, next) = match stream {
         StreamName::Stdout => (view.stdout, view.stdout_next),
         StreamName::Stderr => (view.stderr, view.stderr_next),
     };
-    Ok(Json(chunk(&bytes, next, view.phase)))
+    Ok(Json(OutputAnswer::One(answer::OutputPiece::of(&bytes, next, view.phase))))
 }
 
 /// Where both streams are read from, if that is wanted.
 fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, ServiceError> {
-    let refuse = |message: String| ServiceError::new(ErrorCode::BadRequest, message);
     let Some(text) = &query.cursor else { return Ok(None) };
     if query.stream.is_some() || query.from.is_some() {
-        return Err(refuse(
-            "cursor is for both streams; send it without stream and from".to_owned(),
-        ));
+        let message = "cursor is for both streams; send it without stream and from";
+        return Err(ServiceError::bad_request(message));
     }
-    let cursor = text.parse().map_err(|e: sessile_gateway::InvalidCursor| refuse(e.to_string()))?;
+    let cursor = text.parse::<sessile_gateway::Cursor>()?;
     Ok(Some(cursor))
-}
-
-/// Text up to the last whole character, unless nothing more will come.
-fn chunk(bytes: &[u8], next: u64, phase: RunPhase) -> Value {
-    let whole = match sessile_gateway::whole_end(bytes) {
-        0 => bytes.len(),
-        _ if phase >= RunPhase::Exited => bytes.len(),
-        end => end,
-    };
-    let (data, is_base64) = sessile_gateway::text(&bytes[..whole]);
-    let mut answer = json!({
-        "data": data,
-        "next": next - (bytes.len() - whole) as u64,
-        "phase": phase.as_str(),
-    });
-    if is_base64 {
-        answer["encoding"] = "base64".into();
-    }
-    answer
 }
 
 /// Give an interactive run something to read
@@ -349,17 +327,17 @@ fn chunk(bytes: &[u8], next: u64, phase: RunPhase) -> Value {
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::InputRequest,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Input), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn input(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
     Body(body): Body<wire::InputRequest>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<answer::Input>, ServiceError> {
     let bytes = decode_input(body.data, body.encoding)?;
     let unread = app.service.input(&caller, &id, run, bytes, body.eof).await?;
-    Ok(Json(json!({"run": run, "unread": unread})))
+    Ok(Json(answer::Input { run, unread }))
 }
 
 pub(super) fn decode_input(
@@ -382,19 +360,18 @@ pub(super) fn decode_input(
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::SignalRequest,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Signalled), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn signal(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
     Body(body): Body<wire::SignalRequest>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<answer::Signalled>, ServiceError> {
     let processes = app.service.signal(&caller, &id, run, signal_number(&body.signal)?).await?;
-    Ok(Json(json!({"run": run, "processes": processes})))
+    Ok(Json(answer::Signalled { run, processes }))
 }
 
 pub(super) fn signal_number(name: &str) -> Result<i32, ServiceError> {
-    sessile_gateway::signal_number(name)
-        .map_err(|error| ServiceError::new(ErrorCode::BadRequest, error.to_string()))
+    Ok(sessile_gateway::signal_number(name)?)
 }

@@ -2,7 +2,6 @@
 
 use super::App;
 use super::body::{Body, Params, Session, expect_nothing, receive};
-use super::branch_wire::LeftRow;
 use super::wire;
 use crate::service::{Caller, RestoreOrder, SaveOrder, ServiceError, Source, StreamGuard};
 use axum::body::Body as Bytes;
@@ -12,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::Value;
 use sessile_client::Trust;
+use sessile_gateway::answer::{Restored, Saved};
 use sessile_protocol::SessionId;
 use std::io;
 use tokio::io::AsyncReadExt;
@@ -57,45 +56,6 @@ pub(super) struct SaveRequest {
 #[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "only described: it is streamed")]
 pub(super) struct SavedFile(Vec<u8>);
-
-/// A session that was saved.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
-pub(super) struct Saved {
-    session_id: String,
-    path: String,
-    bytes: u64,
-    /// The newest run that is in it
-    as_of_run: u64,
-    #[schema(value_type = Vec<Object>)]
-    kernels: Vec<Value>,
-    /// What could not be carried
-    left: Vec<LeftRow>,
-    #[schema(required = false, value_type = Object)]
-    files: Value,
-    continuity: wire::Continuity,
-}
-
-/// A session that was restored.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
-pub(super) struct Restored {
-    session_id: String,
-    command: String,
-    work_dir: String,
-    status: String,
-    /// The session that was saved
-    restored_from: String,
-    saved_at: String,
-    /// The newest run that is in it
-    as_of_run: u64,
-    #[schema(value_type = Vec<Object>)]
-    kernels: Vec<Value>,
-    /// What was not carried
-    left: Vec<LeftRow>,
-    #[schema(required = false, value_type = Object)]
-    files: Value,
-}
 
 /// A session as a file
 ///
@@ -164,12 +124,11 @@ pub(super) async fn save(
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Body(body): Body<SaveRequest>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<Saved>, ServiceError> {
     let order = SaveOrder { files: body.files, wait: body.wait };
     let told = app.service.save(&caller, &id, &body.path, order).await?;
-    let mut answer = sessile_gateway::saved(&id, &told.answer.path, &told.answer.view);
-    answer.insert("continuity".to_owned(), told.continuity.to_json());
-    Ok(Json(answer.into()))
+    let saved = Saved::of(&id, &told.answer.path, &told.answer.view);
+    Ok(Json(Saved { continuity: Some(told.continuity), ..saved }))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -211,7 +170,7 @@ pub(super) async fn restore(
     Params(query): Params<RestoreQuery>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<(StatusCode, Json<Value>), ServiceError> {
+) -> Result<(StatusCode, Json<Restored>), ServiceError> {
     let _guard = app.service.open_stream()?;
     let source = match query.path {
         Some(path) => {
@@ -227,7 +186,6 @@ pub(super) async fn restore(
         durable: query.durable,
     };
     let made = app.service.restore(&caller, source, order).await?;
-    let answer =
-        sessile_gateway::restored(&made.metadata, &made.manifest, &made.left, made.has_files);
-    Ok((StatusCode::CREATED, Json(answer.into())))
+    let answer = Restored::of(&made.metadata, &made.manifest, &made.left, made.has_files);
+    Ok((StatusCode::CREATED, Json(answer)))
 }

@@ -14,7 +14,8 @@ use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde_json::json;
+use sessile_gateway::answer::RunRow;
 use sessile_gateway::following::Detail;
 use sessile_protocol::RunNo;
 use sessile_store::SessionStatus;
@@ -120,7 +121,7 @@ async fn happening(follower: &mut SessionFollower) -> Result<Option<Message>, Se
         None => None,
         Some(Happening::Ended(status)) => Some(ended(status)),
         Some(Happening::Run(event)) => {
-            let data = Value::Object(event.fields()).to_string();
+            let data = json!(event.fields()).to_string();
             let id = follower.position().to_string();
             Some(Message::default().id(id).event(event.name()).data(data))
         }
@@ -131,13 +132,11 @@ async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
     // A stream that fails ends; the client may come back with its last id.
     match follower.next().await.ok()?? {
         SessionEvent::Run(run) => {
-            let data = sessile_gateway::runs(std::slice::from_ref(&*run), &[]);
-            let data = data.into_iter().next()?.to_string();
+            let data = json!(RunRow::from(&*run)).to_string();
             Some(Message::default().id(run.run.to_string()).event("run").data(data))
         }
         SessionEvent::Happened(entry) => {
-            let data = sessile_gateway::runs(&[], std::slice::from_ref(&*entry));
-            let data = data.into_iter().next()?.to_string();
+            let data = json!(RunRow::from(&*entry)).to_string();
             let name = entry.event.as_deref().unwrap_or_default();
             Some(Message::default().id(entry.run.to_string()).event(name).data(data))
         }

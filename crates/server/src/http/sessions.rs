@@ -8,11 +8,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use sessile_gateway::answer;
 use sessile_protocol::{RunNo, SessionId};
+use sessile_store::{Entry, Metadata};
 use utoipa::IntoParams;
 
-type Answer = Result<Json<Value>, ServiceError>;
+type Answer<T> = Result<Json<T>, ServiceError>;
 
 impl From<wire::StartSession> for StartSession {
     fn from(body: wire::StartSession) -> Self {
@@ -37,7 +38,7 @@ impl From<wire::StartSession> for StartSession {
     post, path = "/v1/sessions", tag = "sessions",
     request_body = wire::StartSession,
     responses(
-        (status = 201, body = wire::Started),
+        (status = 201, body = answer::Started),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -46,10 +47,9 @@ pub(super) async fn start(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Body(body): Body<wire::StartSession>,
-) -> Result<(StatusCode, Json<Value>), ServiceError> {
+) -> Result<(StatusCode, Json<answer::Started>), ServiceError> {
     let metadata = app.service.start(&caller, body.into()).await?;
-    let answer = sessile_gateway::started(&metadata);
-    Ok((StatusCode::CREATED, Json(answer.into())))
+    Ok((StatusCode::CREATED, Json(answer::Started::from(&metadata))))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -101,13 +101,13 @@ impl Status {
 /// List sessions, newest first, ended ones included
 #[utoipa::path(
     get, path = "/v1/sessions", tag = "sessions", params(ListQuery),
-    responses((status = 200, body = wire::SessionPage), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::SessionPage), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Params(query): Params<ListQuery>,
-) -> Answer {
+) -> Answer<answer::SessionPage> {
     let filter = Filter {
         workspace: query.workspace,
         status: query.status.map(|status| status.as_str().to_owned()),
@@ -115,63 +115,63 @@ pub(super) async fn list(
         limit: usize::try_from(query.limit.unwrap_or(100)).unwrap_or(1000),
     };
     let (sessions, next) = app.service.list(&caller, &filter).await?;
-    Ok(Json(json!({"sessions": sessions, "next": next})))
+    Ok(Json(answer::SessionPage { sessions, next }))
 }
 
 /// End all sessions
 #[utoipa::path(
     delete, path = "/v1/sessions", tag = "sessions",
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::EndedAll), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn end_all(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-) -> Answer {
+) -> Answer<answer::EndedAll> {
     let ended = app.service.end_all(&caller).await?;
-    Ok(Json(json!({"status": "terminated", "session_ids": ended})))
+    Ok(Json(answer::EndedAll::new(ended)))
 }
 
 /// A session's metadata
 #[utoipa::path(
     get, path = "/v1/sessions/{id}", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = wire::SessionInfo), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Metadata), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn show(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
-    Ok(Json(json!(app.service.session(&caller, &id).await?)))
+) -> Answer<Metadata> {
+    app.service.session(&caller, &id).await.map(Json)
 }
 
 /// End a session and everything that it started
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Ended), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn end(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
+) -> Answer<answer::Ended> {
     app.service.end(&caller, &id).await?;
-    Ok(Json(json!({"status": "terminated", "session_id": id})))
+    Ok(Json(answer::Ended::new(id)))
 }
 
 /// The state of the live kernels
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/state", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::State), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn state(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
-    Ok(Json(app.service.state(&caller, &id).await?.into()))
+) -> Answer<answer::State> {
+    app.service.state(&caller, &id).await.map(Json)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -188,34 +188,30 @@ pub(super) struct HistoryQuery {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/history", tag = "sessions",
     params(("id" = String, Path, description = "The session"), HistoryQuery),
-    responses((status = 200, body = Vec<wire::HistoryRow>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<Entry>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn history(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Params(query): Params<HistoryQuery>,
-) -> Answer {
-    Ok(Json(app.service.history(&caller, &id, query.limit.unwrap_or(20)).await?))
+) -> Answer<Vec<Entry>> {
+    app.service.history(&caller, &id, query.limit.unwrap_or(20)).await.map(Json)
 }
 
 /// Fresh kernels, empty history, same id
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/reset", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Reset), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn reset(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
-) -> Answer {
+) -> Answer<answer::Reset> {
     let told = app.service.reset(&caller, &id).await?;
-    Ok(Json(json!({
-        "status": "reset",
-        "session_id": id,
-        "continuity": told.continuity.to_json(),
-    })))
+    Ok(Json(answer::Reset::new(id, Some(told.continuity))))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -235,14 +231,14 @@ pub(super) struct WaitQuery {
     post, path = "/v1/sessions/{id}/interrupt", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     request_body = wire::InterruptRequest,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Interrupted), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn interrupt(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Session(id): Session,
     Body(body): Body<wire::InterruptRequest>,
-) -> Answer {
+) -> Answer<answer::Interrupted> {
     let run = app.service.interrupt(&caller, &id, body.run.map(RunNo)).await?;
-    Ok(Json(json!({"interrupted": run.is_some(), "run": run})))
+    Ok(Json(run.into()))
 }

@@ -3,7 +3,6 @@
 use super::App;
 use super::body::SessionRun;
 use super::wire;
-use crate::keepers::Continuity;
 use crate::service::{Caller, Cursor, Event, Follower, RunOrder, ServiceError, StreamGuard};
 use axum::Extension;
 use axum::extract::State;
@@ -12,6 +11,8 @@ use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::{Value, json};
+use sessile_gateway::ErrorDetail;
+use sessile_gateway::answer::{self, Continuity};
 use sessile_protocol::{RunNo, SessionId};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -25,17 +26,17 @@ pub(super) fn data(run: RunNo, cursor: Cursor, event: &Event) -> Value {
     match event {
         Event::Started | Event::Closed => {}
         Event::Stdout(written) | Event::Stderr(written) => {
-            let (text, is_base64) = sessile_gateway::text(&written.bytes);
+            let (text, encoding) = answer::text(&written.bytes);
             data["data"] = text.into();
-            if is_base64 {
-                data["encoding"] = "base64".into();
+            if let Some(encoding) = encoding {
+                data["encoding"] = json!(encoding);
             }
             if written.skipped > 0 {
                 data["skipped"] = written.skipped.into();
             }
         }
         Event::Exited(done) => {
-            data["result"] = Value::Object(sessile_gateway::completed(done));
+            data["result"] = json!(answer::RunResult::from(&**done));
         }
     }
     data
@@ -118,7 +119,7 @@ impl Streaming {
             Ok(Some((cursor, event))) => {
                 let mut data = data(self.follower.run, cursor, &event);
                 if let Some(continuity) = self.continuity.take() {
-                    data["continuity"] = continuity.to_json();
+                    data["continuity"] = json!(continuity);
                 }
                 Message::default().id(cursor.to_string()).event(event.name()).json_data(data)
             }
@@ -134,6 +135,6 @@ impl Streaming {
 
 /// That a stream ends here, and why.
 pub(super) fn failure(error: &ServiceError) -> Message {
-    let data = json!({"code": error.code.as_str(), "message": error.message, "hint": error.hint});
+    let data = json!(ErrorDetail::from(&**error));
     Message::default().event("error").data(data.to_string())
 }

@@ -5,13 +5,13 @@ use super::body::{Body, Params, SessionRun};
 use super::runs::MAX_WAIT_MS;
 use super::wire::{self, Span};
 use crate::keepers::blocking;
-use crate::service::{Caller, ScreenWait, Seen, ServiceError, check_drawable};
+use crate::service::{Caller, ScreenWait, Seen, ServiceError, check_drawable, internal};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use sessile_gateway::answer::{Resized, Screen};
 use sessile_protocol::TerminalSize;
 use sessile_terminal::render;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -145,42 +145,6 @@ pub(super) struct KeysRequest {
     wait: Option<Span>,
 }
 
-/// What a terminal shows.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
-pub(super) struct ScreenAnswer {
-    run: u64,
-    running: bool,
-    /// It is blocked in a read of its terminal, and has read all that was typed
-    waiting_for_input: bool,
-    /// What became of the wait, if there was one: matched, settled, ended (the
-    /// run is over, and what was waited for did not come) or timed_out
-    #[schema(required = false)]
-    wait: String,
-    /// The lines of the screen, without blanks at their ends
-    text: String,
-    /// Counted from zero; null when it is hidden
-    #[schema(nullable)]
-    cursor: Option<Position>,
-    title: String,
-    size: WindowSize,
-    /// A full-screen program has the other screen
-    is_alternate: bool,
-    /// Grows with every change; not of a run that is over
-    #[schema(required = false)]
-    revision: u64,
-    /// Of `cells`: for each line its `spans` of characters that look alike
-    #[schema(required = false, value_type = Vec<Object>)]
-    lines: Vec<Value>,
-}
-
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
-struct Position {
-    col: u16,
-    row: u16,
-}
-
 fn screen_wait(
     pattern: Option<&str>,
     settle: Option<Span>,
@@ -203,7 +167,7 @@ fn screen_wait(
     ),
     responses(
         (status = 200, content(
-            (ScreenAnswer = "application/json"),
+            (Screen = "application/json"),
             (String = "text/plain"),
             (String = "image/svg+xml"),
             (Vec<u8> = "image/png"),
@@ -239,12 +203,8 @@ async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
             ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
         };
         Ok(match format {
-            Format::Json => Json(json(&seen)).into_response(),
-            Format::Cells => {
-                let mut answer = json(&seen);
-                answer["lines"] = render::cells(screen)["lines"].take();
-                Json(answer).into_response()
-            }
+            Format::Json => Json(Screen::of(&seen.view, seen.awaited)).into_response(),
+            Format::Cells => Json(Screen::with_cells(&seen.view, seen.awaited)).into_response(),
             Format::Text => {
                 let text = format!("{}\n", render::text(screen));
                 as_kind("text/plain; charset=utf-8", text.into_bytes())
@@ -252,15 +212,11 @@ async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
             Format::Svg => as_kind("image/svg+xml", render::svg(screen).into_bytes()),
             Format::Png => {
                 let drawn = render::png(screen);
-                as_kind("image/png", drawn.map_err(|e| ServiceError::internal(&e.to_string()))?)
+                as_kind("image/png", drawn.map_err(|e| internal(&e.to_string()))?)
             }
         })
     })
     .await
-}
-
-fn json(seen: &Seen) -> Value {
-    sessile_gateway::screen(&seen.view, seen.awaited).into()
 }
 
 /// Press keys on the terminal of a run
@@ -274,21 +230,21 @@ fn json(seen: &Seen) -> Value {
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = KeysRequest,
-    responses((status = 200, body = ScreenAnswer), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Screen), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn keys(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
     Body(body): Body<KeysRequest>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<Screen>, ServiceError> {
     let settle = match body.wait_for {
         Some(_) => body.settle,
         None => body.settle.or(Some(SETTLE)),
     };
     let wait = screen_wait(body.wait_for.as_deref(), settle, body.wait)?;
     let seen = app.service.press(&caller, &id, run, body.keys, &wait).await?;
-    Ok(Json(json(&seen)))
+    Ok(Json(Screen::of(&seen.view, seen.awaited)))
 }
 
 /// Give the terminal of a run another size
@@ -299,14 +255,14 @@ pub(super) async fn keys(
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = WindowSize,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Resized), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn resize(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     SessionRun(id, run): SessionRun,
     Body(size): Body<WindowSize>,
-) -> Result<Json<Value>, ServiceError> {
+) -> Result<Json<Resized>, ServiceError> {
     app.service.resize(&caller, &id, run, size.into()).await?;
-    Ok(Json(json!({"run": run, "cols": size.cols, "rows": size.rows})))
+    Ok(Json(Resized::new(run, size.into())))
 }

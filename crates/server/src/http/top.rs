@@ -5,16 +5,15 @@ use super::runs::wants_events;
 use super::stream::KEEP_ALIVE;
 use super::wire::{self, span_text};
 use super::{App, stream};
-use crate::service::{Caller, Scope, ServiceError, StreamGuard, TopWatch};
+use crate::service::{Caller, Scope, ServiceError, StreamGuard, TopWatch, internal};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::stream::unfold;
-use serde::Deserialize;
-use serde_json::json;
-use sessile_client::top::FIRST;
+use serde::{Deserialize, Serialize};
+use sessile_client::top::{FIRST, Row};
 use std::convert::Infallible;
 use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
@@ -43,39 +42,10 @@ pub(super) struct TopQuery {
     all: bool,
 }
 
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
+/// What sessions are doing
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Top {
-    sessions: Vec<TopRow>,
-}
-
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only described: it is rendered elsewhere")]
-pub(super) struct TopRow {
-    session_id: String,
-    #[schema(nullable)]
-    name: Option<String>,
-    #[schema(nullable)]
-    workspace: Option<String>,
-    /// busy, idle, silent (its keeper does not answer), lost or ended
-    state: String,
-    work_dir: String,
-    #[schema(nullable)]
-    keeper_pid: Option<u32>,
-    /// `language` and `pid` of each
-    kernels: Vec<wire::Anything>,
-    /// `run`, `language`, `command`, `running_ms` and `waiting_for_input` of each
-    running: Vec<wire::Anything>,
-    /// Runs that wait for their turn
-    queued: u64,
-    /// Of one processor
-    #[schema(nullable)]
-    cpu_percent: Option<f64>,
-    memory_bytes: u64,
-    processes: u64,
-    /// Since its last run, if none is going
-    #[schema(nullable)]
-    idle_ms: Option<u64>,
+    sessions: Vec<Row>,
 }
 
 impl TopQuery {
@@ -103,7 +73,7 @@ pub(super) async fn top(
     let scope = if query.all { Scope::All } else { Scope::Live };
     if !wants_events(&headers) {
         let rows = app.service.top(&caller, scope, query.interval(FIRST)).await?;
-        return Ok(Json(json!({"sessions": rows})).into_response());
+        return Ok(Json(Top { sessions: rows }).into_response());
     }
     let guard = app.service.open_stream()?;
     let mut watch = app.service.watch_top(&caller, scope);
@@ -133,7 +103,7 @@ impl Looking {
         tokio::time::sleep(self.pause).await;
         self.pause = self.interval;
         let rows = self.watch.look().await?;
-        let message = Message::default().event("top").json_data(json!({"sessions": rows}));
-        message.map_err(|error| ServiceError::internal(&error.to_string()))
+        let message = Message::default().event("top").json_data(Top { sessions: rows });
+        message.map_err(|error| internal(&error.to_string()))
     }
 }

@@ -10,10 +10,7 @@ use utoipa::ToSchema;
 mod answers;
 mod values;
 
-pub(super) use answers::{
-    Anything, Continuity, ErrorBody, HistoryRow, JobRow, OutputChunk, RunResult, RunRow,
-    SessionInfo, SessionPage, Started,
-};
+pub(super) use answers::{Anything, ErrorBody};
 pub(super) use values::{Environment, Span, span_text, within, within_text};
 use values::{kept, language, max_history, run, size};
 

@@ -1,53 +1,8 @@
 //! What became of a session since it was last used.
 
-use serde_json::{Value, json};
+use sessile_gateway::answer::Continuity;
 use sessile_protocol::RunNo;
 use sessile_store::{Directory, Metadata};
-
-#[derive(Clone, Debug)]
-pub(crate) enum Continuity {
-    /// Its keeper is the one that it had.
-    Live,
-    /// Its keeper had died; the state is the one after `as_of_run`.
-    Restored { as_of_run: RunNo, lost_runs: Vec<RunNo>, previous: Box<Metadata> },
-    /// Its keeper had died, and no state could be brought back.
-    Fresh { lost_runs: Vec<RunNo>, previous: Box<Metadata> },
-}
-
-impl Continuity {
-    pub(crate) fn as_str(&self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Restored { .. } => "restored",
-            Self::Fresh { .. } => "fresh",
-        }
-    }
-
-    /// What the session was before its keeper died.
-    pub(crate) fn previous(&self) -> Option<&Metadata> {
-        match self {
-            Self::Live => None,
-            Self::Restored { previous, .. } | Self::Fresh { previous, .. } => Some(previous),
-        }
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        match self {
-            Self::Live => json!({"status": "live"}),
-            Self::Restored { as_of_run, lost_runs, previous } => json!({
-                "status": "restored",
-                "as_of_run": as_of_run,
-                "lost_runs": lost_runs,
-                "previous": previous,
-            }),
-            Self::Fresh { lost_runs, previous } => json!({
-                "status": "fresh",
-                "lost_runs": lost_runs,
-                "previous": previous,
-            }),
-        }
-    }
-}
 
 /// What was kept of a session without a keeper.
 pub(super) struct Before {

@@ -9,13 +9,13 @@ mod continuity;
 mod descent;
 mod link;
 
-pub(crate) use continuity::Continuity;
 pub(crate) use descent::Homes;
 pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
-use crate::service::ServiceError;
+use crate::service::{ServiceError, internal};
 use sessile_client::Launcher;
+use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Answer, Request, SessionId};
 use sessile_store::{Directory, Liveness, Metadata, Sessions};
 use std::collections::HashMap;
@@ -201,7 +201,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, ServiceError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(ServiceError::internal("a blocking task panicked")),
+        Err(_) => Err(internal("a blocking task panicked")),
     }
 }
 

@@ -5,23 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
-use sessile_gateway::tool;
-
-/// Why a call was not done, in words that say what to do.
-#[derive(Debug)]
-pub(super) struct Refusal(pub(super) String);
-
-impl From<String> for Refusal {
-    fn from(message: String) -> Self {
-        Self(message)
-    }
-}
-
-impl From<ServiceError> for Refusal {
-    fn from(error: ServiceError) -> Self {
-        Self(error.message)
-    }
-}
+use sessile_gateway::answer;
+use sessile_gateway::tool::answers::Failed;
 
 /// An answer in both forms.
 #[derive(Debug)]
@@ -40,9 +25,9 @@ impl Told {
         Self { text, exact, success, picture: None }
     }
 
-    pub(super) fn refused(Refusal(message): &Refusal) -> Self {
-        let exact = tool::failure(message).as_object().cloned().unwrap_or_default();
-        Self { text: format!("error: {message}"), exact, success: false, picture: None }
+    pub(super) fn refused(error: &ServiceError) -> Self {
+        let exact = answer::fields(&Failed::from(&**error));
+        Self { text: format!("error: {error}"), exact, success: false, picture: None }
     }
 
     pub(super) fn with_picture(self, png: Vec<u8>) -> Self {

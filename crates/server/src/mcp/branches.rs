@@ -1,10 +1,13 @@
 //! Forks, checkpoints, going back.
 
-use super::answer::{Refusal, Told};
-use super::waiting::Waiter;
-use crate::keepers::Continuity;
-use crate::service::{Service, ServiceError, Told as Reached};
+use super::answer::Told;
+use super::waiting::{Waiter, cancelled};
+use crate::service::{ErrorCode, Service, ServiceError, Told as Reached};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use sessile_gateway::answer::{
+    self, Checkpoint, Checkpoints, Continuity, Dropped, Forked, Rewound,
+};
 use sessile_gateway::text;
 use sessile_gateway::tool::{Branch, BranchCall, BranchTool, Target, WorkspaceBranch};
 use sessile_protocol::SessionId;
@@ -15,7 +18,7 @@ pub(super) async fn answer(
     waiter: &Waiter<'_>,
     tool: BranchTool,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let BranchCall { session, branch } = BranchCall::from_arguments(tool, arguments)?;
     waiter.check()?;
     while_wanted(waiter, perform(service, waiter, &session, branch)).await
@@ -27,15 +30,14 @@ pub(super) async fn in_workspace(
     waiter: &Waiter<'_>,
     target: &Target,
     branch: WorkspaceBranch,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     waiter.check()?;
     let mut told = match branch {
         WorkspaceBranch::Fork { order, new_key } => {
             let forked = service.fork_workspace(waiter.caller, target, order, &new_key);
-            let forked = async { forked.await.map_err(Refusal::from) };
             let Reached { answer, continuity } = while_wanted(waiter, forked).await?;
             let text = format!("{}\nIts session_key is {new_key:?}.", text::forked(&answer));
-            let mut told = tell(sessile_gateway::forked(&answer), text, &continuity);
+            let mut told = tell(&Forked::from(&*answer), text, &continuity);
             told.exact.insert("session_key".to_owned(), new_key.into());
             told
         }
@@ -55,26 +57,26 @@ async fn perform(
     waiter: &Waiter<'_>,
     session: &SessionId,
     branch: Branch,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let caller = waiter.caller;
     Ok(match branch {
         Branch::Fork(order) => {
             let Reached { answer, continuity } = service.fork(caller, session, order).await?;
-            tell(sessile_gateway::forked(&answer), text::forked(&answer), &continuity)
+            tell(&Forked::from(&*answer), text::forked(&answer), &continuity)
         }
         Branch::Checkpoint(new) => {
             let Reached { answer, continuity } = service.checkpoint(caller, session, new).await?;
             let text = text::checkpointed(&answer);
-            tell(sessile_gateway::checkpoint(&answer), text, &continuity)
+            tell(&Checkpoint::from(&*answer), text, &continuity)
         }
         Branch::Checkpoints => {
             let views = service.checkpoints(caller, session).await?;
-            let rows: Vec<Value> = views.iter().map(sessile_gateway::checkpoint).collect();
-            tell(json!({"checkpoints": rows}), text::checkpoints(&views), &Continuity::Live)
+            let all = Checkpoints { checkpoints: views.iter().map(Checkpoint::from).collect() };
+            tell(&all, text::checkpoints(&views), &Continuity::Live)
         }
         Branch::Rewind(rewind) => {
             let Reached { answer, continuity } = service.rewind(caller, session, rewind).await?;
-            tell(sessile_gateway::rewound(&answer), text::rewound(&answer), &continuity)
+            tell(&Rewound::from(&*answer), text::rewound(&answer), &continuity)
         }
         Branch::Drop(which) => {
             let names = service.drop_checkpoints(caller, session, which).await?;
@@ -82,15 +84,16 @@ async fn perform(
                 0 => "there were no checkpoints".to_owned(),
                 _ => format!("dropped: {}", names.join(", ")),
             };
-            tell(json!({"dropped": names}), text, &Continuity::Live)
+            tell(&Dropped { dropped: names }, text, &Continuity::Live)
         }
     })
 }
 
-fn tell(exact: Value, text: String, continuity: &Continuity) -> Told {
-    let Value::Object(mut exact) = exact else { return Told::of(Map::new(), text) };
+/// An answer, and what had become of the session.
+pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuity) -> Told {
+    let mut exact = answer::fields(answer);
     let Some(previous) = continuity.previous() else { return Told::of(exact, text) };
-    let revived = sessile_gateway::revival(previous);
+    let revived = answer::revival(previous);
     let text = format!("{revived}\n{text}");
     exact.insert("revived".to_owned(), revived.into());
     Told::of(exact, text)
@@ -100,15 +103,15 @@ fn tell(exact: Value, text: String, continuity: &Continuity) -> Told {
 /// as it does: then nothing of it is done.
 pub(super) async fn while_wanted<T>(
     waiter: &Waiter<'_>,
-    work: impl Future<Output = Result<T, Refusal>>,
-) -> Result<T, Refusal> {
+    work: impl Future<Output = Result<T, ServiceError>>,
+) -> Result<T, ServiceError> {
     tokio::select! {
         biased;
-        () = waiter.call.cancelled() => Err(Refusal("cancelled before it was done".to_owned())),
+        () = waiter.call.cancelled() => Err(cancelled("cancelled before it was done")),
         outcome = work => outcome,
         () = tokio::time::sleep(waiter.left()) => {
             let message = "the session's runs are still going: nothing was done. Try again, or interrupt them";
-            Err(ServiceError::new(crate::service::ErrorCode::Busy, message).into())
+            Err(ServiceError::new(ErrorCode::Busy, message))
         }
     }
 }

@@ -9,7 +9,7 @@ use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
 use super::{Home, Offer};
 use crate::http::App;
-use crate::service::{Caller, ErrorCode, ServiceError};
+use crate::service::{Caller, ErrorCode, ServiceError, internal};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -124,8 +124,8 @@ fn offer(parts: &Parts) -> Result<Offer, ServiceError> {
 /// A name for a client that nobody guesses.
 fn new_name() -> Result<HeaderValue, ServiceError> {
     let mut bytes = [0u8; 16];
-    let failed = |_| ServiceError::internal("no random numbers");
+    let failed = |_| internal("no random numbers");
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
     let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    HeaderValue::from_str(&name).map_err(|_| ServiceError::internal("hex is a header"))
+    HeaderValue::from_str(&name).map_err(|_| internal("hex is a header"))
 }

@@ -1,11 +1,13 @@
 //! Input, signals and jobs.
 
-use super::answer::{Refusal, Told};
+use super::answer::Told;
 use super::waiting::{Outcome, Waiter};
-use crate::service::{Service, Watch};
-use serde_json::{Map, Value, json};
+use crate::service::{Service, ServiceError, Watch};
+use serde_json::{Map, Value};
+use sessile_gateway::answer::{self, Job, OutputSoFar};
 use sessile_gateway::text;
-use sessile_gateway::tool::{self, Feed, Recipient};
+use sessile_gateway::tool::answers::{Jobs, Signal, Success};
+use sessile_gateway::tool::{Feed, Recipient};
 use sessile_protocol::{ReadOutput, SessionId};
 
 /// Finished runs that are listed with those that go on.
@@ -18,7 +20,7 @@ pub(super) async fn feed(
     waiter: &Waiter<'_>,
     session: &SessionId,
     feed: Feed,
-) -> Result<Outcome, Refusal> {
+) -> Result<Outcome, ServiceError> {
     waiter.check()?;
     let Feed { run, text, eof } = feed;
     // Beyond all bytes: that is answered with where these end.
@@ -32,21 +34,16 @@ pub(super) async fn feed(
     service.input(waiter.caller, session, run, text.into_bytes(), eof).await?;
     let cursors = [before.stdout_next, before.stderr_next];
     let watch = Watch::since(session.clone(), run, cursors);
-    Ok(waiter.follow(service, watch).await?)
+    waiter.follow(service, watch).await
 }
 
-/// What has to be known of a run that goes on, besides its output.
-pub(super) fn circumstances(watch: &Watch) -> Map<String, Value> {
-    let mut fields = Map::new();
-    if watch.waiting_for_input {
-        fields.insert("waiting_for_input".to_owned(), true.into());
-    }
-    for (name, first) in ["stdout_from", "stderr_from"].into_iter().zip(watch.first()) {
-        if first > 0 {
-            fields.insert(name.to_owned(), first.into());
-        }
-    }
-    fields
+/// A run that goes on, with what it has written.
+pub(super) fn so_far(watch: &Watch) -> OutputSoFar {
+    let (stdout, stderr) = watch.views();
+    let [stdout_from, stderr_from] = watch.first().map(|from| Some(from).filter(|at| *at > 0));
+    let waiting_for_input = watch.waiting_for_input;
+    let so_far = OutputSoFar::of(watch.run, &stdout, &stderr);
+    OutputSoFar { waiting_for_input, stdout_from, stderr_from, ..so_far }
 }
 
 pub(super) async fn signal(
@@ -55,23 +52,21 @@ pub(super) async fn signal(
     session: &SessionId,
     recipient: Recipient,
     signal: i32,
-) -> Result<Told, Refusal> {
-    let (processes, name, number) = match recipient {
+) -> Result<Told, ServiceError> {
+    let (processes, run, pid) = match recipient {
         Recipient::Run(run) => {
-            (service.signal(waiter.caller, session, run, signal).await?, "run", run.0)
+            (service.signal(waiter.caller, session, run, signal).await?, Some(run), None)
         }
         Recipient::Job(pid) => {
-            (service.signal_job(waiter.caller, session, pid, signal).await?, "pid", pid.into())
+            (service.signal_job(waiter.caller, session, pid, signal).await?, None, Some(pid))
         }
     };
-    let mut exact = tool::success("processes", processes);
-    exact.insert(name.to_owned(), number.into());
-    exact.insert("session_id".to_owned(), json!(session));
+    let exact = Success::of(Signal { processes, run, pid, session_id: session.clone() });
     let text = match processes {
         1 => "1 process got the signal".to_owned(),
         count => format!("{count} processes got the signal"),
     };
-    Ok(Told::of(exact, text))
+    Ok(Told::of(answer::fields(&exact), text))
 }
 
 /// All runs that go on, the newest that have finished, and all jobs.
@@ -79,12 +74,15 @@ pub(super) async fn jobs(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let runs = service.runs(waiter.caller, session, FINISHED).await?;
-    let jobs = sessile_gateway::jobs(&service.jobs(waiter.caller, session).await?);
-    let text = text::jobs(&runs, &jobs);
-    let mut exact = tool::success("runs", runs);
-    exact.insert("jobs".to_owned(), jobs.into());
-    exact.insert("session_id".to_owned(), json!(session));
+    let jobs = service.jobs(waiter.caller, session).await?;
+    let jobs = jobs.iter().map(Job::from).collect();
+    let exact = answer::fields(&Success::of(Jobs { runs, jobs, session_id: session.clone() }));
+    let text = text::jobs(rows(&exact, "runs"), rows(&exact, "jobs"));
     Ok(Told::of(exact, text))
+}
+
+fn rows<'a>(exact: &'a Map<String, Value>, name: &str) -> &'a [Value] {
+    exact.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -1,12 +1,14 @@
 //! The `runtime` tool.
 
-use super::answer::{Refusal, Told};
+use super::answer::Told;
 use super::home::Home;
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value, json};
+use sessile_gateway::answer;
 use sessile_gateway::text;
+use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
 use sessile_gateway::tool::{self, Action, Again, Call, Order, Piece, Shape, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 
@@ -21,7 +23,7 @@ pub(super) async fn answer(
     home: &Home,
     waiter: &Waiter<'_>,
     arguments: Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     match Call::from_arguments(&arguments)? {
         Call::New(request) => {
             waiter.check()?;
@@ -74,23 +76,15 @@ async fn begin(
 
 fn render(outcome: &Outcome, shape: Shape) -> Map<String, Value> {
     match outcome {
-        Outcome::Finished(done) => tool::completed(done, shape),
-        Outcome::Running(watch) => {
-            let (stdout, stderr) = watch.views();
-            let mut exact = tool::so_far(watch.run, &stdout, &stderr);
-            exact.extend(interaction::circumstances(watch));
-            exact
-        }
+        Outcome::Finished(done) => answer::fields(&Finished::of(done, shape)),
+        Outcome::Running(watch) => answer::fields(&Success::of(interaction::so_far(watch))),
         Outcome::Cancelled(run) => cancelled(*run),
     }
 }
 
 /// Nobody reads it; but a call has an answer.
 pub(super) fn cancelled(run: RunNo) -> Map<String, Value> {
-    let mut exact = tool::success("run", run.0);
-    exact.insert("success".to_owned(), false.into());
-    exact.insert("error".to_owned(), format!("cancelled; run {run} was interrupted").into());
-    exact
+    answer::fields(&Failed::cancelled(run))
 }
 
 /// Does what is wanted of a run that was begun before.
@@ -100,7 +94,7 @@ async fn come_back(
     session: &SessionId,
     order: Order,
     again: &Again,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     match order {
         Order::Wait(run, shape) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
@@ -130,18 +124,11 @@ pub(super) async fn interrupt(
     waiter: &Waiter<'_>,
     session: &SessionId,
     run: Option<RunNo>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let interrupted = service.interrupt(waiter.caller, session, run).await?;
-    let (status, message) = match (interrupted, run) {
-        (Some(run), _) => ("interrupted", format!("run {run} is interrupted; the state is kept")),
-        (None, Some(run)) => ("idle", format!("run {run} is not running")),
-        (None, None) => ("idle", "nothing is running".to_owned()),
-    };
-    let mut exact = tool::success("status", status);
-    exact.insert("run".to_owned(), json!(interrupted));
-    exact.insert("message".to_owned(), message.as_str().into());
-    exact.insert("session_id".to_owned(), json!(session));
-    Ok(Told::of(exact, message))
+    let interrupt = Interrupt::of(interrupted, run, session.clone());
+    let message = interrupt.message.clone();
+    Ok(Told::of(answer::fields(&Success::of(interrupt)), message))
 }
 
 pub(super) async fn read(
@@ -150,7 +137,7 @@ pub(super) async fn read(
     session: &SessionId,
     piece: Piece,
     again: &Again,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let Piece { run, stream, from } = piece;
     // The cursor of the other stream is beyond all bytes.
     let (stdout_from, stderr_from) = match stream {
@@ -172,24 +159,19 @@ pub(super) async fn read(
     let more = bytes.len() as u64 == PIECE;
     let is_running = view.phase < RunPhase::Exited;
     // The rest of a character may be in the next piece.
-    let whole = match sessile_gateway::whole_end(&bytes) {
-        0 => bytes.len(),
-        end if more || is_running => end,
-        _ => bytes.len(),
+    let piece = answer::Piece::of(&bytes, next, !more && !is_running);
+    let read = Read {
+        run,
+        stream: stream.as_str(),
+        from,
+        data: piece.data,
+        next: piece.next,
+        more,
+        running: is_running,
+        session_id: session.clone(),
+        encoding: piece.encoding,
     };
-    let (data, is_base64) = sessile_gateway::text(&bytes[..whole]);
-    let mut exact = tool::success("run", run.0);
-    let mut put = |name: &str, value: Value| exact.insert(name.to_owned(), value);
-    put("stream", stream.as_str().into());
-    put("from", from.into());
-    put("data", data.into());
-    put("next", (next - (bytes.len() - whole) as u64).into());
-    put("more", more.into());
-    put("running", is_running.into());
-    put("session_id", json!(session));
-    if is_base64 {
-        put("encoding", "base64".into());
-    }
+    let exact = answer::fields(&Success::of(read));
     let text = text::chunk(&exact, again);
     Ok(Told::of(exact, text))
 }

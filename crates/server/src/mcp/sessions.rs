@@ -1,11 +1,14 @@
 //! The tools that name sessions.
 
-use super::answer::{Refusal, Told};
+use super::answer::Told;
 use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
 use super::{interaction, runtime, terminals};
-use crate::service::{Filter, RunAnswer, RunOrder, Service, StartSession, Told as Reached};
+use crate::service::{
+    Filter, RunAnswer, RunOrder, Service, ServiceError, StartSession, Told as Reached,
+};
 use serde_json::{Map, Value, json};
+use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text;
 use sessile_gateway::tool::{
     self, Again, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
@@ -20,7 +23,7 @@ pub(super) async fn start(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let wanted = SessionStart::from_arguments(arguments)?;
     let new = StartSession {
         shell: wanted.shell,
@@ -40,18 +43,17 @@ pub(super) async fn start(
         metadata.command,
         metadata.work_dir.display()
     );
-    Ok(Told::of(sessile_gateway::started(&metadata), text))
+    Ok(Told::of(answer::fields(&Started::from(&metadata)), text))
 }
 
 pub(super) async fn end(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let session = session_of(arguments)?;
     service.end(waiter.caller, &session).await?;
-    let exact = [("status", json!("terminated")), ("session_id", json!(session))];
-    let exact = exact.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let exact = answer::fields(&Ended::new(session.clone()));
     Ok(Told::of(exact, format!("{session} has ended, with everything that it had started")))
 }
 
@@ -59,7 +61,7 @@ pub(super) async fn jobs(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     interaction::jobs(service, waiter, &session_of(arguments)?).await
 }
 
@@ -67,7 +69,7 @@ pub(super) async fn list(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let wanted = SessionList::from_arguments(arguments)?;
     let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
     let filter = Filter { status: wanted.status, limit, ..Filter::default() };
@@ -87,7 +89,7 @@ pub(super) async fn exec(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
     let again = Again::session(session.as_str());
     match wanted {
@@ -131,7 +133,7 @@ async fn begin(
     run: &Run,
     language: Option<Language>,
     again: &Again,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     waiter.check()?;
     let mut exec = run.order();
     exec.language = language;
@@ -142,7 +144,7 @@ async fn begin(
         RunAnswer::Finished(done) => Outcome::Finished(done),
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
     };
-    let revived = continuity.previous().map(sessile_gateway::revival);
+    let revived = continuity.previous().map(answer::revival);
     Ok(tell(outcome, revived, again))
 }
 
@@ -171,14 +173,9 @@ fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
         Outcome::Finished(mut done) => {
             done.notes.splice(0..0, revived);
             let success = is_success(&done);
-            Told { success, ..told(sessile_gateway::completed(&done)) }
+            Told { success, ..told(answer::fields(&RunResult::from(&*done))) }
         }
-        Outcome::Running(watch) => {
-            let (stdout, stderr) = watch.views();
-            let mut exact = sessile_gateway::so_far(watch.run, &stdout, &stderr);
-            exact.extend(interaction::circumstances(&watch));
-            told(exact)
-        }
+        Outcome::Running(watch) => told(answer::fields(&interaction::so_far(&watch))),
         Outcome::Cancelled(run) => told(runtime::cancelled(run)),
     }
 }

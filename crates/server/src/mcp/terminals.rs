@@ -1,13 +1,14 @@
 //! The tools for terminals of runs.
 
-use super::answer::{Refusal, Told};
-use super::waiting::Waiter;
+use super::answer::Told;
+use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
 use crate::service::{
     Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, Told as Reached,
-    check_drawable,
+    check_drawable, internal,
 };
 use serde_json::{Map, Value, json};
+use sessile_gateway::answer;
 use sessile_gateway::text;
 use sessile_gateway::tool::{KeysCall, Look, ResizeCall, ScreenCall};
 use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
@@ -40,12 +41,12 @@ pub(super) async fn begin(
     waiter: &Waiter<'_>,
     session: &SessionId,
     mut exec: Exec,
-) -> Result<Begun, Refusal> {
+) -> Result<Begun, ServiceError> {
     waiter.check()?;
     exec.until_input = true;
     let order = RunOrder { exec, wait_ms: Some(milliseconds(waiter.left().min(BEGINNING))) };
     let Reached { answer, continuity } = service.exec(waiter.caller, session, order).await?;
-    let revived = continuity.previous().map(sessile_gateway::revival);
+    let revived = continuity.previous().map(answer::revival);
     let run = match answer {
         RunAnswer::Finished(done) => return Ok(Begun::Finished(done, revived)),
         RunAnswer::Running { run, .. } => run,
@@ -70,7 +71,7 @@ pub(super) async fn screen(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let call = ScreenCall::from_arguments(arguments)?;
     let (session, run) = (&call.session, call.run);
     let is_any = call.wait_for.is_some() || call.settle_ms.is_some();
@@ -87,7 +88,7 @@ pub(super) async fn keys(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let KeysCall { keys, screen: call } = KeysCall::from_arguments(arguments)?;
     waiter.check()?;
     let (session, run) = (&call.session, call.run);
@@ -101,7 +102,7 @@ pub(super) async fn resize(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let ResizeCall { session, run, size } = ResizeCall::from_arguments(arguments)?;
     service.resize(waiter.caller, &session, run, size).await?;
     let wait = screen_wait(waiter, None, None, None)?;
@@ -139,10 +140,10 @@ async fn while_wanted(
     waiter: &Waiter<'_>,
     run: RunNo,
     look: impl Future<Output = Result<Seen, ServiceError>>,
-) -> Result<Seen, Refusal> {
+) -> Result<Seen, ServiceError> {
     tokio::select! {
         biased;
-        () = waiter.call.cancelled() => Err(Refusal(format!("cancelled; run {run} goes on"))),
+        () = waiter.call.cancelled() => Err(cancelled(&format!("cancelled; run {run} goes on"))),
         seen = look => Ok(seen?),
     }
 }
@@ -153,9 +154,9 @@ async fn tell(
     session: &SessionId,
     seen: Seen,
     look: Look,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let run = seen.view.run;
-    let mut exact = sessile_gateway::screen(&seen.view, seen.awaited);
+    let mut exact = answer::fields(&answer::Screen::of(&seen.view, seen.awaited));
     exact.insert("session_id".to_owned(), json!(session));
     let mut exit_code = None;
     if seen.view.phase >= RunPhase::Exited {
@@ -170,8 +171,7 @@ async fn tell(
         Look::Picture => {
             check_drawable(&seen.view)?;
             let drawn = blocking(move || {
-                render::png(&seen.view.screen)
-                    .map_err(|error| ServiceError::internal(&error.to_string()))
+                render::png(&seen.view.screen).map_err(|error| internal(&error.to_string()))
             });
             Ok(told.with_picture(drawn.await?))
         }

@@ -1,9 +1,8 @@
 //! Waiting for a run on a client's behalf.
 
-use super::answer::Refusal;
 use super::calls::OpenCall;
 use super::progress::{INTERVAL, Progress};
-use crate::service::{Awaited, Caller, Service, ServiceError, Watch};
+use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
 use sessile_protocol::{Completed, RunNo, SessionId};
 use std::time::{Duration, Instant};
@@ -30,9 +29,9 @@ pub(super) enum Outcome {
 
 impl Waiter<'_> {
     /// Nothing is begun for a call that is not wanted any more.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ServiceError> {
         if self.call.is_cancelled() {
-            return Err(Refusal("cancelled before it began".to_owned()));
+            return Err(cancelled("cancelled before it began"));
         }
         Ok(())
     }
@@ -83,4 +82,9 @@ impl Waiter<'_> {
             }
         }
     }
+}
+
+/// The client does not want it any more.
+pub(super) fn cancelled(message: &str) -> ServiceError {
+    ServiceError::new(ErrorCode::RunCancelled, message)
 }

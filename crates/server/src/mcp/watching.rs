@@ -1,10 +1,11 @@
 //! What sessions do, and what was run in one: looked at, and followed.
 
-use super::answer::{Refusal, Told};
-use super::waiting::Waiter;
+use super::answer::Told;
+use super::waiting::{Waiter, cancelled};
 use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
 use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
+use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
 use sessile_gateway::text;
 use sessile_gateway::tool::{Again, SessionLogs, all_of};
@@ -20,7 +21,7 @@ pub(super) async fn top(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let scope = if all_of(arguments)? { Scope::All } else { Scope::Live };
     let rows = service.top(waiter.caller, scope, FIRST).await?;
     let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
@@ -34,13 +35,13 @@ pub(super) async fn logs(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, Refusal> {
+) -> Result<Told, ServiceError> {
     let SessionLogs { session, limit, after, waits } = SessionLogs::from_arguments(arguments)?;
     if let Some(after) = after.clone().filter(|_| waits) {
         let ended = await_end(service, waiter, &session, after);
         tokio::select! {
             biased;
-            () = waiter.call.cancelled() => return Err(Refusal("cancelled".to_owned())),
+            () = waiter.call.cancelled() => return Err(cancelled("cancelled")),
             // The wait can be given up at any time: nothing was begun.
             outcome = tokio::time::timeout(waiter.left(), ended) => {
                 if let Ok(outcome) = outcome {
@@ -53,8 +54,8 @@ pub(super) async fn logs(
     let all = service.runs(waiter.caller, &session, listed).await?;
     let (shown, next) = select(all, limit, after);
     let mut runs = Vec::new();
-    for run in shown {
-        runs.push(with_output(service, waiter, &session, run).await?);
+    for row in &shown {
+        runs.push(with_output(service, waiter, &session, row).await?);
     }
     let next = next.to_string();
     let text = text::logs(&runs, &Again::session(session.as_str()), &next);
@@ -95,26 +96,24 @@ async fn await_end(
 /// The runs that are told of these, and where the reader is then. Those after a
 /// position are told oldest first, so that none is missed; else the newest are
 /// wanted.
-fn select(all: Vec<Value>, limit: usize, after: Option<Position>) -> (Vec<Value>, Position) {
-    let number = |run: &Value| RunNo(run["run"].as_u64().unwrap_or(0));
-    let is_over = |run: &Value| !run["exit_code"].is_null() || run["event"].is_string();
+fn select(all: Vec<RunRow>, limit: usize, after: Option<Position>) -> (Vec<RunRow>, Position) {
     let Some(after) = after else {
-        let last = all.last().map(number).unwrap_or_default();
+        let last = all.last().map(|row| row.run).unwrap_or_default();
         let mut next = Position::after(last);
-        all.iter().filter(|run| !is_over(run)).for_each(|run| next.add(number(run)));
+        all.iter().filter(|row| !row.is_over()).for_each(|row| next.add(row.run));
         let surplus = all.len().saturating_sub(limit);
         return (all.into_iter().skip(surplus).collect(), next);
     };
     let open: Vec<RunNo> = after.open().collect();
-    let is_new = |run: &Value| number(run) > after.last() || open.contains(&number(run));
-    let wanted: Vec<Value> = all.into_iter().filter(is_new).collect();
-    let (shown, rest) = wanted.split_at(limit.min(wanted.len()));
-    let last = shown.last().map(number).unwrap_or_default().max(after.last());
+    let is_new = |row: &RunRow| row.run > after.last() || open.contains(&row.run);
+    let mut shown: Vec<RunRow> = all.into_iter().filter(is_new).collect();
+    let rest = shown.split_off(limit.min(shown.len()));
+    let last = shown.last().map(|row| row.run).unwrap_or_default().max(after.last());
     let mut next = Position::after(last);
-    let unfinished = shown.iter().filter(|run| !is_over(run));
-    let later = rest.iter().filter(|run| number(run) <= last);
-    unfinished.chain(later).for_each(|run| next.add(number(run)));
-    (shown.to_vec(), next)
+    let unfinished = shown.iter().filter(|row| !row.is_over());
+    let later = rest.iter().filter(|row| row.run <= last);
+    unfinished.chain(later).for_each(|row| next.add(row.run));
+    (shown, next)
 }
 
 /// A run as it was listed, with what it has written and how it ended.
@@ -122,23 +121,23 @@ async fn with_output(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-    listed: Value,
+    listed: &RunRow,
 ) -> Result<Map<String, Value>, ServiceError> {
-    let Value::Object(mut fields) = listed else { return Ok(Map::new()) };
-    if fields.contains_key("event") {
+    let run = listed.run;
+    let mut fields = answer::fields(listed);
+    if listed.event.is_some() {
         return Ok(fields);
     }
-    let run = RunNo(fields.get("run").and_then(Value::as_u64).unwrap_or(0));
     let done = service.finished(waiter.caller, session, run, 0, OUTPUT, Awaited::Result).await;
     let written = match done {
-        Ok(Some(done)) => sessile_gateway::completed(&done),
+        Ok(Some(done)) => answer::fields(&RunResult::from(&*done)),
         Ok(None) => {
             let (stdout, stderr) = latest(service, waiter, session, run).await?;
-            sessile_gateway::so_far(run, &stdout, &stderr)
+            answer::fields(&OutputSoFar::of(run, &stdout, &stderr))
         }
         // It was dropped from the history meanwhile.
         Err(error) => {
-            fields.insert("error".to_owned(), error.message.into());
+            fields.insert("error".to_owned(), error.message.as_str().into());
             return Ok(fields);
         }
     };
@@ -173,7 +172,7 @@ async fn latest(
 
 /// A stream of which this is the end, up to its last whole character.
 fn shown(mut bytes: Vec<u8>, total: u64) -> StreamView {
-    let half = bytes.split_off(sessile_gateway::whole_end(&bytes));
+    let half = bytes.split_off(answer::whole_end(&bytes));
     let total = total - half.len() as u64;
     if bytes.len() as u64 == total {
         return StreamView { head: bytes, tail: Vec::new(), total, stored: total };
@@ -184,15 +183,26 @@ fn shown(mut bytes: Vec<u8>, total: u64) -> StreamView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sessile_protocol::{Language, OpenRun, RunPhase};
 
-    fn run(number: u64, is_over: bool) -> Value {
-        json!({"run": number, "exit_code": if is_over { json!(0) } else { Value::Null }})
+    fn run(number: u64, is_over: bool) -> RunRow {
+        let run = OpenRun {
+            run: RunNo(number),
+            language: Language::Bash,
+            command: String::new(),
+            phase: RunPhase::Running,
+            timestamp: None,
+            interactive: false,
+            waiting_for_input: false,
+            terminal: false,
+        };
+        RunRow { exit_code: is_over.then_some(0), ..RunRow::from(&run) }
     }
 
-    fn told(all: &[Value], limit: usize, after: Option<&str>) -> (Vec<u64>, String) {
+    fn told(all: &[RunRow], limit: usize, after: Option<&str>) -> (Vec<u64>, String) {
         let after = after.map(|text| text.parse().unwrap());
         let (shown, next) = select(all.to_vec(), limit, after);
-        (shown.iter().map(|run| run["run"].as_u64().unwrap()).collect(), next.to_string())
+        (shown.iter().map(|row| row.run.0).collect(), next.to_string())
     }
 
     #[test]

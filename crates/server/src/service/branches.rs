@@ -3,7 +3,7 @@
 //! A caller that goes away while it waits for the session's runs takes its
 //! connection to the keeper along, and with it what it had asked for.
 
-use super::sessions::{check_name, unexpected};
+use super::sessions::check_name;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Reached, blocking};
 use sessile_gateway::tool::Target;
@@ -31,7 +31,7 @@ impl Service {
         let count = u64::from(order.count);
         let _room = self.admit_sessions(owner.as_deref(), count).await?;
         let Answer::Forked(view) = reached.call(Request::Fork(order)).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         self.live.fetch_add(count, Ordering::Relaxed);
         Ok(Told { answer: view, continuity: reached.continuity.clone() })
@@ -69,7 +69,7 @@ impl Service {
         }
         let told = self.fork(caller, &session, order).await?;
         let fork = told.answer.forks.first().map(|fork| fork.session.clone());
-        let fork = fork.ok_or_else(unexpected)?;
+        let fork = fork.ok_or_else(ServiceError::unexpected)?;
         blocking(move || Ok(claim.record(&fork)?)).await?;
         Ok(told)
     }
@@ -83,7 +83,7 @@ impl Service {
         new.check()?;
         let mut reached = self.reach(caller, id).await?;
         let Answer::Checkpointed(view) = reached.call(Request::Checkpoint(new)).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(Told { answer: view, continuity: reached.continuity.clone() })
     }
@@ -98,7 +98,7 @@ impl Service {
             return Ok(Vec::new());
         };
         let Answer::Checkpoints { checkpoints } = reached.call(Request::Checkpoints).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(checkpoints)
     }
@@ -111,7 +111,7 @@ impl Service {
     ) -> Result<Told<Box<RewoundView>>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let Answer::Rewound(view) = reached.call(Request::Rewind(rewind)).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(Told { answer: view, continuity: reached.continuity.clone() })
     }
@@ -133,7 +133,7 @@ impl Service {
             };
         };
         let answer = reached.call(Request::DropCheckpoints(which)).await?;
-        let Answer::Dropped { names } = answer else { return Err(unexpected()) };
+        let Answer::Dropped { names } = answer else { return Err(ServiceError::unexpected()) };
         Ok(names)
     }
 

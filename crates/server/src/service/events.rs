@@ -5,11 +5,10 @@
 //! kept for readers: they may come back to another server. The keeper is asked
 //! for more only when the last event was taken, so a slow reader costs nothing.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::Reached;
 use crate::metrics::Metrics;
-use sessile_gateway::whole_end;
+use sessile_gateway::answer::whole_end;
 use sessile_protocol::{
     Answer, Completed, OutputView, ReadOutput, Request, RunNo, RunPhase, SessionId,
 };
@@ -226,7 +225,7 @@ impl Follower {
                 patience_ms: Some(PATIENCE_MS),
                 until_input: false,
             };
-            let Some(view) = self.read(read).await? else { return Err(unexpected()) };
+            let Some(view) = self.read(read).await? else { return Err(ServiceError::unexpected()) };
             self.take(view).await?;
         }
     }
@@ -235,7 +234,7 @@ impl Follower {
         match &mut self.source {
             Source::Keeper(reached) => {
                 let Answer::Output(view) = reached.call(Request::Output(read)).await? else {
-                    return Err(unexpected());
+                    return Err(ServiceError::unexpected());
                 };
                 Ok(Some(view))
             }
@@ -280,14 +279,15 @@ impl Follower {
                 let request =
                     Request::Result { run, max_output, patience_ms: None, until_input: false };
                 let Answer::Completed(done) = reached.call(request).await? else {
-                    return Err(unexpected());
+                    return Err(ServiceError::unexpected());
                 };
                 self.metrics.ended(&reached.place.id, &done);
                 Ok(done)
             }
-            Source::Disk(directory) => {
-                directory.recorded_run(run, max_output).map(Box::new).ok_or_else(unexpected)
-            }
+            Source::Disk(directory) => directory
+                .recorded_run(run, max_output)
+                .map(Box::new)
+                .ok_or_else(ServiceError::unexpected),
         }
     }
 

@@ -3,7 +3,6 @@
 //! A reader is told each run once, by its number; one that comes back with the
 //! last number that it saw is told those since. Nothing is kept for readers.
 
-use super::sessions::unexpected;
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_protocol::{Answer, OpenRun, Request, RunNo, RunPhase, SessionId};
@@ -51,7 +50,7 @@ impl Service {
             let directory = place.directory.clone();
             let recorded = blocking(move || Ok(directory.history().runs())).await?;
             let Answer::Runs(view) = reached.call(Request::Runs).await? else {
-                return Err(unexpected());
+                return Err(ServiceError::unexpected());
             };
             let open = view.runs.iter().map(|run| run.run);
             after = recorded.into_iter().chain(open).max();
@@ -81,7 +80,7 @@ impl RunsFollower {
                     self.after = view.runs.last().map_or(self.after, |run| run.run);
                     self.ready.extend(view.runs);
                 }
-                Ok(_) => return Err(unexpected()),
+                Ok(_) => return Err(ServiceError::unexpected()),
                 Err(_) => return self.end().await,
             }
         }

@@ -1,6 +1,5 @@
 //! What runs have left in the background.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
 use sessile_protocol::{Answer, Job, Request, SessionId};
 
@@ -15,7 +14,7 @@ impl Service {
         let place = self.place(caller, id).await?;
         let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(Vec::new()) };
         let Answer::Jobs(view) = reached.call(Request::Jobs).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(view.jobs)
     }
@@ -34,7 +33,9 @@ impl Service {
             return Err(ServiceError::new(ErrorCode::JobNotFound, message));
         };
         let answer = reached.call(Request::SignalJob { pid, signal }).await?;
-        let Answer::Signalled { processes } = answer else { return Err(unexpected()) };
+        let Answer::Signalled { processes } = answer else {
+            return Err(ServiceError::unexpected());
+        };
         Ok(processes)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Caller, Cursor, ScreenWait, Service, ServiceError};
 use serde_json::{Value, json};
-use sessile_gateway::whole_end;
+use sessile_gateway::answer::whole_end;
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 use sessile_terminal::render;
 

@@ -21,7 +21,9 @@ mod top;
 mod transcript;
 mod watch;
 
-pub use error::{ErrorCode, ServiceError};
+pub use error::ServiceError;
+pub(crate) use error::internal;
+pub use sessile_gateway::ErrorCode;
 
 pub(crate) use admission::Caller;
 pub use admission::{Limits, SessionDefaults};
@@ -38,9 +40,10 @@ pub(crate) use top::{Scope, TopWatch};
 pub(crate) use transcript::{Beginning, Happening, SessionFollower};
 pub(crate) use watch::Watch;
 
-use crate::keepers::{Continuity, Keepers, Place, Reached};
+use crate::keepers::{Keepers, Place, Reached};
 use crate::metrics::Metrics;
 use sessile_client::Launcher;
+use sessile_gateway::answer::Continuity;
 use sessile_protocol::SessionId;
 use sessile_store::Sessions;
 use std::collections::HashMap;

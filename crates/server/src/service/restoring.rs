@@ -55,7 +55,7 @@ impl Upload {
 fn too_large(limit: u64) -> ServiceError {
     let message = format!("the file holds more than the {limit} bytes that this server restores");
     let hint = "have whoever runs the server raise max-restored";
-    ServiceError { hint, ..ServiceError::new(ErrorCode::TooLarge, message) }
+    ServiceError::new(ErrorCode::TooLarge, message).with_hint(hint)
 }
 
 impl Service {
@@ -66,7 +66,7 @@ impl Service {
         }
         let message = "this server restores no sessions: its max-restored is 0";
         let hint = "ask whoever runs the server";
-        Err(ServiceError { hint, ..ServiceError::new(ErrorCode::Forbidden, message) })
+        Err(ServiceError::new(ErrorCode::Forbidden, message).with_hint(hint))
     }
 
     pub(crate) async fn begin_upload(&self) -> Result<Upload, ServiceError> {

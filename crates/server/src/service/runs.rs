@@ -1,9 +1,9 @@
 //! Runs: begun, waited for, read, fed.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
+use sessile_gateway::answer::RunRow;
 use sessile_protocol::{
     Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
 };
@@ -60,7 +60,7 @@ impl Service {
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
         let Answer::Accepted { run, .. } = reached.call(Request::Exec(exec)).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         self.metrics.began(&reached.place.id, run);
         Ok(Told { answer: run, continuity: reached.continuity.clone() })
@@ -85,7 +85,9 @@ impl Service {
             }
             return Ok(RunAnswer::Finished(done));
         }
-        let Answer::Accepted { run, waiting_for_input } = answer else { return Err(unexpected()) };
+        let Answer::Accepted { run, waiting_for_input } = answer else {
+            return Err(ServiceError::unexpected());
+        };
         self.metrics.began(&reached.place.id, run);
         let mut answer = self.so_far(reached, run, max_output).await?;
         if let RunAnswer::Running { so_far, .. } = &mut answer {
@@ -114,7 +116,7 @@ impl Service {
             self.metrics.ended(&reached.place.id, &done);
             return Ok(Some(done));
         }
-        let Answer::Accepted { .. } = outcome else { return Err(unexpected()) };
+        let Answer::Accepted { .. } = outcome else { return Err(ServiceError::unexpected()) };
         Ok(None)
     }
 
@@ -126,7 +128,7 @@ impl Service {
     ) -> Result<RunAnswer, ServiceError> {
         let read = ReadOutput { max, wait: false, ..ReadOutput::waiting(run) };
         let Answer::Output(so_far) = reached.call(Request::Output(read)).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(RunAnswer::Running { run, so_far })
     }
@@ -177,13 +179,13 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         limit: u64,
-    ) -> Result<Vec<serde_json::Value>, ServiceError> {
+    ) -> Result<Vec<RunRow>, ServiceError> {
         let place = self.place(caller, id).await?;
         // Before the history: one that ends meanwhile is not missed.
         let open = match self.reach_if_live(&place).await? {
             Some(mut reached) => {
                 let Answer::Runs(view) = reached.call(Request::Runs).await? else {
-                    return Err(unexpected());
+                    return Err(ServiceError::unexpected());
                 };
                 view.runs
             }
@@ -192,7 +194,7 @@ impl Service {
         blocking(move || {
             let max = place.directory.metadata()?.max_history;
             let finished = place.directory.history().newest(limit.min(max));
-            Ok(sessile_gateway::runs(&open, &finished))
+            Ok(sessile_gateway::answer::runs(&open, &finished))
         })
         .await
     }
@@ -223,7 +225,7 @@ impl Service {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {
             let Answer::Output(view) = reached.call(Request::Output(read)).await? else {
-                return Err(unexpected());
+                return Err(ServiceError::unexpected());
             };
             return Ok(view);
         }
@@ -249,7 +251,7 @@ impl Service {
         };
         let Answer::Input { unread } = reached.call(Request::Input { run, bytes, eof }).await?
         else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(unread)
     }
@@ -268,7 +270,7 @@ impl Service {
         };
         let Answer::Signalled { processes } = reached.call(Request::Signal { run, signal }).await?
         else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(processes)
     }
@@ -303,7 +305,7 @@ impl Service {
         let mut reached = self.keepers.reach(place).await?;
         match self.run(&mut reached, order).await? {
             RunAnswer::Finished(done) => Ok(done),
-            RunAnswer::Running { .. } => Err(unexpected()),
+            RunAnswer::Running { .. } => Err(ServiceError::unexpected()),
         }
     }
 }

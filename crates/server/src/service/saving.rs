@@ -3,7 +3,6 @@
 //! What is handed out has a name only while the keeper writes it. Whoever goes
 //! away meanwhile, or in the middle of reading, leaves nothing behind.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
 use crate::keepers::{Reached, blocking};
 use sessile_protocol::{Answer, Request, SavedView, SessionId};
@@ -83,7 +82,7 @@ async fn save(
     let SaveOrder { files, wait } = order;
     match reached.call(Request::Save { path, files, wait }).await {
         Ok(Answer::Saved(view)) => Ok(*view),
-        Ok(_) => Err(unexpected()),
+        Ok(_) => Err(ServiceError::unexpected()),
         // The keeper's words are for the command line.
         Err(error) if error.code == ErrorCode::Busy => {
             let message = "a run is going, and its state cannot be saved before it ends";

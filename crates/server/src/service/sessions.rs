@@ -4,11 +4,10 @@ use super::room::Reserved;
 use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
 use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
-use serde_json::{Map, Value, json};
 use sessile_client::NewSession;
-use sessile_gateway::state;
+use sessile_gateway::answer::State;
 use sessile_protocol::{Answer, Auto, Request, RunNo, SessionId};
-use sessile_store::{Directory, Metadata, SessionStatus};
+use sessile_store::{Directory, Entry, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -258,7 +257,7 @@ impl Service {
         &self,
         caller: &Caller,
         id: &SessionId,
-    ) -> Result<Map<String, Value>, ServiceError> {
+    ) -> Result<State, ServiceError> {
         let place = self.place(caller, id).await?;
         let directory = place.directory.clone();
         let (metadata, history, saved) = blocking(move || {
@@ -267,22 +266,16 @@ impl Service {
             Ok((metadata, history, directory.state().unwrap_or_default()))
         })
         .await?;
-        let mut fields = if metadata.status == SessionStatus::Active {
+        let kernels = if metadata.status == SessionStatus::Active {
             let mut reached = self.keepers.reach(place).await?;
             let Answer::State(view) = reached.call(Request::State).await? else {
-                return Err(unexpected());
+                return Err(ServiceError::unexpected());
             };
-            state::live(&view)
+            State::live(&view)
         } else {
-            state::saved(&saved, metadata.language.as_str())
+            State::saved(&saved, metadata.language.as_str())
         };
-        fields.insert("history".into(), json!(history));
-        fields.insert("session_id".into(), json!(id));
-        fields.insert("status".into(), metadata.status.as_str().into());
-        if let Some(durable) = &metadata.durable {
-            fields.insert("durable".into(), json!(durable));
-        }
-        Ok(fields)
+        Ok(State::new(kernels, history, &metadata))
     }
 
     pub(crate) async fn history(
@@ -290,7 +283,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         limit: u64,
-    ) -> Result<Value, ServiceError> {
+    ) -> Result<Vec<Entry>, ServiceError> {
         let place = self.place(caller, id).await?;
         // Has a live keeper write what it has.
         if let Some(mut reached) = self.reach_if_live(&place).await? {
@@ -298,7 +291,7 @@ impl Service {
         }
         blocking(move || {
             let max = place.directory.metadata()?.max_history;
-            Ok(json!(place.directory.history().newest(limit.min(max))))
+            Ok(place.directory.history().newest(limit.min(max)))
         })
         .await
     }
@@ -310,7 +303,7 @@ impl Service {
     ) -> Result<Told<()>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let Answer::Reset(_) = reached.call(Request::Reset).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(Told { answer: (), continuity: reached.continuity.clone() })
     }
@@ -327,7 +320,7 @@ impl Service {
         let Answer::Interrupted { run } =
             reached.call(Request::Interrupt { run, call: None }).await?
         else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(run)
     }
@@ -360,13 +353,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-pub(super) fn unexpected() -> ServiceError {
-    ServiceError::new(
-        ErrorCode::KeeperUnavailable,
-        "the session's keeper answered with something else than was asked for; it may be of another version",
-    )
 }
 
 impl Service {

@@ -5,10 +5,9 @@
 //! that a program that draws without end costs little. Whoever goes away in the
 //! middle leaves nothing behind but a closed connection.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
-use sessile_gateway::Awaited;
+use sessile_gateway::answer::Awaited;
 use sessile_protocol::{
     Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView, SessionId,
     TerminalSize,
@@ -107,7 +106,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let mut reached = self.reach_terminal(caller, id, run).await?;
         let Answer::Input { .. } = reached.call(Request::Keys { run, keys }).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(())
     }
@@ -122,7 +121,7 @@ impl Service {
         size.check()?;
         let mut reached = self.reach_terminal(caller, id, run).await?;
         let Answer::Resized = reached.call(Request::Resize { run, size }).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         Ok(())
     }
@@ -220,7 +219,7 @@ impl Service {
 
 async fn look(reached: &mut Reached, read: ReadScreen) -> Result<Box<ScreenView>, ServiceError> {
     let Answer::Screen(view) = reached.call(Request::Screen(read)).await? else {
-        return Err(unexpected());
+        return Err(ServiceError::unexpected());
     };
     Ok(view)
 }
@@ -240,8 +239,8 @@ pub(crate) fn check_drawable(view: &ScreenView) -> Result<(), ServiceError> {
     let message = format!(
         "the screen has {pieces} pieces of different colours, over the limit of {MOST_PIECES}"
     );
-    let hint = "look at its text, or make the terminal smaller";
-    Err(ServiceError { hint, ..ServiceError::new(ErrorCode::TooLarge, message) })
+    let error = ServiceError::new(ErrorCode::TooLarge, message);
+    Err(error.with_hint("look at its text, or make the terminal smaller"))
 }
 
 fn passed_ms(since: Instant) -> u64 {

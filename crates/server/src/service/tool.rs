@@ -1,14 +1,15 @@
 //! The `runtime` tool: each workspace has a session of its own.
 
-use super::sessions::unexpected;
 use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError, admission};
 use crate::keepers::{Place, Reached, blocking, held};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
-use sessile_gateway::state;
+use sessile_gateway::answer::{self, Output, State};
+use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNote, Success};
 use sessile_gateway::tool::{self, Action, Shape, Target};
 use sessile_protocol::{Answer, Request, RunNo, SessionId};
-use sessile_store::SessionStatus;
+use sessile_store::{Entry, SessionStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,13 +36,13 @@ pub(crate) enum ToolAnswer {
 impl Service {
     /// Answers as `sessile tool` does: a refusal is an answer, too.
     pub(crate) async fn tool(&self, caller: &Caller, request: &Value) -> Value {
-        let parsed = match tool::Request::from_value(request) {
-            Ok(parsed) => parsed,
-            Err(refusal) => return tool::failure(&refusal),
+        let outcome = match tool::Request::from_value(request) {
+            Ok(parsed) => self.tool_waiting(caller, &parsed, None).await,
+            Err(error) => Err(error.into()),
         };
-        match self.tool_waiting(caller, &parsed, None).await {
+        match outcome {
             Ok(ToolAnswer::Done(answer) | ToolAnswer::Running { answer, .. }) => answer.into(),
-            Err(error) => tool::failure(&error.message),
+            Err(error) => answer::fields(&Failed::from(&*error)).into(),
         }
     }
 
@@ -77,11 +78,12 @@ impl Service {
         let mut workspace = self.workspace(caller, &request.target).await?;
         match self.run(&mut workspace.reached, RunOrder { exec, wait_ms }).await? {
             RunAnswer::Finished(done) => {
-                let answer = workspace.describe(tool::completed(&done, shape)).await?;
+                let answer = workspace.describe(&Finished::of(&done, shape)).await?;
                 Ok(ToolAnswer::Done(answer))
             }
             RunAnswer::Running { run, so_far } => {
-                let answer = workspace.describe(tool::running(run, &so_far)).await?;
+                let so_far = Success::of(Output::running(run, &so_far));
+                let answer = workspace.describe(&so_far).await?;
                 Ok(ToolAnswer::Running { session: workspace.reached.place.id.clone(), run, answer })
             }
         }
@@ -94,12 +96,10 @@ impl Service {
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
         let Answer::State(view) = workspace.reached.call(Request::State).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
-        let mut state = state::live(&view);
-        tool::gather(&mut state);
-        state.insert("history".into(), workspace.history(20).await?);
-        workspace.describe(tool::success("state", state)).await
+        let history = workspace.history(20).await?;
+        workspace.describe(&tool::answers::State::of(State::live(&view), history)).await
     }
 
     async fn tool_reset(
@@ -109,7 +109,7 @@ impl Service {
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
         workspace.reached.call(Request::Reset).await?;
-        workspace.describe(tool::success("message", tool::RESET)).await
+        workspace.describe(&Reset::done()).await
     }
 
     async fn tool_history(
@@ -120,7 +120,7 @@ impl Service {
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
         let history = workspace.history(limit).await?;
-        workspace.describe(tool::success("history", history)).await
+        workspace.describe(&History::of(history)).await
     }
 
     /// The workspace's session, made anew if there is none, or none any more.
@@ -147,7 +147,7 @@ impl Service {
                 Err(error) => return Err(error),
             }
         }
-        Err(unexpected())
+        Err(ServiceError::unexpected())
     }
 
     /// The directory that a caller means.
@@ -216,23 +216,23 @@ impl Service {
 }
 
 impl Workspace {
-    async fn describe(
-        &self,
-        mut answer: Map<String, Value>,
-    ) -> Result<Map<String, Value>, ServiceError> {
+    /// An answer, with the session that it is about.
+    async fn describe(&self, answer: &impl Serialize) -> Result<Map<String, Value>, ServiceError> {
+        let mut answer = answer::fields(answer);
         let directory = self.reached.place.directory.clone();
         let metadata = blocking(move || Ok(directory.metadata()?)).await?;
         let previous = self.reached.continuity.previous();
-        tool::describe(&mut answer, &metadata, self.is_new, previous);
+        let note = SessionNote::new(metadata.session_id, self.is_new, previous);
+        answer.extend(answer::fields(&note));
         Ok(answer)
     }
 
-    async fn history(&mut self, limit: u64) -> Result<Value, ServiceError> {
+    async fn history(&mut self, limit: u64) -> Result<Vec<Entry>, ServiceError> {
         self.reached.call(Request::History { limit: 0 }).await?;
         let directory = self.reached.place.directory.clone();
         blocking(move || {
             let max = directory.metadata()?.max_history;
-            Ok(tool::history(directory.history().newest(limit.min(max))))
+            Ok(directory.history().newest(limit.min(max)))
         })
         .await
     }

@@ -5,7 +5,6 @@
 //! on right after it. Nothing is kept for readers, and the keeper is asked for
 //! more only when the last event was taken: a slow reader holds up nobody.
 
-use super::sessions::unexpected;
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Link, LinkError, Place, blocking};
 use sessile_gateway::following::{
@@ -70,7 +69,7 @@ impl Service {
         let history = place.directory.history();
         let recorded = blocking(move || Ok(history.runs().into_iter().max())).await?;
         let Answer::Runs(view) = link.call(Request::Runs).await? else {
-            return Err(unexpected());
+            return Err(ServiceError::unexpected());
         };
         let open = view.runs;
         let runs = blocking(move || {
@@ -144,7 +143,7 @@ impl SessionFollower {
             Ok(answer.ok_or_else(|| directory.absence(run).explain(run)))
         })
         .await?;
-        self.runs.take(asked, answer).map_err(stopped)?;
+        self.runs.take(asked, answer)?;
         Ok(Reading::On)
     }
 }
@@ -188,7 +187,7 @@ async fn converse(
         runs.take(asked, reply.outcome).map_err(|error| match error {
             // One that is about to go tells no more of runs.
             FollowingError::Refused(_) => Interlude::Gone,
-            FollowingError::Unexpected => Interlude::Stopped(unexpected()),
+            FollowingError::Unexpected => Interlude::Stopped(ServiceError::unexpected()),
         })?;
         for happened in happened(directory, over).await {
             runs.amend(happened);
@@ -208,13 +207,6 @@ async fn happened(directory: &Directory, over: Vec<RunNo>) -> Vec<Happened> {
         Ok(entries.filter_map(|entry| Happened::of(&entry)).collect())
     });
     found.await.unwrap_or_default()
-}
-
-fn stopped(error: FollowingError) -> ServiceError {
-    match error {
-        FollowingError::Refused(failure) => failure.into(),
-        FollowingError::Unexpected => unexpected(),
-    }
 }
 
 fn finished(directory: &Directory) -> Result<Vec<Entry>, ServiceError> {

@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use super::{Caller, Service, ServiceError};
-use sessile_gateway::whole_end;
+use sessile_gateway::answer::whole_end;
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
 /// Bytes of the head, and of the tail, that are kept of each stream: together

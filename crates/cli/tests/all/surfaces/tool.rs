@@ -271,6 +271,8 @@ fn assert_refused(h: &Harness, request: &str, word: &str) {
     let error = answer["error"].as_str().unwrap_or_else(|| panic!("{request}: {answer}"));
     assert!(error.contains(word), "{request}: {answer}");
     assert_eq!(error.lines().count(), 1, "{request}: {answer}");
+    let code = if word.starts_with('/') { "bad_directory" } else { "bad_request" };
+    assert_eq!(answer["code"], code, "{request}: {answer}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use futures_util::{SinkExt, StreamExt};
 use order::{Keys, Order, RunOrder, Size};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use sessile_gateway::ErrorDetail;
 use sessile_gateway::following::{Detail, Position};
 use sessile_protocol::{RunNo, SessionId, TerminalSize};
 use utoipa::IntoParams;
@@ -347,8 +348,5 @@ async fn send(out: &mut Out, value: &Value) -> Result<(), axum::Error> {
 }
 
 fn complaint(error: &ServiceError) -> Value {
-    json!({
-        "type": "error",
-        "error": {"code": error.code.as_str(), "message": error.message, "hint": error.hint},
-    })
+    json!({"type": "error", "error": ErrorDetail::from(&**error)})
 }

@@ -47,7 +47,7 @@ impl Watched {
                 let data = match happening {
                     Happening::Ended(status) => json!({"type": "ended", "status": status.as_str()}),
                     Happening::Run(event) => {
-                        let mut data = Value::Object(event.fields());
+                        let mut data = json!(event.fields());
                         data["type"] = event.name().into();
                         data["id"] = follower.position().to_string().into();
                         data

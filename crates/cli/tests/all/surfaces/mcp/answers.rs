@@ -39,21 +39,32 @@ fn a_command_that_fails_is_no_error_of_the_protocol() {
 fn wrong_arguments_are_answered_with_what_to_do() {
     let h = harness!();
     let mut peer = Peer::start(&h, &["--tools", "all"]);
-    for (tool, arguments, hint) in [
-        ("runtime", json!({"action": "jump"}), "Must be one of: exec, eval"),
-        ("runtime", json!({}), "action is required"),
-        ("runtime", json!({"action": "exec"}), "command is required"),
-        ("runtime", json!({"action": "output", "run": 1}), "no session yet"),
-        ("runtime", json!({"action": "state", "workspace": "/nowhere"}), "not a directory"),
-        ("session_exec", json!({"command": "ls"}), "session_start"),
-        ("session_exec", json!({"session_id": "sess_00000000", "command": "ls"}), "not found"),
-        ("session_start", json!({"shell": "perl"}), "perl"),
-        ("session_list", json!({"status": "odd"}), "must be one of"),
+    for (tool, arguments, hint, code) in [
+        ("runtime", json!({"action": "jump"}), "Must be one of: exec, eval", "bad_request"),
+        ("runtime", json!({}), "action is required", "bad_request"),
+        ("runtime", json!({"action": "exec"}), "command is required", "bad_request"),
+        ("runtime", json!({"action": "output", "run": 1}), "no session yet", "session_not_found"),
+        (
+            "runtime",
+            json!({"action": "state", "workspace": "/nowhere"}),
+            "not a directory",
+            "bad_directory",
+        ),
+        ("session_exec", json!({"command": "ls"}), "session_start", "bad_request"),
+        (
+            "session_exec",
+            json!({"session_id": "sess_00000000", "command": "ls"}),
+            "not found",
+            "session_not_found",
+        ),
+        ("session_start", json!({"shell": "perl"}), "perl", "unknown_program"),
+        ("session_list", json!({"status": "odd"}), "must be one of", "bad_request"),
     ] {
         let result = peer.call(tool, &arguments);
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(&result).contains(hint), "no {hint:?} in {result}");
         assert_eq!(exact(&result)["success"], false);
+        assert_eq!(exact(&result)["code"], code, "{result}");
     }
     let id = peer.begin("jump", &json!({}));
     let refused = peer.reply(id);

@@ -1,0 +1,139 @@
+//! Answers that say little more than that it is done.
+
+use super::Continuity;
+use serde::Serialize;
+use sessile_protocol::{RunNo, SessionId, TerminalSize};
+use utoipa::ToSchema;
+
+/// A session that has ended
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Ended {
+    #[schema(value_type = String, example = "terminated")]
+    status: &'static str,
+    session_id: SessionId,
+}
+
+impl Ended {
+    #[must_use]
+    pub fn new(session_id: SessionId) -> Self {
+        Self { status: "terminated", session_id }
+    }
+}
+
+/// Sessions that have ended
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct EndedAll {
+    #[schema(value_type = String, example = "terminated")]
+    status: &'static str,
+    session_ids: Vec<SessionId>,
+    /// Those that could not be ended
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    failed: Vec<SessionId>,
+}
+
+impl EndedAll {
+    #[must_use]
+    pub fn new(session_ids: Vec<SessionId>) -> Self {
+        Self { status: "terminated", session_ids, failed: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_failed(self, failed: Vec<SessionId>) -> Self {
+        Self { failed, ..self }
+    }
+}
+
+/// A session with fresh kernels
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Reset {
+    #[schema(value_type = String, example = "reset")]
+    status: &'static str,
+    session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    continuity: Option<Continuity>,
+}
+
+impl Reset {
+    #[must_use]
+    pub fn new(session_id: SessionId, continuity: Option<Continuity>) -> Self {
+        Self { status: "reset", session_id, continuity }
+    }
+}
+
+/// What was interrupted
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Interrupted {
+    /// Whether something was running
+    interrupted: bool,
+    #[schema(nullable)]
+    run: Option<RunNo>,
+}
+
+impl From<Option<RunNo>> for Interrupted {
+    fn from(run: Option<RunNo>) -> Self {
+        Self { interrupted: run.is_some(), run }
+    }
+}
+
+/// The same of the command line, which names the session
+#[derive(Clone, Debug, Serialize)]
+pub struct InterruptedSession {
+    status: &'static str,
+    session_id: SessionId,
+    run: Option<RunNo>,
+}
+
+impl InterruptedSession {
+    #[must_use]
+    pub fn new(session_id: SessionId, run: Option<RunNo>) -> Self {
+        let status = if run.is_some() { "interrupted" } else { "idle" };
+        Self { status, session_id, run }
+    }
+}
+
+/// Input that was given to a run
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Input {
+    pub run: RunNo,
+    /// Bytes that it has not read yet
+    pub unread: u64,
+}
+
+/// A signal that was sent to a run
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Signalled {
+    pub run: RunNo,
+    /// How many got it
+    pub processes: u64,
+}
+
+/// A signal that was sent to a job
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct SignalledJob {
+    pub pid: u32,
+    /// How many got it
+    pub processes: u64,
+}
+
+/// A terminal with another size
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Resized {
+    pub run: RunNo,
+    pub cols: u16,
+    pub rows: u16,
+}
+
+impl Resized {
+    #[must_use]
+    pub fn new(run: RunNo, TerminalSize { cols, rows }: TerminalSize) -> Self {
+        Self { run, cols, rows }
+    }
+}
+
+/// Session directories that were removed
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Cleaned {
+    pub cleaned: Vec<SessionId>,
+}

@@ -1,0 +1,51 @@
+//! Answers: what is told of sessions and runs, typed.
+//!
+//! Every surface serialises these types, and the OpenAPI document describes
+//! them. What only one surface adds (`continuity` over HTTP, `revived` over MCP)
+//! is a field that the others leave out. The JSON is a public contract: fields
+//! are added, neither changed nor moved.
+
+mod branch;
+mod continuity;
+mod done;
+mod job;
+mod run;
+mod saved;
+mod screen;
+mod session;
+mod state;
+mod stream;
+
+pub use branch::{Checkpoint, Checkpoints, Dropped, Files, Fork, Forked, RestoredFiles, Rewound};
+pub use continuity::Continuity;
+pub use done::{
+    Cleaned, Ended, EndedAll, Input, Interrupted, InterruptedSession, Reset, Resized, Signalled,
+    SignalledJob,
+};
+pub use job::{Job, Port, cpu_percent};
+pub use run::{Output, OutputPiece, OutputSoFar, Piece, RunResult, RunRow, runs};
+pub use saved::{Restored, RestoredKernel, Saved, SavedKernel};
+pub use screen::{Awaited, CursorPosition, Screen, Size, TerminalRow, TerminalStarted};
+pub use session::{SessionPage, SessionRow, Started, revival};
+pub use state::State;
+pub use stream::{
+    Encoded, Encoding, Encodings, Milliseconds, Truncated, Truncations, encode, text, whole_end,
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// An answer as a JSON object.
+#[must_use]
+pub fn fields(answer: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(answer) {
+        Ok(Value::Object(fields)) => fields,
+        // Ours are structs, and have no keys that JSON cannot have.
+        Ok(_) | Err(_) => Map::new(),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !*flag
+}

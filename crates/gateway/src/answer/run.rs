@@ -1,0 +1,356 @@
+//! Runs: finished, going, listed.
+
+use super::stream::{self, Encoding, Encodings, Milliseconds, Truncations};
+use super::{Continuity, is_false};
+use crate::cursor::{self, Cursor};
+use serde::Serialize;
+use serde_json::Value;
+use sessile_protocol::{
+    Completed, KernelFate, Language, OpenRun, OutputView, RunError, RunNo, RunPhase, StreamView,
+};
+use sessile_store::Entry;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A run that has finished
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunResult {
+    pub stdout: String,
+    pub stderr: String,
+    pub exit_code: i32,
+    #[schema(value_type = f64)]
+    pub execution_time_ms: Milliseconds,
+    pub run: RunNo,
+    /// kept, restarted, restored or fresh
+    #[schema(value_type = String)]
+    pub kernel: &'static str,
+    /// The run whose state a restored kernel has
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub as_of_run: Option<RunNo>,
+    pub language: Language,
+    pub timed_out: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub interrupted: bool,
+    /// The answer to an earlier request with the same Idempotency-Key
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub repeated: bool,
+    /// The value of the last expression
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub result: Option<String>,
+    /// Richer forms of the value, by MIME type
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Object>)]
+    pub data: Option<Value>,
+    /// What the code raised: its `type` and `message`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<RunError>,
+    #[serde(skip_serializing_if = "Encodings::is_empty")]
+    #[schema(required = false)]
+    pub encoding: Encodings,
+    #[serde(skip_serializing_if = "Truncations::is_empty")]
+    #[schema(required = false)]
+    pub truncated: Truncations,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub notes: Vec<String>,
+    /// Always false: it tells the result from what there is of a run that is going
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub running: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub continuity: Option<Continuity>,
+}
+
+impl From<&Completed> for RunResult {
+    fn from(done: &Completed) -> Self {
+        let stdout = stream::encode(&done.stdout, done.run, "stdout");
+        let stderr = stream::encode(&done.stderr, done.run, "stderr");
+        let data = done.result.as_ref().and_then(|value| value.data_json.as_ref());
+        Self {
+            stdout: stdout.text,
+            stderr: stderr.text,
+            exit_code: done.exit_code,
+            execution_time_ms: Milliseconds { microseconds: done.duration_us },
+            run: done.run,
+            kernel: done.kernel.as_str(),
+            as_of_run: match done.kernel {
+                KernelFate::Restored { as_of_run } => Some(as_of_run),
+                KernelFate::Kept | KernelFate::Restarted | KernelFate::Fresh => None,
+            },
+            language: done.language,
+            timed_out: done.timed_out,
+            interrupted: done.interrupted,
+            repeated: done.repeated,
+            result: done.result.as_ref().map(|value| value.text.clone()),
+            data: data.and_then(|text| serde_json::from_str(text).ok()),
+            error: done.error.clone(),
+            encoding: Encodings { stdout: stdout.encoding, stderr: stderr.encoding },
+            truncated: Truncations { stdout: stdout.truncated, stderr: stderr.truncated },
+            notes: done.notes.clone(),
+            running: None,
+            continuity: None,
+        }
+    }
+}
+
+/// What a run has written from some cursor on, while it is going or later
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    pub run: RunNo,
+    pub running: bool,
+    /// It is blocked in a read of its stdin, and has read all that it was given
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub waiting_for_input: bool,
+    /// queued, running, exited (something may still write) or closed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub phase: Option<RunPhase>,
+    /// Where to read on in both streams
+    #[schema(example = "12-0")]
+    pub cursor: String,
+    #[serde(skip_serializing_if = "Encodings::is_empty")]
+    #[schema(required = false)]
+    pub encoding: Encodings,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub continuity: Option<Continuity>,
+}
+
+impl Output {
+    /// Output that was asked for.
+    #[must_use]
+    pub fn of(run: RunNo, view: &OutputView) -> Self {
+        Self { phase: Some(view.phase), ..Self::running(run, view) }
+    }
+
+    /// The answer for a run that is still going, with its output so far.
+    #[must_use]
+    pub fn running(run: RunNo, view: &OutputView) -> Self {
+        let (stdout, stdout_encoding) = stream::text(cursor::whole(&view.stdout, view.phase));
+        let (stderr, stderr_encoding) = stream::text(cursor::whole(&view.stderr, view.phase));
+        Self {
+            stdout,
+            stderr,
+            run,
+            running: view.phase < RunPhase::Exited,
+            waiting_for_input: view.waiting_for_input,
+            phase: None,
+            cursor: Cursor::after(view).to_string(),
+            encoding: Encodings { stdout: stdout_encoding, stderr: stderr_encoding },
+            notes: Vec::new(),
+            continuity: None,
+        }
+    }
+}
+
+/// Output of one stream from some byte on
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct OutputPiece {
+    pub data: String,
+    /// Where to read on
+    pub next: u64,
+    /// queued, running, exited (something may still write) or closed
+    pub phase: RunPhase,
+    /// If the bytes are not text
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub encoding: Option<Encoding>,
+}
+
+/// Bytes of a stream that can be told: up to the last whole character, unless
+/// nothing more will come.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    pub data: String,
+    pub encoding: Option<Encoding>,
+    pub next: u64,
+}
+
+impl Piece {
+    /// Of bytes that end at `end`. With `is_last`, no more will come that could
+    /// complete a character.
+    #[must_use]
+    pub fn of(bytes: &[u8], end: u64, is_last: bool) -> Self {
+        let whole = match stream::whole_end(bytes) {
+            0 => bytes.len(),
+            _ if is_last => bytes.len(),
+            end => end,
+        };
+        let (data, encoding) = stream::text(&bytes[..whole]);
+        Self { data, encoding, next: end - (bytes.len() - whole) as u64 }
+    }
+}
+
+impl OutputPiece {
+    #[must_use]
+    pub fn of(bytes: &[u8], end: u64, phase: RunPhase) -> Self {
+        let Piece { data, encoding, next } = Piece::of(bytes, end, phase >= RunPhase::Exited);
+        Self { data, next, phase, encoding }
+    }
+}
+
+/// A run that is going, for somebody who has watched it: the head and the tail
+/// of what it has written.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct OutputSoFar {
+    pub stdout: String,
+    pub stderr: String,
+    pub run: RunNo,
+    pub running: bool,
+    #[serde(skip_serializing_if = "Encodings::is_empty")]
+    #[schema(required = false)]
+    pub encoding: Encodings,
+    #[serde(skip_serializing_if = "Truncations::is_empty")]
+    #[schema(required = false)]
+    pub truncated: Truncations,
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub waiting_for_input: bool,
+    /// Where the text begins in the stream, if not at its beginning
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub stdout_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub stderr_from: Option<u64>,
+}
+
+impl OutputSoFar {
+    #[must_use]
+    pub fn of(run: RunNo, stdout: &StreamView, stderr: &StreamView) -> Self {
+        let stdout = stream::encode(stdout, run, "stdout");
+        let stderr = stream::encode(stderr, run, "stderr");
+        Self {
+            stdout: stdout.text,
+            stderr: stderr.text,
+            run,
+            running: true,
+            encoding: Encodings { stdout: stdout.encoding, stderr: stderr.encoding },
+            truncated: Truncations { stdout: stdout.truncated, stderr: stderr.truncated },
+            waiting_for_input: false,
+            stdout_from: None,
+            stderr_from: None,
+        }
+    }
+}
+
+/// A run in a list
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunRow {
+    pub run: RunNo,
+    /// What it is, if it is no run: `rewind`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub event: Option<String>,
+    /// queued, running, exited (something may still write) or closed
+    pub phase: RunPhase,
+    pub language: Language,
+    pub command: String,
+    /// When it began
+    #[schema(nullable)]
+    pub timestamp: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub timed_out: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub interrupted: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub interactive: bool,
+    /// It is blocked in a read of its stdin, and has read all that it was given
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub waiting_for_input: bool,
+    /// It has a terminal
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub terminal: bool,
+    /// Of an event
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub notes: Option<Vec<String>>,
+}
+
+impl RunRow {
+    /// Whether it has an end, or never had a beginning.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.exit_code.is_some() || self.event.is_some()
+    }
+}
+
+impl From<&OpenRun> for RunRow {
+    fn from(run: &OpenRun) -> Self {
+        Self {
+            run: run.run,
+            event: None,
+            phase: run.phase,
+            language: run.language,
+            command: run.command.clone(),
+            timestamp: run.timestamp.clone(),
+            exit_code: None,
+            duration_ms: None,
+            timed_out: false,
+            interrupted: false,
+            interactive: run.interactive,
+            waiting_for_input: run.waiting_for_input,
+            terminal: run.terminal,
+            notes: None,
+        }
+    }
+}
+
+impl From<&Entry> for RunRow {
+    fn from(entry: &Entry) -> Self {
+        let is_run = entry.event.is_none();
+        Self {
+            run: entry.run,
+            event: entry.event.clone(),
+            phase: RunPhase::Closed,
+            language: entry.language,
+            command: entry.command.clone(),
+            timestamp: Some(entry.timestamp.clone()),
+            exit_code: is_run.then_some(entry.exit_code),
+            duration_ms: is_run.then_some(entry.duration_ms),
+            timed_out: is_run && entry.timed_out,
+            interrupted: is_run && entry.interrupted,
+            interactive: false,
+            waiting_for_input: false,
+            terminal: false,
+            notes: (!is_run).then(|| entry.remarks.notes.clone()),
+        }
+    }
+}
+
+/// Finished runs, and those that are not over; oldest first.
+#[must_use]
+pub fn runs(open: &[OpenRun], finished: &[Entry]) -> Vec<RunRow> {
+    let rows = finished.iter().map(|entry| (entry.run, RunRow::from(entry)));
+    let mut all: BTreeMap<RunNo, RunRow> = rows.collect();
+    for run in open {
+        match all.get_mut(&run.run) {
+            Some(known) => known.phase = run.phase,
+            None => drop(all.insert(run.run, run.into())),
+        }
+    }
+    all.into_values().collect()
+}

@@ -1,0 +1,152 @@
+//! What terminals show.
+
+use serde::Serialize;
+use serde_json::Value;
+use sessile_protocol::{OpenRun, RunNo, RunPhase, ScreenView, SessionId, TerminalSize};
+use sessile_store::Metadata;
+use sessile_terminal::render;
+use sessile_terminal::watch::Why;
+use std::path::PathBuf;
+use utoipa::ToSchema;
+
+/// What became of waiting for a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Nothing was waited for.
+    Nothing,
+    Came(Why),
+    TimedOut,
+}
+
+impl Awaited {
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Came(Why::Matched) => Some("matched"),
+            Self::Came(Why::Settled) => Some("settled"),
+            Self::Came(Why::Ended) => Some("ended"),
+            Self::TimedOut => Some("timed_out"),
+        }
+    }
+}
+
+/// What a terminal shows
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ScreenAnswer)]
+pub struct Screen {
+    pub run: RunNo,
+    pub running: bool,
+    /// It is blocked in a read of its terminal, and has read all that was typed
+    pub waiting_for_input: bool,
+    /// What became of the wait, if there was one: matched, settled, ended (the
+    /// run is over, and what was waited for did not come) or timed_out
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<String>)]
+    pub wait: Option<&'static str>,
+    /// The lines of the screen, without blanks at their ends
+    pub text: String,
+    /// Counted from zero; null when it is hidden
+    #[schema(nullable)]
+    pub cursor: Option<CursorPosition>,
+    pub title: String,
+    pub size: Size,
+    /// A full-screen program has the other screen
+    pub is_alternate: bool,
+    /// Grows with every change; not of a run that is over
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub revision: Option<u64>,
+    /// Of `cells`: for each line its `spans` of characters that look alike
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Vec<Object>>)]
+    pub lines: Option<Value>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Position)]
+pub struct CursorPosition {
+    pub col: u16,
+    pub row: u16,
+}
+
+/// A terminal's size in characters
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = ScreenSize)]
+pub struct Size {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+impl From<TerminalSize> for Size {
+    fn from(TerminalSize { cols, rows }: TerminalSize) -> Self {
+        Self { cols, rows }
+    }
+}
+
+impl Screen {
+    #[must_use]
+    pub fn of(view: &ScreenView, awaited: Awaited) -> Self {
+        let screen = &view.screen;
+        let cursor = screen.cursor.map(|at| CursorPosition { col: at.col, row: at.row });
+        Self {
+            run: view.run,
+            running: view.phase < RunPhase::Exited,
+            waiting_for_input: view.waiting_for_input,
+            wait: awaited.word(),
+            text: render::text(screen),
+            cursor,
+            title: screen.title.clone(),
+            size: screen.size.into(),
+            is_alternate: screen.is_alternate,
+            revision: (view.phase < RunPhase::Closed).then_some(view.revision),
+            lines: None,
+        }
+    }
+
+    /// The same with colours.
+    #[must_use]
+    pub fn with_cells(view: &ScreenView, awaited: Awaited) -> Self {
+        let lines = render::cells(&view.screen)["lines"].take();
+        Self { lines: Some(lines), ..Self::of(view, awaited) }
+    }
+}
+
+/// A program that was started on a terminal
+#[derive(Clone, Debug, Serialize)]
+pub struct TerminalStarted {
+    pub session_id: SessionId,
+    pub run: RunNo,
+    pub command: String,
+    pub work_dir: PathBuf,
+    pub size: Size,
+}
+
+/// A program on a terminal, in a list
+#[derive(Clone, Debug, Serialize)]
+pub struct TerminalRow {
+    session_id: SessionId,
+    run: RunNo,
+    command: String,
+    running: bool,
+    waiting_for_input: bool,
+    timestamp: Option<String>,
+    name: Option<String>,
+    work_dir: PathBuf,
+}
+
+impl TerminalRow {
+    #[must_use]
+    pub fn of(metadata: &Metadata, run: OpenRun) -> Self {
+        Self {
+            session_id: metadata.session_id.clone(),
+            run: run.run,
+            command: run.command,
+            running: run.phase < RunPhase::Exited,
+            waiting_for_input: run.waiting_for_input,
+            timestamp: run.timestamp,
+            name: metadata.name.clone(),
+            work_dir: metadata.work_dir.clone(),
+        }
+    }
+}

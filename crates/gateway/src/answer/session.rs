@@ -1,0 +1,57 @@
+//! Sessions.
+
+use serde::Serialize;
+use sessile_protocol::SessionId;
+use sessile_store::Metadata;
+use std::path::PathBuf;
+use utoipa::ToSchema;
+
+/// A session that was started
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Started {
+    pub session_id: SessionId,
+    pub command: String,
+    #[schema(value_type = String)]
+    pub work_dir: PathBuf,
+    #[schema(value_type = String)]
+    pub status: &'static str,
+}
+
+impl From<&Metadata> for Started {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            session_id: metadata.session_id.clone(),
+            command: metadata.command.clone(),
+            work_dir: metadata.work_dir.clone(),
+            status: "active",
+        }
+    }
+}
+
+/// A session in a list of the command line
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionRow {
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// Where it is kept, in a list of all directories
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+}
+
+/// Some sessions, newest first
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SessionPage {
+    pub sessions: Vec<Metadata>,
+    /// Where the next page begins, if there is one
+    #[schema(nullable)]
+    pub next: Option<SessionId>,
+}
+
+/// What is told of a lost session that was continued.
+#[must_use]
+pub fn revival(previous: &Metadata) -> String {
+    format!(
+        "the session's keeper had died (last run at {}); what the session had started is gone, and `kernel` says what was brought back",
+        previous.last_executed_at.as_deref().unwrap_or("no time"),
+    )
+}
