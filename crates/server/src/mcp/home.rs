@@ -1,6 +1,6 @@
 //! Where the sessions of a call are kept.
 
-use crate::keepers::held;
+use crate::keepers::{blocking, held};
 use crate::service::{Caller, Limits, Service, ServiceError, SessionDefaults};
 use sessile_client::Launcher;
 use sessile_gateway::tool::Target;
@@ -54,23 +54,22 @@ impl Home {
     }
 
     /// The service that has the workspace's session.
-    pub(super) fn service(
+    pub(super) async fn service(
         &self,
         caller: &Caller,
         target: &Target,
     ) -> Result<Arc<Service>, ServiceError> {
         let Some(workspaces) = &self.workspaces else { return Ok(self.main.clone()) };
-        let workspace = self.main.directory(caller, target)?;
-        let mut open = held(&workspaces.open);
-        if let Some(service) = open.get(&workspace) {
+        let workspace = self.main.workspace_directory(caller, target).await?;
+        if let Some(service) = held(&workspaces.open).get(&workspace) {
             return Ok(service.clone());
         }
         let launcher = workspaces.launcher.clone();
         let sessions = Sessions::at(workspace.join(".sessions"), launcher.user().clone());
-        let service =
-            Service::new(sessions, launcher, self.main.roots(), self.main.limits().clone())?;
-        let service = Arc::new(service);
-        open.insert(workspace, service.clone());
-        Ok(service)
+        let (roots, limits) = (self.main.roots().to_vec(), self.main.limits().clone());
+        let service = blocking(move || Service::new(sessions, launcher, &roots, limits)).await?;
+        // Another call may have been faster.
+        let mut open = held(&workspaces.open);
+        Ok(open.entry(workspace).or_insert_with(|| Arc::new(service)).clone())
     }
 }

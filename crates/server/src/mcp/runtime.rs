@@ -27,18 +27,18 @@ pub(super) async fn answer(
     match Call::from_arguments(&arguments)? {
         Call::New(request) => {
             waiter.check()?;
-            let service = home.service(waiter.caller, &request.target)?;
+            let service = home.service(waiter.caller, &request.target).await?;
             let exact = begin(&service, waiter, &request).await?;
             let again = Again::runtime(arguments);
             let text = text::tell(&exact, &again, text::LIMIT);
             Ok(Told::of(exact, text))
         }
         Call::Branch { target, branch } => {
-            let service = home.service(waiter.caller, &target)?;
+            let service = home.service(waiter.caller, &target).await?;
             branches::in_workspace(&service, waiter, &target, branch).await
         }
         Call::Earlier { target, order } => {
-            let service = home.service(waiter.caller, &target)?;
+            let service = home.service(waiter.caller, &target).await?;
             let session = service.workspace_session(waiter.caller, &target).await?;
             let again = Again::runtime(arguments);
             come_back(&service, waiter, &session, order, &again).await

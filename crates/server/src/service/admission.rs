@@ -1,7 +1,7 @@
 //! Who may use what, and how much.
 
-use super::{ErrorCode, ServiceError};
-use crate::keepers::Place;
+use super::{ErrorCode, Service, ServiceError};
+use crate::keepers::{Place, blocking};
 use sessile_client::{NewSession, SavedTo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -145,6 +145,36 @@ pub(super) fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, ServiceError> {
             })
         })
         .collect()
+}
+
+impl Service {
+    /// A directory that came over the network, if the caller may use it.
+    pub(crate) async fn directory(
+        &self,
+        caller: &Caller,
+        given: Option<String>,
+    ) -> Result<PathBuf, ServiceError> {
+        self.admit(caller, move |roots, caller| directory(given.as_deref(), roots, caller)).await
+    }
+
+    /// Something in such a directory that need not be there itself.
+    pub(super) async fn newcomer(
+        &self,
+        caller: &Caller,
+        given: String,
+    ) -> Result<PathBuf, ServiceError> {
+        self.admit(caller, move |roots, caller| newcomer(&given, roots, caller)).await
+    }
+
+    /// Looks at directories on a thread for what may block.
+    pub(super) async fn admit<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        look: impl FnOnce(&[PathBuf], &Caller) -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (roots, caller) = (self.roots.clone(), caller.clone());
+        blocking(move || look(&roots, &caller)).await
+    }
 }
 
 /// Resolves a directory that came over the network. Links and `..` are gone

@@ -47,7 +47,7 @@ impl Service {
         new_key: &str,
     ) -> Result<Told<Box<ForkedView>>, ServiceError> {
         let session = self.workspace_session(caller, target).await?;
-        let workspace = self.directory(caller, target)?;
+        let workspace = self.workspace_directory(caller, target).await?;
         let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
         let key = of_fork.key(&workspace);
         let sessions = self.keepers.sessions().clone();

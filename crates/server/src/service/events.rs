@@ -6,7 +6,7 @@
 //! for more only when the last event was taken, so a slow reader costs nothing.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
-use crate::keepers::Reached;
+use crate::keepers::{Reached, blocking};
 use crate::metrics::Metrics;
 use sessile_gateway::answer::whole_end;
 use sessile_protocol::{
@@ -198,7 +198,7 @@ impl Service {
         // That there is such a run is found out before anything is streamed.
         let probe = ReadOutput { max: 0, wait: false, ..ReadOutput::waiting(run) };
         if follower.read(probe).await?.is_none() {
-            return Err(self.missing_run(&place.directory, run));
+            return Err(self.missing_run(&place.directory, run).await);
         }
         Ok(follower)
     }
@@ -238,7 +238,10 @@ impl Follower {
                 };
                 Ok(Some(view))
             }
-            Source::Disk(directory) => Ok(directory.recorded_output(&read)),
+            Source::Disk(directory) => {
+                let directory = directory.clone();
+                blocking(move || Ok(directory.recorded_output(&read))).await
+            }
         }
     }
 
@@ -284,10 +287,11 @@ impl Follower {
                 self.metrics.ended(&reached.place.id, &done);
                 Ok(done)
             }
-            Source::Disk(directory) => directory
-                .recorded_run(run, max_output)
-                .map(Box::new)
-                .ok_or_else(ServiceError::unexpected),
+            Source::Disk(directory) => {
+                let directory = directory.clone();
+                let done = blocking(move || Ok(directory.recorded_run(run, max_output))).await?;
+                done.map(Box::new).ok_or_else(ServiceError::unexpected)
+            }
         }
     }
 

@@ -89,11 +89,20 @@ impl Service {
         self.check_restoring()?;
         check_name(order.name.as_deref())?;
         let cwd = match &order.cwd {
-            Some(given) => Some(self.new_or_known(caller, given)?),
+            Some(given) => {
+                let given = given.clone();
+                let look =
+                    move |roots: &[PathBuf], caller: &Caller| new_or_known(&given, roots, caller);
+                Some(self.admit(caller, look).await?)
+            }
             None => None,
         };
         let (path, upload) = match source {
-            Source::Path(given) => (self.readable(caller, &given)?, None),
+            Source::Path(given) => {
+                let look =
+                    move |roots: &[PathBuf], caller: &Caller| readable(&given, roots, caller);
+                (self.admit(caller, look).await?, None)
+            }
             Source::Upload(mut upload) => {
                 upload.file.flush().await.map_err(|error| storage(&error))?;
                 let file = upload.file.into_std().await;
@@ -103,7 +112,7 @@ impl Service {
         let restoring = Restoring {
             path,
             cwd,
-            bounds: self.bounds(caller)?,
+            bounds: self.admit(caller, bounds).await?,
             trust: order.trust,
             max_size: self.limits.restored,
             name: order.name,
@@ -136,40 +145,40 @@ impl Service {
         self.keepers.admit(&Arc::new(place));
         Ok(restored)
     }
+}
 
-    /// A directory that is there, or one to be made in such a one.
-    fn new_or_known(&self, caller: &Caller, given: &str) -> Result<PathBuf, ServiceError> {
-        let unknown = match admission::directory(Some(given), &self.roots, caller) {
-            Err(error) if error.code == ErrorCode::BadDirectory => error,
-            outcome => return outcome,
-        };
-        let path = admission::newcomer(given.trim_end_matches('/'), &self.roots, caller)?;
-        match std::fs::symlink_metadata(&path) {
-            Ok(_) => Err(unknown),
-            Err(_) => Ok(path),
-        }
+/// A directory that is there, or one to be made in such a one.
+fn new_or_known(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathBuf, ServiceError> {
+    let unknown = match admission::directory(Some(given), roots, caller) {
+        Err(error) if error.code == ErrorCode::BadDirectory => error,
+        outcome => return outcome,
+    };
+    let path = admission::newcomer(given.trim_end_matches('/'), roots, caller)?;
+    match std::fs::symlink_metadata(&path) {
+        Ok(_) => Err(unknown),
+        Err(_) => Ok(path),
     }
+}
 
-    fn readable(&self, caller: &Caller, given: &str) -> Result<PathBuf, ServiceError> {
-        let path = admission::newcomer(given, &self.roots, caller)?;
-        let missing = || {
-            let message = format!("{given} is not a file");
-            ServiceError::new(ErrorCode::BadFile, message)
-        };
-        // A link is not followed: it could lead out.
-        let found = std::fs::symlink_metadata(&path).map_err(|_| missing())?;
-        if found.is_file() { Ok(path) } else { Err(missing()) }
-    }
+fn readable(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathBuf, ServiceError> {
+    let path = admission::newcomer(given, roots, caller)?;
+    let missing = || {
+        let message = format!("{given} is not a file");
+        ServiceError::new(ErrorCode::BadFile, message)
+    };
+    // A link is not followed: it could lead out.
+    let found = std::fs::symlink_metadata(&path).map_err(|_| missing())?;
+    if found.is_file() { Ok(path) } else { Err(missing()) }
+}
 
-    /// Where a session goes on that is to be where it was.
-    fn bounds(&self, caller: &Caller) -> Result<Bounds, ServiceError> {
-        let roots = match &caller.workspaces {
-            Some(workspaces) => admission::common(&self.roots, workspaces),
-            None => self.roots.clone(),
-        };
-        let otherwise = admission::directory(None, &self.roots, caller)?;
-        Ok(Bounds { roots, otherwise })
-    }
+/// Where a session goes on that is to be where it was.
+fn bounds(roots: &[PathBuf], caller: &Caller) -> Result<Bounds, ServiceError> {
+    let otherwise = admission::directory(None, roots, caller)?;
+    let roots = match &caller.workspaces {
+        Some(workspaces) => admission::common(roots, workspaces),
+        None => roots.to_vec(),
+    };
+    Ok(Bounds { roots, otherwise })
 }
 
 fn refusal(error: RestoreError, limit: u64) -> ServiceError {

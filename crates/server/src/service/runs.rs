@@ -7,6 +7,7 @@ use sessile_gateway::answer::RunRow;
 use sessile_protocol::{
     Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
 };
+use sessile_store::Directory;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -169,7 +170,7 @@ impl Service {
         let done = blocking(move || Ok(directory.recorded_run(run, max_output))).await?;
         match done {
             Some(done) => Ok(Some(Box::new(done))),
-            None => Err(self.missing_run(&place.directory, run)),
+            None => Err(self.missing_run(&place.directory, run).await),
         }
     }
 
@@ -199,12 +200,11 @@ impl Service {
         .await
     }
 
-    pub(super) fn missing_run(
-        &self,
-        directory: &sessile_store::Directory,
-        run: RunNo,
-    ) -> ServiceError {
-        if directory.lost_runs().contains(&run) {
+    /// Why a run is not there.
+    pub(super) async fn missing_run(&self, directory: &Directory, run: RunNo) -> ServiceError {
+        let directory = directory.clone();
+        let lost = blocking(move || Ok(directory.lost_runs())).await;
+        if lost.is_ok_and(|lost| lost.contains(&run)) {
             let message = format!(
                 "run {run} was going when the session's keeper died; how far it got is not known"
             );
@@ -232,7 +232,7 @@ impl Service {
         let directory = place.directory.clone();
         match blocking(move || Ok(directory.recorded_output(&read))).await? {
             Some(view) => Ok(view),
-            None => Err(self.missing_run(&place.directory, read.run)),
+            None => Err(self.missing_run(&place.directory, read.run).await),
         }
     }
 
@@ -247,7 +247,7 @@ impl Service {
     ) -> Result<u64, ServiceError> {
         let place = self.place(caller, id).await?;
         let Some(mut reached) = self.reach_if_live(&place).await? else {
-            return Err(self.missing_run(&place.directory, run));
+            return Err(self.missing_run(&place.directory, run).await);
         };
         let Answer::Input { unread } = reached.call(Request::Input { run, bytes, eof }).await?
         else {
@@ -266,7 +266,7 @@ impl Service {
     ) -> Result<u64, ServiceError> {
         let place = self.place(caller, id).await?;
         let Some(mut reached) = self.reach_if_live(&place).await? else {
-            return Err(self.missing_run(&place.directory, run));
+            return Err(self.missing_run(&place.directory, run).await);
         };
         let Answer::Signalled { processes } = reached.call(Request::Signal { run, signal }).await?
         else {
@@ -283,7 +283,7 @@ impl Service {
         order: RunOrder,
     ) -> Result<Box<Completed>, ServiceError> {
         order.exec.check()?;
-        let cwd = super::admission::directory(cwd, &self.roots, caller)?;
+        let cwd = self.directory(caller, cwd.map(str::to_owned)).await?;
         let program = match order.exec.language {
             Some(sessile_protocol::Language::Python) => "python3",
             Some(language) => language.as_str(),

@@ -3,7 +3,7 @@
 //! What is handed out has a name only while the keeper writes it. Whoever goes
 //! away meanwhile, or in the middle of reading, leaves nothing behind.
 
-use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
+use super::{Caller, ErrorCode, Service, ServiceError, Told};
 use crate::keepers::{Reached, blocking};
 use sessile_protocol::{Answer, Request, SavedView, SessionId};
 use sessile_store::Directory;
@@ -47,7 +47,7 @@ impl Service {
         order: SaveOrder,
     ) -> Result<Told<Saved>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
-        let path = admission::newcomer(path, &self.roots, caller)?;
+        let path = self.newcomer(caller, path.to_owned()).await?;
         let root = self.keepers.sessions().root().to_owned();
         let checked = path.clone();
         blocking(move || check(&checked, &root)).await?;

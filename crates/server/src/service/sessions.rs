@@ -42,7 +42,7 @@ pub(crate) struct Filter {
 }
 
 impl StartSession {
-    fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
+    async fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
         let defaults = service.defaults.session(NewSession::default());
         check_name(self.name.as_deref())?;
         for (name, value) in &self.env {
@@ -58,18 +58,23 @@ impl StartSession {
                 "a program's name cannot contain NUL",
             ));
         }
-        let workspace = match &self.workspace {
-            Some(given) => Some(admission::directory(Some(given), &service.roots, caller)?),
-            None => None,
-        };
-        let cwd = match (&self.cwd, &workspace) {
-            (None, Some(workspace)) => workspace.clone(),
-            (Some(cwd), Some(workspace)) => {
-                let inside = workspace.join(cwd);
-                admission::directory(inside.to_str().or(Some(cwd)), &service.roots, caller)?
-            }
-            (given, None) => admission::directory(given.as_deref(), &service.roots, caller)?,
-        };
+        let (workspace, cwd) = (self.workspace, self.cwd);
+        let places = service.admit(caller, move |roots, caller| {
+            let workspace = match &workspace {
+                Some(given) => Some(admission::directory(Some(given), roots, caller)?),
+                None => None,
+            };
+            let cwd = match (&cwd, &workspace) {
+                (None, Some(workspace)) => workspace.clone(),
+                (Some(cwd), Some(workspace)) => {
+                    let inside = workspace.join(cwd);
+                    admission::directory(inside.to_str().or(Some(cwd)), roots, caller)?
+                }
+                (given, None) => admission::directory(given.as_deref(), roots, caller)?,
+            };
+            Ok((workspace, cwd))
+        });
+        let (workspace, cwd) = places.await?;
         Ok(NewSession {
             program,
             cwd: Some(cwd),
@@ -111,7 +116,7 @@ impl Service {
         caller: &Caller,
         wanted: StartSession,
     ) -> Result<Metadata, ServiceError> {
-        let new = wanted.resolve(self, caller)?;
+        let new = wanted.resolve(self, caller).await?;
         self.create(caller, new).await
     }
 
@@ -245,8 +250,14 @@ impl Service {
             }
             self.keepers.forget(&metadata.session_id);
             let launcher = self.keepers.launcher().clone();
-            blocking(move || Ok(launcher.end(&directory)?)).await?;
-            ended.push(metadata.session_id);
+            let outcome = blocking(move || match launcher.end(&directory) {
+                // It was removed meanwhile: a command without a session is over.
+                Err(_) if !directory.path().exists() => Ok(false),
+                outcome => Ok(outcome.map(|()| true)?),
+            });
+            if outcome.await? {
+                ended.push(metadata.session_id);
+            }
         }
         Ok(ended)
     }

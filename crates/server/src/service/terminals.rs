@@ -187,7 +187,7 @@ impl Service {
                 let message = format!("run {run} had no terminal");
                 Err(Failure::new(Code::NoTerminal, message).into())
             }
-            (None, false) => Err(self.missing_run(&place.directory, run)),
+            (None, false) => Err(self.missing_run(&place.directory, run).await),
         }
     }
 
@@ -213,7 +213,7 @@ impl Service {
             let message = format!("run {run} is over, and its session has ended");
             return Ok(ServiceError::new(ErrorCode::InputClosed, message));
         }
-        Ok(self.missing_run(&place.directory, run))
+        Ok(self.missing_run(&place.directory, run).await)
     }
 }
 

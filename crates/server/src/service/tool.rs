@@ -1,6 +1,6 @@
 //! The `runtime` tool: each workspace has a session of its own.
 
-use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError, admission};
+use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking, held};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -125,7 +125,7 @@ impl Service {
 
     /// The workspace's session, made anew if there is none, or none any more.
     async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
-        let workspace = self.directory(caller, target)?;
+        let workspace = self.workspace_directory(caller, target).await?;
         let key = target.key(&workspace);
         let mut new =
             self.defaults.session(NewSession::of_workspace(&workspace, target.session_key.clone()));
@@ -151,13 +151,13 @@ impl Service {
     }
 
     /// The directory that a caller means.
-    pub(crate) fn directory(
+    pub(crate) async fn workspace_directory(
         &self,
         caller: &Caller,
         target: &Target,
     ) -> Result<PathBuf, ServiceError> {
-        let given = target.workspace.as_ref().map(|path| path.to_string_lossy());
-        admission::directory(given.as_deref(), &self.roots, caller)
+        let given = target.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+        self.directory(caller, given).await
     }
 
     /// The workspace's session, live or not; none is made.
@@ -166,7 +166,7 @@ impl Service {
         caller: &Caller,
         target: &Target,
     ) -> Result<SessionId, ServiceError> {
-        let workspace = self.directory(caller, target)?;
+        let workspace = self.workspace_directory(caller, target).await?;
         let (sessions, key) = (self.keepers.sessions().clone(), target.key(&workspace));
         let found = blocking(move || Ok(sessions.claim(&key)?.session())).await?;
         found.ok_or_else(|| {
