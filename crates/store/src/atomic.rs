@@ -3,6 +3,7 @@
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 pub(crate) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -25,6 +26,46 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The same for a file that is written often and mostly stays as it is, such as
+/// one with a count and a time in it. A new file costs a disk's journal more than
+/// a run takes; so if no more than a few bytes differ, they are changed in place.
+/// They lie in one page, and so are written in one piece as far as the death of a
+/// process goes; and nothing moves, so that a reader who looks in between finds
+/// whole values, old and new ones.
+pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if change_in_place(path, bytes).unwrap_or(false) {
+        return Ok(());
+    }
+    replace(path, bytes)
+}
+
+/// False: that would not do.
+fn change_in_place(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    // Somebody may have made a copy that shares it.
+    let is_ours = metadata.is_file() && metadata.nlink() == 1;
+    if !is_ours || metadata.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut before = vec![0; bytes.len()];
+    file.read_exact_at(&mut before, 0)?;
+    let mut differing = (0..bytes.len()).filter(|at| before[*at] != bytes[*at]);
+    let Some(first) = differing.next() else {
+        return Ok(true);
+    };
+    let last = differing.next_back().unwrap_or(first);
+    if first / PAGE != last / PAGE {
+        return Ok(false);
+    }
+    Ok(file.write_at(&bytes[first..=last], first as u64)? == last + 1 - first)
+}
+
+/// The unit in which Linux writes to a file without a look at whether the writer
+/// is to die.
+const PAGE: usize = 4096;
 
 /// The same, and when this comes back it outlasts a power cut. It blocks.
 pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -65,4 +106,62 @@ pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(File::from(rustix::fs::open(path, flags, PRIVATE_FILE)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn inode(path: &Path) -> u64 {
+        std::fs::metadata(path).unwrap().ino()
+    }
+
+    #[test]
+    fn a_few_bytes_are_changed_in_place_and_everything_else_is_a_new_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        update(&path, &[b'a'; 10_000]).unwrap();
+        let first = inode(&path);
+        let mut content = vec![b'a'; 10_000];
+        content[4096] = b'b';
+        content[8191] = b'b';
+        update(&path, &content).unwrap();
+        assert_eq!((inode(&path), std::fs::read(&path).unwrap()), (first, content.clone()));
+        // Over a page's end, another length, and a file that somebody else has.
+        content[4095] = b'c';
+        content[4097] = b'c';
+        update(&path, &content).unwrap();
+        let second = inode(&path);
+        assert_ne!(second, first);
+        content.push(b'd');
+        update(&path, &content).unwrap();
+        assert_ne!(inode(&path), second);
+        let link = root.path().join("link");
+        std::fs::hard_link(&path, &link).unwrap();
+        let before = content.clone();
+        content[0] = b'e';
+        update(&path, &content).unwrap();
+        assert_eq!(
+            (std::fs::read(&link).unwrap(), std::fs::read(&path).unwrap()),
+            (before, content)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_last_is_there(
+            contents in prop::collection::vec((0..3_usize, 0..9000_usize, any::<u8>()), 1..20)
+        ) {
+            let root = tempfile::tempdir().unwrap();
+            let path = root.path().join("file");
+            for (size, at, byte) in contents {
+                let mut content = vec![b'x'; [100, 5000, 9000][size]];
+                let at = at % content.len();
+                content[at] = byte;
+                update(&path, &content).unwrap();
+                prop_assert_eq!(std::fs::read(&path).unwrap(), content);
+            }
+        }
+    }
 }

@@ -219,7 +219,7 @@ impl Directory {
         let mut bytes = serde_json::to_vec_pretty(value)
             .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
         bytes.push(b'\n');
-        atomic::replace(&path, &bytes).map_err(StoreError::io("write", &path))
+        atomic::update(&path, &bytes).map_err(StoreError::io("write", &path))
     }
 }
 
