@@ -2,11 +2,12 @@
 //!
 //! Sessions do not know of each other, and nobody gives the turns out: a turn is
 //! the lock on one of a few files, in a private directory in memory. Who dies
-//! gives its lock back. Who has one for too long (it was stopped, say) keeps
+//! gives its lock back. A file's time says when it was taken, or, after that, when
+//! it is there for others; who has one for too long (it was stopped, say) keeps
 //! nobody from going ahead. Where there can be no such directory there is no
 //! bound. What the files have in them does not matter.
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, SystemTime};
@@ -14,10 +15,22 @@ use std::time::{Duration, SystemTime};
 /// Work for later takes milliseconds, and on a loaded machine a hundred of them.
 const TAKES_AT_MOST: Duration = Duration::from_secs(2);
 
+/// Between two turns on one file: fifty captures of a shell in a second, of two
+/// milliseconds each, are a tenth of a core.
+const REST: Duration = Duration::from_millis(20);
+
 /// Held while work for later goes on.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    _lock: Option<OwnedFd>,
+    lock: Option<OwnedFd>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let (Some(lock), Some(now)) = (&self.lock, now()) {
+            set_time(lock, now + REST);
+        }
+    }
 }
 
 impl Turn {
@@ -25,7 +38,7 @@ impl Turn {
     pub(crate) fn take() -> Option<Self> {
         match directory() {
             Some(directory) => Self::take_in(&directory, count()),
-            None => Some(Self { _lock: None }),
+            None => Some(Self { lock: None }),
         }
     }
 
@@ -36,27 +49,39 @@ impl Turn {
             let name = number.to_string();
             let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
             else {
-                return Some(Self { _lock: None });
+                return Some(Self { lock: None });
             };
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {
-                    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-                    let times = Timestamps { last_access: now, last_modification: now };
-                    let _ = rustix::fs::futimens(&file, &times);
-                    return Some(Self { _lock: Some(file) });
-                }
-                Err(_) => is_overdue |= age(&file).is_some_and(|age| age > TAKES_AT_MOST),
+            let is_taken =
+                rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+            let (Some(now), Some(time)) = (now(), time(&file)) else {
+                return Some(Self { lock: None });
+            };
+            // Further ahead than anybody sets it: the clock was set back.
+            let rests = now < time && time < now + 2 * REST;
+            if is_taken && !rests {
+                set_time(&file, now);
+                return Some(Self { lock: Some(file) });
             }
+            is_overdue |= !is_taken && time + TAKES_AT_MOST < now;
         }
-        is_overdue.then_some(Self { _lock: None })
+        is_overdue.then_some(Self { lock: None })
     }
 }
 
-/// How long ago a turn was taken.
-fn age(file: &OwnedFd) -> Option<Duration> {
-    let modified = rustix::fs::fstat(file).ok()?.st_mtime;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    now.checked_sub(Duration::from_secs(u64::try_from(modified).ok()?))
+fn now() -> Option<Duration> {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()
+}
+
+fn time(file: &OwnedFd) -> Option<Duration> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let nanos = u32::try_from(stat.st_mtime_nsec).ok()?;
+    Some(Duration::new(u64::try_from(stat.st_mtime).ok()?, nanos))
+}
+
+fn set_time(file: &OwnedFd, time: Duration) {
+    let tv_sec = i64::try_from(time.as_secs()).unwrap_or_default();
+    let time = Timespec { tv_sec, tv_nsec: i64::from(time.subsec_nanos()) };
+    let _ = rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time });
 }
 
 /// Half of the cores: the rest is for runs.
@@ -92,18 +117,40 @@ mod tests {
         rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
+    /// Somebody else's turn, which was taken that long ago.
+    fn taken(turn: &Turn, ago: Duration) {
+        set_time(turn.lock.as_ref().unwrap(), now().unwrap() - ago);
+    }
+
     #[test]
-    fn there_are_so_many_turns_and_one_that_is_given_back_is_there_again() {
+    fn there_are_so_many_turns_and_one_that_is_given_back_is_there_again_after_a_rest() {
         let root = tempfile::tempdir().unwrap();
         let directory = open(root.path());
-        let first = Turn::take_in(&directory, 2);
-        let second = Turn::take_in(&directory, 2);
-        assert!(first.is_some() && second.is_some());
+        let turns: Vec<_> = (0..2).map(|_| Turn::take_in(&directory, 2).unwrap()).collect();
+        assert!(turns.iter().all(|turn| turn.lock.is_some()));
         assert!(Turn::take_in(&directory, 2).is_none());
-        drop(first);
-        let again = Turn::take_in(&directory, 2);
-        assert!(again.is_some());
-        assert!(Turn::take_in(&directory, 2).is_none());
+        let path = root.path().join("0");
+        drop(turns);
+        let rested = std::fs::metadata(&path).unwrap().modified().unwrap();
+        // Whenever this is: it is there from then on.
+        while SystemTime::now() < rested {
+            std::thread::yield_now();
+        }
+        assert!(Turn::take_in(&directory, 1).is_some_and(|turn| turn.lock.is_some()));
+    }
+
+    #[test]
+    fn a_turn_rests_before_the_next_one() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = open(root.path());
+        let path = root.path().join("0");
+        drop(Turn::take_in(&directory, 1).unwrap());
+        let file = std::fs::File::open(&path).unwrap();
+        file.set_modified(SystemTime::now() + REST + REST / 2).unwrap();
+        assert!(Turn::take_in(&directory, 1).is_none());
+        // A clock that was set back does not make it longer.
+        file.set_modified(SystemTime::now() + 1000 * REST).unwrap();
+        assert!(Turn::take_in(&directory, 1).is_some_and(|turn| turn.lock.is_some()));
     }
 
     #[test]
@@ -112,10 +159,8 @@ mod tests {
         let directory = open(root.path());
         let held = Turn::take_in(&directory, 1).unwrap();
         assert!(Turn::take_in(&directory, 1).is_none());
-        let long_ago = SystemTime::now() - 2 * TAKES_AT_MOST;
-        let lock = std::fs::File::from(held._lock.unwrap());
-        lock.set_modified(long_ago).unwrap();
-        assert!(Turn::take_in(&directory, 1).is_some());
+        taken(&held, 2 * TAKES_AT_MOST);
+        assert!(Turn::take_in(&directory, 1).is_some_and(|turn| turn.lock.is_none()));
     }
 
     #[test]

@@ -22,9 +22,10 @@ const PAUSE: Tick = 30;
 /// changes is.
 const LOOP: Tick = 1000;
 
-/// After the work there is none for this many times as long as it took: a
-/// twentieth of one core at the most.
-const REST: Tick = 20;
+/// After the work there is none for this many times as long as it took, a second
+/// at the most.
+const REST: Tick = 5;
+const LONGEST_REST: Tick = 1000;
 
 /// No change waits for longer, whatever the machine has to do. It is what may be
 /// lost when a process is killed.
@@ -125,7 +126,7 @@ impl Pacing {
     pub fn done(&mut self, now: Tick) {
         if let Some(begun) = self.begun.take() {
             let took = now.saturating_sub(begun.at);
-            self.not_before = now + took.saturating_mul(REST).min(PATIENCE);
+            self.not_before = now + took.saturating_mul(REST).min(LONGEST_REST);
         }
     }
 }
@@ -162,7 +163,7 @@ mod tests {
         pacing.begun(500);
         pacing.done(5_000);
         pacing.changed(5_001);
-        assert_eq!(pacing.due(), Some(5_000 + PATIENCE));
+        assert_eq!(pacing.due(), Some(5_000 + LONGEST_REST));
         // Whoever does not come back does not keep the next from being begun.
         pacing.begun(20_000);
         pacing.changed(20_001);
