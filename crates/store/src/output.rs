@@ -90,10 +90,10 @@ impl Spool {
         self.memory.len()
     }
 
-    /// Whether what comes now is only counted, and the end of it kept.
+    /// Bytes beyond the cap, which are only counted, but for the end of them.
     #[must_use]
-    pub fn is_past_cap(&self) -> bool {
-        self.total > self.stored
+    pub fn excess(&self) -> u64 {
+        self.total - self.stored
     }
 
     /// Takes what was written. Never fails: a run must not suffer from a disk
