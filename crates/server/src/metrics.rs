@@ -1,6 +1,6 @@
 //! What the server counts.
 
-use crate::keepers::held;
+use crate::keepers::lock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -126,7 +126,7 @@ impl Metrics {
 
     /// A run has been begun whose end somebody will ask for later.
     pub(crate) fn began(&self, session: &SessionId, run: RunNo) {
-        let mut going = held(&self.going);
+        let mut going = lock(&self.going);
         if going.len() < GOING {
             going.insert((session.clone(), run));
         }
@@ -134,7 +134,7 @@ impl Metrics {
 
     /// Somebody has seen the end of a run: the first one counts.
     pub(crate) fn ended(&self, session: &SessionId, done: &Completed) {
-        if held(&self.going).remove(&(session.clone(), done.run)) {
+        if lock(&self.going).remove(&(session.clone(), done.run)) {
             self.observe(done, Duration::from_micros(done.duration_us));
         }
     }

@@ -39,16 +39,16 @@ pub struct Observation {
     look: Look,
 }
 
-/// What was heard of a session's keeper.
+/// What a session's keeper has reported.
 #[derive(Debug)]
 enum Keeper {
     Gone,
-    Silent(Heard),
-    Answers(Heard),
+    Silent(Report),
+    Answers(Report),
 }
 
 #[derive(Clone, Debug, Default)]
-struct Heard {
+struct Report {
     status: Option<Status>,
     runs: Vec<OpenRun>,
 }
@@ -59,7 +59,7 @@ enum Probe {
         client: Box<Client>,
         /// Calls that are not answered.
         open: u32,
-        heard: Heard,
+        report: Report,
     },
     /// It takes no connections: it is stopped.
     Shut,
@@ -93,9 +93,9 @@ impl Sampler {
         self.connect(&sessions);
         self.probes.retain(|_, probe| probe.ask().is_ok());
         let deadline = Instant::now() + PATIENCE;
-        self.probes.retain(|_, probe| probe.hear(deadline).is_ok());
+        self.probes.retain(|_, probe| probe.collect(deadline).is_ok());
         let sessions = sessions.into_iter().map(|(_, metadata)| {
-            let keeper = self.probes.get(&metadata.session_id).map_or(Keeper::Gone, Probe::told);
+            let keeper = self.probes.get(&metadata.session_id).map_or(Keeper::Gone, Probe::keeper);
             (metadata, keeper)
         });
         let (at, sessions) = (Timestamp::now(), sessions.collect());
@@ -127,7 +127,11 @@ impl Sampler {
 
 impl Probe {
     fn new(socket: std::os::fd::OwnedFd) -> Self {
-        Self::Connected { client: Box::new(Client::new(socket)), open: 0, heard: Heard::default() }
+        Self::Connected {
+            client: Box::new(Client::new(socket)),
+            open: 0,
+            report: Report::default(),
+        }
     }
 
     fn is_connected(&self) -> bool {
@@ -143,8 +147,8 @@ impl Probe {
         Ok(())
     }
 
-    fn hear(&mut self, deadline: Instant) -> Result<(), ClientError> {
-        let Self::Connected { client, open, heard } = self else {
+    fn collect(&mut self, deadline: Instant) -> Result<(), ClientError> {
+        let Self::Connected { client, open, report } = self else {
             return Ok(());
         };
         while *open > 0 {
@@ -153,19 +157,19 @@ impl Probe {
             };
             *open -= 1;
             if let Ok(Answer::Status(status)) = reply.outcome {
-                heard.status = Some(status);
+                report.status = Some(status);
             } else if let Ok(Answer::Runs(view)) = reply.outcome {
-                heard.runs = view.runs;
+                report.runs = view.runs;
             }
         }
         Ok(())
     }
 
-    fn told(&self) -> Keeper {
+    fn keeper(&self) -> Keeper {
         match self {
-            Self::Connected { open: 0, heard, .. } => Keeper::Answers(heard.clone()),
-            Self::Connected { heard, .. } => Keeper::Silent(heard.clone()),
-            Self::Shut => Keeper::Silent(Heard::default()),
+            Self::Connected { open: 0, report, .. } => Keeper::Answers(report.clone()),
+            Self::Connected { report, .. } => Keeper::Silent(report.clone()),
+            Self::Shut => Keeper::Silent(Report::default()),
         }
     }
 }
@@ -180,11 +184,11 @@ impl Observation {
     }
 
     fn row(&self, metadata: &Metadata, keeper: &Keeper, before: Option<&Self>) -> Row {
-        let heard = match keeper {
+        let report = match keeper {
             Keeper::Gone => None,
-            Keeper::Silent(heard) | Keeper::Answers(heard) => Some(heard),
+            Keeper::Silent(report) | Keeper::Answers(report) => Some(report),
         };
-        let going = heard.into_iter().flat_map(|heard| &heard.runs);
+        let going = report.into_iter().flat_map(|report| &report.runs);
         let going = going.filter(|run| run.phase == RunPhase::Running);
         let running: Vec<Running> = going.map(|run| self.running(run)).collect();
         let state = match (keeper, metadata.status) {
@@ -200,8 +204,8 @@ impl Observation {
                 | SessionStatus::Unknown,
             ) => State::Lost,
         };
-        let status = heard.and_then(|heard| heard.status.as_ref());
-        let keeper_pid = heard.and(status.map(|status| status.keeper_pid).or(metadata.keeper_pid));
+        let status = report.and_then(|report| report.status.as_ref());
+        let keeper_pid = report.and(status.map(|status| status.keeper_pid).or(metadata.keeper_pid));
         let usage = keeper_pid.map(|pid| self.look.usage(pid, before.map(|before| &before.look)));
         let last = metadata.last_executed_at.as_ref().unwrap_or(&metadata.created_at);
         Row {

@@ -3,7 +3,7 @@
 use super::excerpt::{Cut, clip, cut, shares};
 use super::history;
 use super::screen::{Settled, settle};
-use crate::tool::Again;
+use crate::tool::NextCall;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -47,7 +47,7 @@ enum Source {
 
 /// The text of an answer, with at most `limit` characters of what was written.
 #[must_use]
-pub fn tell(answer: &Map<String, Value>, again: &Again, limit: usize) -> String {
+pub fn tell(answer: &Map<String, Value>, again: &NextCall, limit: usize) -> String {
     let mut text = String::new();
     for line in headline(answer) {
         let _ = writeln!(text, "{line}");
@@ -94,7 +94,7 @@ pub fn sessions(sessions: &[Value]) -> String {
 
 /// A piece of a run's output, and where the next one begins.
 #[must_use]
-pub fn chunk(answer: &Map<String, Value>, again: &Again) -> String {
+pub fn chunk(answer: &Map<String, Value>, again: &NextCall) -> String {
     let raw = decoded(answer, "data", answer.get("encoding"));
     let settled = settle(&raw);
     let mut text = settled.text.into_owned();
@@ -176,7 +176,7 @@ fn kernel(answer: &Map<String, Value>) -> Option<String> {
     }
 }
 
-fn how_to_go_on(answer: &Map<String, Value>, again: &Again) -> String {
+fn how_to_go_on(answer: &Map<String, Value>, again: &NextCall) -> String {
     let run = number(answer, "run");
     if is_true(answer, "waiting_for_input") {
         return format!(
@@ -227,7 +227,7 @@ fn is_printed(answer: &Map<String, Value>, result: &str) -> bool {
 }
 
 impl Part {
-    fn tell(&self, out: &mut String, again: &Again, limit: usize) {
+    fn tell(&self, out: &mut String, again: &NextCall, limit: usize) {
         let text = &*self.text.text;
         let _ = writeln!(out, "{}:", self.label);
         match cut(text, limit) {
@@ -245,7 +245,7 @@ impl Part {
     }
 
     /// How to read what was left out from here on.
-    fn rest(&self, again: &Again, at: usize) -> String {
+    fn rest(&self, again: &NextCall, at: usize) -> String {
         match self.source {
             Source::Stream { run, name, first } => {
                 let from = first + self.text.origin(at) as u64;
@@ -306,7 +306,7 @@ mod tests {
 
     fn told(answer: Value) -> String {
         let Value::Object(answer) = answer else { panic!("an object") };
-        tell(&answer, &Again::runtime(Map::new()), LIMIT)
+        tell(&answer, &NextCall::runtime(Map::new()), LIMIT)
     }
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_on_offers_what_can_be_done() {
-        let again = Again::session("sess_1234");
+        let again = NextCall::session("sess_1234");
         let Value::Object(answer) =
             json!({"stdout": "a\n", "stderr": "", "run": 4, "running": true})
         else {
@@ -432,7 +432,7 @@ mod tests {
             else {
                 panic!("an object")
             };
-            let text = tell(&answer, &Again::runtime(Map::new()), limit);
+            let text = tell(&answer, &NextCall::runtime(Map::new()), limit);
             // Three notes, three labels, the first lines and the last.
             prop_assert!(text.chars().count() <= limit + SENTENCE + 3 * 150 + 400);
         }

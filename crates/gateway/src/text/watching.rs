@@ -3,7 +3,7 @@
 use super::answer::{LIMIT, tell};
 use super::excerpt::clip;
 use super::history::event_text;
-use crate::tool::Again;
+use crate::tool::NextCall;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const SHORT: usize = 200;
 
 /// Runs with what they wrote, one after the other, and how to go on.
 #[must_use]
-pub fn logs(runs: &[Map<String, Value>], again: &Again, after: &str) -> String {
+pub fn logs(runs: &[Map<String, Value>], again: &NextCall, after: &str) -> String {
     let mut text = String::new();
     let share = LIMIT / runs.len().max(1);
     for run in runs {
@@ -110,7 +110,7 @@ mod tests {
         let run = json!({"run": 1, "language": "bash", "command": "seq 9", "exit_code": 0,
             "stdout": "x\n".repeat(20_000), "stderr": ""});
         let runs: Vec<_> = (0..20).map(|_| run.as_object().unwrap().clone()).collect();
-        let text = logs(&runs, &Again::session("sess_1"), "20");
+        let text = logs(&runs, &NextCall::session("sess_1"), "20");
         assert!(text.len() < 2 * LIMIT, "{}", text.len());
         assert!(text.starts_with("bash> seq 9\nexit code 0"), "{text}");
         assert!(text.ends_with("\"after\": \"20\"."));

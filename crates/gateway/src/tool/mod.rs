@@ -1,18 +1,18 @@
 //! The `runtime` tool: what agents call, and what it answers.
 
-mod again;
 pub mod answers;
 mod branches;
 mod call;
+mod next_call;
 mod request;
 mod saving;
 mod schema;
 mod sessions;
 mod terminals;
 
-pub use again::Again;
 pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
+pub use next_call::NextCall;
 pub use request::{Action, Request, Run, Target};
 pub use saving::{RestoreCall, SaveCall};
 pub use schema::schema;

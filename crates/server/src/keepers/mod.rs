@@ -84,7 +84,7 @@ impl Reached {
 impl Drop for Reached {
     fn drop(&mut self) {
         if let Some(link) = self.link.take() {
-            let mut idle = held(&self.place.idle);
+            let mut idle = lock(&self.place.idle);
             if idle.len() < IDLE_LINKS {
                 idle.push(link);
             }
@@ -107,7 +107,7 @@ impl Keepers {
 
     /// Where a session is, live or not.
     pub(crate) async fn find(&self, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
-        if let Some(place) = held(&self.reached).get(id) {
+        if let Some(place) = lock(&self.reached).get(id) {
             return Ok(place.clone());
         }
         let (sessions, id) = (self.sessions.clone(), id.clone());
@@ -127,30 +127,30 @@ impl Keepers {
         let (link, continuity) = match Link::open(place.directory.clone()).await {
             Ok(link) => (link, Continuity::Live),
             Err(LinkError::Gone) => {
-                held(&self.reached).remove(&place.id);
+                lock(&self.reached).remove(&place.id);
                 let continuity = self.revive(&place).await?;
                 (Link::open(place.directory.clone()).await?, continuity)
             }
             Err(error) => return Err(error.into()),
         };
-        let place = held(&self.reached).entry(place.id.clone()).or_insert(place).clone();
+        let place = lock(&self.reached).entry(place.id.clone()).or_insert(place).clone();
         Ok(Reached { place, continuity, link: Some(link) })
     }
 
     /// Over a connection that is there already.
     pub(crate) fn reach_idle(&self, place: &Arc<Place>) -> Option<Reached> {
-        let mut idle = held(&place.idle);
+        let mut idle = lock(&place.idle);
         let link = std::iter::from_fn(|| idle.pop()).find(Link::is_alive)?;
         Some(Reached { place: place.clone(), continuity: Continuity::Live, link: Some(link) })
     }
 
     /// A session that is there for certain: it was just made.
     pub(crate) fn admit(&self, place: &Arc<Place>) {
-        held(&self.reached).insert(place.id.clone(), place.clone());
+        lock(&self.reached).insert(place.id.clone(), place.clone());
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {
-        held(&self.reached).remove(id);
+        lock(&self.reached).remove(id);
     }
 
     /// Has a lost session go on from what was kept of it.
@@ -206,6 +206,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// These locks are held for a few instructions, which do not panic.
-pub(crate) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

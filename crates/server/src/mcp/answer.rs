@@ -10,7 +10,7 @@ use sessile_gateway::tool::answers::Failed;
 
 /// An answer in both forms.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct ToolReply {
     pub(super) text: String,
     pub(super) exact: Map<String, Value>,
     pub(super) success: bool,
@@ -18,7 +18,7 @@ pub(super) struct Told {
     pub(super) picture: Option<Vec<u8>>,
 }
 
-impl Told {
+impl ToolReply {
     /// One that says itself whether it is a success.
     pub(super) fn of(exact: Map<String, Value>, text: String) -> Self {
         let success = exact.get("success") != Some(&Value::Bool(false));

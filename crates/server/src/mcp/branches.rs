@@ -1,8 +1,8 @@
 //! Forks, checkpoints, going back.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::waiting::{Waiter, cancelled};
-use crate::service::{ErrorCode, Service, ServiceError, Told as Reached};
+use crate::service::{ErrorCode, Service, ServiceError, WithContinuity};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{
@@ -18,7 +18,7 @@ pub(super) async fn answer(
     waiter: &Waiter<'_>,
     tool: BranchTool,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let BranchCall { session, branch } = BranchCall::from_arguments(tool, arguments)?;
     waiter.check()?;
     while_wanted(waiter, perform(service, waiter, &session, branch)).await
@@ -30,12 +30,12 @@ pub(super) async fn in_workspace(
     waiter: &Waiter<'_>,
     target: &Target,
     branch: WorkspaceBranch,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     waiter.check()?;
     let mut told = match branch {
         WorkspaceBranch::Fork { order, new_key } => {
             let forked = service.fork_workspace(waiter.caller, target, order, &new_key);
-            let Reached { answer, continuity } = while_wanted(waiter, forked).await?;
+            let WithContinuity { answer, continuity } = while_wanted(waiter, forked).await?;
             let text = format!("{}\nIts session_key is {new_key:?}.", text::forked(&answer));
             let mut told = tell(&Forked::from(&*answer), text, &continuity);
             told.exact.insert("session_key".to_owned(), new_key.into());
@@ -57,15 +57,17 @@ async fn perform(
     waiter: &Waiter<'_>,
     session: &SessionId,
     branch: Branch,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let caller = waiter.caller;
     Ok(match branch {
         Branch::Fork(order) => {
-            let Reached { answer, continuity } = service.fork(caller, session, order).await?;
+            let WithContinuity { answer, continuity } =
+                service.fork(caller, session, order).await?;
             tell(&Forked::from(&*answer), text::forked(&answer), &continuity)
         }
         Branch::Checkpoint(new) => {
-            let Reached { answer, continuity } = service.checkpoint(caller, session, new).await?;
+            let WithContinuity { answer, continuity } =
+                service.checkpoint(caller, session, new).await?;
             let text = text::checkpointed(&answer);
             tell(&Checkpoint::from(&*answer), text, &continuity)
         }
@@ -75,7 +77,8 @@ async fn perform(
             tell(&all, text::checkpoints(&views), &Continuity::Live)
         }
         Branch::Rewind(rewind) => {
-            let Reached { answer, continuity } = service.rewind(caller, session, rewind).await?;
+            let WithContinuity { answer, continuity } =
+                service.rewind(caller, session, rewind).await?;
             tell(&Rewound::from(&*answer), text::rewound(&answer), &continuity)
         }
         Branch::Drop(which) => {
@@ -90,13 +93,13 @@ async fn perform(
 }
 
 /// An answer, and what had become of the session.
-pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuity) -> Told {
+pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuity) -> ToolReply {
     let mut exact = answer::fields(answer);
-    let Some(previous) = continuity.previous() else { return Told::of(exact, text) };
+    let Some(previous) = continuity.previous() else { return ToolReply::of(exact, text) };
     let revived = answer::revival(previous);
     let text = format!("{revived}\n{text}");
     exact.insert("revived".to_owned(), revived.into());
-    Told::of(exact, text)
+    ToolReply::of(exact, text)
 }
 
 /// Waits until the client does not want it any more, or has waited for as long

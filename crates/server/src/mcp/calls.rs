@@ -4,7 +4,7 @@
 //! gone. A run is interrupted only when the client says so, which is why calls
 //! are found here by their names.
 
-use crate::keepers::held;
+use crate::keepers::lock;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -37,13 +37,13 @@ pub(super) struct OpenCall<'a> {
 impl Calls {
     pub(super) fn open(&self, name: CallName) -> OpenCall<'_> {
         let cancelled = Arc::new(watch::Sender::new(false));
-        held(&self.open).insert(name.clone(), cancelled.clone());
+        lock(&self.open).insert(name.clone(), cancelled.clone());
         OpenCall { calls: self, name, cancelled }
     }
 
     /// A call that has been answered already is left alone.
     pub(super) fn cancel(&self, name: &CallName) {
-        if let Some(call) = held(&self.open).get(name) {
+        if let Some(call) = lock(&self.open).get(name) {
             call.send_replace(true);
         }
     }
@@ -68,7 +68,7 @@ impl OpenCall<'_> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        let mut open = held(&self.calls.open);
+        let mut open = lock(&self.calls.open);
         // A client that uses a number twice has replaced it.
         if open.get(&self.name).is_some_and(|call| Arc::ptr_eq(call, &self.cancelled)) {
             open.remove(&self.name);
@@ -98,6 +98,6 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         drop((mine, theirs));
-        assert!(held(&calls.open).is_empty());
+        assert!(lock(&calls.open).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What the SDK calls.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::calls::{CallName, Calls};
 use super::home::Home;
 use super::progress::Progress;
@@ -96,7 +96,7 @@ impl Handler {
             ToolName::SessionEnd => sessions::end(service, waiter, &arguments).await,
             ToolName::SessionList => sessions::list(service, waiter, &arguments).await,
         };
-        outcome.unwrap_or_else(|refusal| Told::refused(&refusal)).into_result()
+        outcome.unwrap_or_else(|refusal| ToolReply::refused(&refusal)).into_result()
     }
 }
 

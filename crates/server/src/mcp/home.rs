@@ -1,6 +1,6 @@
 //! Where the sessions of a call are kept.
 
-use crate::keepers::{blocking, held};
+use crate::keepers::{blocking, lock};
 use crate::service::{Caller, Limits, Service, ServiceError, SessionDefaults};
 use sessile_client::Launcher;
 use sessile_gateway::tool::Target;
@@ -61,7 +61,7 @@ impl Home {
     ) -> Result<Arc<Service>, ServiceError> {
         let Some(workspaces) = &self.workspaces else { return Ok(self.main.clone()) };
         let workspace = self.main.workspace_directory(caller, target).await?;
-        if let Some(service) = held(&workspaces.open).get(&workspace) {
+        if let Some(service) = lock(&workspaces.open).get(&workspace) {
             return Ok(service.clone());
         }
         let launcher = workspaces.launcher.clone();
@@ -69,7 +69,7 @@ impl Home {
         let (roots, limits) = (self.main.roots().to_vec(), self.main.limits().clone());
         let service = blocking(move || Service::new(sessions, launcher, &roots, limits)).await?;
         // Another call may have been faster.
-        let mut open = held(&workspaces.open);
+        let mut open = lock(&workspaces.open);
         Ok(open.entry(workspace).or_insert_with(|| Arc::new(service)).clone())
     }
 }

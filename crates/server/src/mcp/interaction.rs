@@ -1,6 +1,6 @@
 //! Input, signals and jobs.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::waiting::{Outcome, Waiter};
 use crate::service::{Service, ServiceError, Watch};
 use serde_json::{Map, Value};
@@ -52,7 +52,7 @@ pub(super) async fn signal(
     session: &SessionId,
     recipient: Recipient,
     signal: i32,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let (processes, run, pid) = match recipient {
         Recipient::Run(run) => {
             (service.signal(waiter.caller, session, run, signal).await?, Some(run), None)
@@ -66,7 +66,7 @@ pub(super) async fn signal(
         1 => "1 process got the signal".to_owned(),
         count => format!("{count} processes got the signal"),
     };
-    Ok(Told::of(answer::fields(&exact), text))
+    Ok(ToolReply::of(answer::fields(&exact), text))
 }
 
 /// All runs that go on, the newest that have finished, and all jobs.
@@ -74,13 +74,13 @@ pub(super) async fn jobs(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let runs = service.runs(waiter.caller, session, FINISHED).await?;
     let jobs = service.jobs(waiter.caller, session).await?;
     let jobs = jobs.iter().map(Job::from).collect();
     let exact = answer::fields(&Success::of(Jobs { runs, jobs, session_id: session.clone() }));
     let text = text::jobs(rows(&exact, "runs"), rows(&exact, "jobs"));
-    Ok(Told::of(exact, text))
+    Ok(ToolReply::of(exact, text))
 }
 
 fn rows<'a>(exact: &'a Map<String, Value>, name: &str) -> &'a [Value] {

@@ -27,7 +27,7 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let message = text::last_line(end).unwrap_or_else(|| format!("running for {seconds:.0} s"));
         let word = ProgressNotificationParam::new(self.token.clone(), seconds);
-        // A client that does not hear it has gone; its run goes on.
+        // A client that does not get it has gone; its run goes on.
         let _ = self.peer.notify_progress(word.with_message(message)).await;
     }
 }

@@ -1,6 +1,6 @@
 //! The `runtime` tool.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::home::Home;
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sessile_gateway::answer;
 use sessile_gateway::text;
 use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
-use sessile_gateway::tool::{self, Action, Again, Call, Order, Piece, Shape, Stream};
+use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, Shape, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 
 /// How long a run may take to be answered without its number having been
@@ -23,15 +23,15 @@ pub(super) async fn answer(
     home: &Home,
     waiter: &Waiter<'_>,
     arguments: Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     match Call::from_arguments(&arguments)? {
         Call::New(request) => {
             waiter.check()?;
             let service = home.service(waiter.caller, &request.target).await?;
             let exact = begin(&service, waiter, &request).await?;
-            let again = Again::runtime(arguments);
+            let again = NextCall::runtime(arguments);
             let text = text::tell(&exact, &again, text::LIMIT);
-            Ok(Told::of(exact, text))
+            Ok(ToolReply::of(exact, text))
         }
         Call::Branch { target, branch } => {
             let service = home.service(waiter.caller, &target).await?;
@@ -40,7 +40,7 @@ pub(super) async fn answer(
         Call::Earlier { target, order } => {
             let service = home.service(waiter.caller, &target).await?;
             let session = service.workspace_session(waiter.caller, &target).await?;
-            let again = Again::runtime(arguments);
+            let again = NextCall::runtime(arguments);
             come_back(&service, waiter, &session, order, &again).await
         }
     }
@@ -93,15 +93,15 @@ async fn come_back(
     waiter: &Waiter<'_>,
     session: &SessionId,
     order: Order,
-    again: &Again,
-) -> Result<Told, ServiceError> {
+    again: &NextCall,
+) -> Result<ToolReply, ServiceError> {
     match order {
         Order::Wait(run, shape) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
             let mut exact = render(&outcome, shape);
             exact.insert("session_id".to_owned(), json!(session));
             let text = text::tell(&exact, again, text::LIMIT);
-            Ok(Told::of(exact, text))
+            Ok(ToolReply::of(exact, text))
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,
@@ -110,7 +110,7 @@ async fn come_back(
             let mut exact = render(&outcome, Shape::Exec);
             exact.insert("session_id".to_owned(), json!(session));
             let text = text::tell(&exact, again, text::LIMIT);
-            Ok(Told::of(exact, text))
+            Ok(ToolReply::of(exact, text))
         }
         Order::Signal(recipient, signal) => {
             interaction::signal(service, waiter, session, recipient, signal).await
@@ -124,11 +124,11 @@ pub(super) async fn interrupt(
     waiter: &Waiter<'_>,
     session: &SessionId,
     run: Option<RunNo>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let interrupted = service.interrupt(waiter.caller, session, run).await?;
     let interrupt = Interrupt::of(interrupted, run, session.clone());
     let message = interrupt.message.clone();
-    Ok(Told::of(answer::fields(&Success::of(interrupt)), message))
+    Ok(ToolReply::of(answer::fields(&Success::of(interrupt)), message))
 }
 
 pub(super) async fn read(
@@ -136,8 +136,8 @@ pub(super) async fn read(
     waiter: &Waiter<'_>,
     session: &SessionId,
     piece: Piece,
-    again: &Again,
-) -> Result<Told, ServiceError> {
+    again: &NextCall,
+) -> Result<ToolReply, ServiceError> {
     let Piece { run, stream, from } = piece;
     // The cursor of the other stream is beyond all bytes.
     let (stdout_from, stderr_from) = match stream {
@@ -173,5 +173,5 @@ pub(super) async fn read(
     };
     let exact = answer::fields(&Success::of(read));
     let text = text::chunk(&exact, again);
-    Ok(Told::of(exact, text))
+    Ok(ToolReply::of(exact, text))
 }

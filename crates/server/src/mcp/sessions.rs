@@ -1,17 +1,17 @@
 //! The tools that name sessions.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
 use super::{interaction, runtime, terminals};
 use crate::service::{
-    Filter, RunAnswer, RunOrder, Service, ServiceError, StartSession, Told as Reached,
+    Filter, RunAnswer, RunOrder, Service, ServiceError, StartSession, WithContinuity,
 };
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text;
 use sessile_gateway::tool::{
-    self, Again, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
+    self, NextCall, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
     terminal_of,
 };
 use sessile_protocol::{Completed, Exec, Language, SessionId};
@@ -23,7 +23,7 @@ pub(super) async fn start(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let wanted = SessionStart::from_arguments(arguments)?;
     let new = StartSession {
         shell: wanted.shell,
@@ -43,25 +43,25 @@ pub(super) async fn start(
         metadata.command,
         metadata.work_dir.display()
     );
-    Ok(Told::of(answer::fields(&Started::from(&metadata)), text))
+    Ok(ToolReply::of(answer::fields(&Started::from(&metadata)), text))
 }
 
 pub(super) async fn end(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let session = session_of(arguments)?;
     service.end(waiter.caller, &session).await?;
     let exact = answer::fields(&Ended::new(session.clone()));
-    Ok(Told::of(exact, format!("{session} has ended, with everything that it had started")))
+    Ok(ToolReply::of(exact, format!("{session} has ended, with everything that it had started")))
 }
 
 pub(super) async fn jobs(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     interaction::jobs(service, waiter, &session_of(arguments)?).await
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn list(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let wanted = SessionList::from_arguments(arguments)?;
     let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
     let filter = Filter { status: wanted.status, limit, ..Filter::default() };
@@ -82,16 +82,16 @@ pub(super) async fn list(
     let mut exact = Map::new();
     exact.insert("sessions".to_owned(), rows.into());
     exact.insert("more".to_owned(), next.is_some().into());
-    Ok(Told::of(exact, text))
+    Ok(ToolReply::of(exact, text))
 }
 
 pub(super) async fn exec(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
-    let again = Again::session(session.as_str());
+    let again = NextCall::session(session.as_str());
     match wanted {
         Wanted::New(run, language) => match terminal_of(arguments)? {
             Some(size) => {
@@ -132,14 +132,14 @@ async fn begin(
     session: &SessionId,
     run: &Run,
     language: Option<Language>,
-    again: &Again,
-) -> Result<Told, ServiceError> {
+    again: &NextCall,
+) -> Result<ToolReply, ServiceError> {
     waiter.check()?;
     let mut exec = run.order();
     exec.language = language;
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
     let order = RunOrder { exec, wait_ms: Some(QUICK_MS.min(left)) };
-    let Reached { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    let WithContinuity { answer, continuity } = service.exec(waiter.caller, session, order).await?;
     let outcome = match answer {
         RunAnswer::Finished(done) => Outcome::Finished(done),
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
@@ -153,8 +153,8 @@ async fn tell_earlier(
     service: &Service,
     waiter: &Waiter<'_>,
     outcome: Outcome,
-    again: &Again,
-) -> Told {
+    again: &NextCall,
+) -> ToolReply {
     if let Outcome::Running(watch) = &outcome
         && let Some(told) = terminals::shown(service, waiter, &watch.session, watch.run).await
     {
@@ -164,16 +164,16 @@ async fn tell_earlier(
 }
 
 /// A run as `sessile exec` has it.
-fn tell(outcome: Outcome, revived: Option<String>, again: &Again) -> Told {
+fn tell(outcome: Outcome, revived: Option<String>, again: &NextCall) -> ToolReply {
     let told = |exact: Map<String, Value>| {
         let text = text::tell(&exact, again, text::LIMIT);
-        Told::of(exact, text)
+        ToolReply::of(exact, text)
     };
     match outcome {
         Outcome::Finished(mut done) => {
             done.notes.splice(0..0, revived);
             let success = is_success(&done);
-            Told { success, ..told(answer::fields(&RunResult::from(&*done))) }
+            ToolReply { success, ..told(answer::fields(&RunResult::from(&*done))) }
         }
         Outcome::Running(watch) => told(answer::fields(&interaction::so_far(&watch))),
         Outcome::Cancelled(run) => told(runtime::cancelled(run)),

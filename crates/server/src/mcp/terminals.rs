@@ -1,10 +1,10 @@
 //! The tools for terminals of runs.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
 use crate::service::{
-    Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, Told as Reached,
+    Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, WithContinuity,
     check_drawable, internal,
 };
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ const BEGINNING: Duration = Duration::from_secs(1);
 pub(super) enum Begun {
     /// And what had become of its session.
     Finished(Box<Completed>, Option<String>),
-    Shown(Told),
+    Shown(ToolReply),
 }
 
 /// Begins a command with a terminal: its result if it is over at once, else
@@ -45,7 +45,7 @@ pub(super) async fn begin(
     waiter.check()?;
     exec.until_input = true;
     let order = RunOrder { exec, wait_ms: Some(milliseconds(waiter.left().min(BEGINNING))) };
-    let Reached { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    let WithContinuity { answer, continuity } = service.exec(waiter.caller, session, order).await?;
     let revived = continuity.previous().map(answer::revival);
     let run = match answer {
         RunAnswer::Finished(done) => return Ok(Begun::Finished(done, revived)),
@@ -71,7 +71,7 @@ pub(super) async fn screen(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let call = ScreenCall::from_arguments(arguments)?;
     let (session, run) = (&call.session, call.run);
     let is_any = call.wait_for.is_some() || call.settle_ms.is_some();
@@ -88,7 +88,7 @@ pub(super) async fn keys(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let KeysCall { keys, screen: call } = KeysCall::from_arguments(arguments)?;
     waiter.check()?;
     let (session, run) = (&call.session, call.run);
@@ -102,7 +102,7 @@ pub(super) async fn resize(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let ResizeCall { session, run, size } = ResizeCall::from_arguments(arguments)?;
     service.resize(waiter.caller, &session, run, size).await?;
     let wait = screen_wait(waiter, None, None, None)?;
@@ -117,7 +117,7 @@ pub(super) async fn shown(
     waiter: &Waiter<'_>,
     session: &SessionId,
     run: RunNo,
-) -> Option<Told> {
+) -> Option<ToolReply> {
     let seen = service.screen(waiter.caller, session, run, &ScreenWait::default()).await.ok()?;
     tell(service, waiter, session, seen, Look::Text).await.ok()
 }
@@ -154,7 +154,7 @@ async fn tell(
     session: &SessionId,
     seen: Seen,
     look: Look,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let run = seen.view.run;
     let mut exact = answer::fields(&answer::Screen::of(&seen.view, seen.awaited));
     exact.insert("session_id".to_owned(), json!(session));
@@ -165,7 +165,7 @@ async fn tell(
         exact.extend(exit_code.map(|code| ("exit_code".to_owned(), code.into())));
     }
     let text = text::terminal(&seen.view, seen.awaited, exit_code, text::LIMIT);
-    let told = Told::of(exact, text);
+    let told = ToolReply::of(exact, text);
     match look {
         Look::Text => Ok(told),
         Look::Picture => {

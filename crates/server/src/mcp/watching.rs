@@ -1,6 +1,6 @@
 //! What sessions do, and what was run in one: looked at, and followed.
 
-use super::answer::Told;
+use super::answer::ToolReply;
 use super::waiting::{Waiter, cancelled};
 use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
 use sessile_gateway::text;
-use sessile_gateway::tool::{Again, SessionLogs, all_of};
+use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
 /// Finished runs that are looked through for those after a position.
@@ -21,21 +21,21 @@ pub(super) async fn top(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let scope = if all_of(arguments)? { Scope::All } else { Scope::Live };
     let rows = service.top(waiter.caller, scope, FIRST).await?;
     let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
     let text = text::top(&rows);
     let mut exact = Map::new();
     exact.insert("sessions".to_owned(), rows.into());
-    Ok(Told::of(exact, text))
+    Ok(ToolReply::of(exact, text))
 }
 
 pub(super) async fn logs(
     service: &Service,
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Told, ServiceError> {
+) -> Result<ToolReply, ServiceError> {
     let SessionLogs { session, limit, after, waits } = SessionLogs::from_arguments(arguments)?;
     if let Some(after) = after.clone().filter(|_| waits) {
         let ended = await_end(service, waiter, &session, after);
@@ -58,12 +58,12 @@ pub(super) async fn logs(
         runs.push(with_output(service, waiter, &session, row).await?);
     }
     let next = next.to_string();
-    let text = text::logs(&runs, &Again::session(session.as_str()), &next);
+    let text = text::logs(&runs, &NextCall::session(session.as_str()), &next);
     let mut exact = Map::new();
     exact.insert("runs".to_owned(), runs.into_iter().map(Value::Object).collect());
     exact.insert("after".to_owned(), next.into());
     exact.insert("session_id".to_owned(), json!(session));
-    Ok(Told::of(exact, text))
+    Ok(ToolReply::of(exact, text))
 }
 
 /// Until a run that was not told to its end has one, or the session does.

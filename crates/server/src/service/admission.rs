@@ -158,12 +158,12 @@ impl Service {
     }
 
     /// Something in such a directory that need not be there itself.
-    pub(super) async fn newcomer(
+    pub(super) async fn new_path(
         &self,
         caller: &Caller,
         given: String,
     ) -> Result<PathBuf, ServiceError> {
-        self.admit(caller, move |roots, caller| newcomer(&given, roots, caller)).await
+        self.admit(caller, move |roots, caller| new_path(&given, roots, caller)).await
     }
 
     /// Looks at directories on a thread for what may block.
@@ -216,7 +216,7 @@ pub(super) fn directory(
 /// Something in a directory that may be used, which need not be there itself:
 /// a file to be written, a directory to be made. Nothing is followed at the end
 /// of the path.
-pub(super) fn newcomer(
+pub(super) fn new_path(
     given: &str,
     roots: &[PathBuf],
     caller: &Caller,
@@ -271,12 +271,12 @@ mod tests {
         std::fs::create_dir_all(root.join("a")).unwrap();
         std::os::unix::fs::symlink(&outer, root.join("out")).unwrap();
         let roots = [root.clone()];
-        let newcomer = |given: &str| newcomer(given, &roots, &Caller::owner());
-        let code = |given: &str| newcomer(given).err().map(|error| error.code);
-        assert_eq!(newcomer("new").unwrap(), root.join("new"));
-        assert_eq!(newcomer("a/../new").unwrap(), root.join("new"));
+        let new_path = |given: &str| new_path(given, &roots, &Caller::owner());
+        let code = |given: &str| new_path(given).err().map(|error| error.code);
+        assert_eq!(new_path("new").unwrap(), root.join("new"));
+        assert_eq!(new_path("a/../new").unwrap(), root.join("new"));
         // The link itself, not where it leads.
-        assert_eq!(newcomer("out").unwrap(), root.join("out"));
+        assert_eq!(new_path("out").unwrap(), root.join("out"));
         for path in ["../new", "out/new", "/new", "/etc/new", "a/../../new"] {
             assert_eq!(code(path), Some(ErrorCode::Forbidden), "{path}");
         }

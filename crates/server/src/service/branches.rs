@@ -4,7 +4,7 @@
 //! connection to the keeper along, and with it what it had asked for.
 
 use super::sessions::check_name;
-use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
 use sessile_gateway::tool::Target;
 use sessile_protocol::{
@@ -22,7 +22,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         order: ForkOrder,
-    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+    ) -> Result<WithContinuity<Box<ForkedView>>, ServiceError> {
         order.check()?;
         check_name(order.name.as_deref())?;
         let mut reached = self.reach(caller, id).await?;
@@ -34,7 +34,7 @@ impl Service {
             return Err(ServiceError::unexpected());
         };
         self.live.fetch_add(count, Ordering::Relaxed);
-        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
     /// The same of a workspace's session: the fork is the workspace's session of
@@ -45,7 +45,7 @@ impl Service {
         target: &Target,
         order: ForkOrder,
         new_key: &str,
-    ) -> Result<Told<Box<ForkedView>>, ServiceError> {
+    ) -> Result<WithContinuity<Box<ForkedView>>, ServiceError> {
         let session = self.workspace_session(caller, target).await?;
         let workspace = self.workspace_directory(caller, target).await?;
         let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
@@ -79,13 +79,13 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         new: NewCheckpoint,
-    ) -> Result<Told<Box<CheckpointView>>, ServiceError> {
+    ) -> Result<WithContinuity<Box<CheckpointView>>, ServiceError> {
         new.check()?;
         let mut reached = self.reach(caller, id).await?;
         let Answer::Checkpointed(view) = reached.call(Request::Checkpoint(new)).await? else {
             return Err(ServiceError::unexpected());
         };
-        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
     /// Oldest first; none of a session that has ended.
@@ -108,12 +108,12 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         rewind: Rewind,
-    ) -> Result<Told<Box<RewoundView>>, ServiceError> {
+    ) -> Result<WithContinuity<Box<RewoundView>>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let Answer::Rewound(view) = reached.call(Request::Rewind(rewind)).await? else {
             return Err(ServiceError::unexpected());
         };
-        Ok(Told { answer: view, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
     /// Lets go of checkpoints: the names of those that there were.

@@ -137,7 +137,7 @@ impl Service {
 
 /// An answer of a session, and what had become of the session.
 #[derive(Debug)]
-pub(crate) struct Told<T> {
+pub(crate) struct WithContinuity<T> {
     pub(crate) answer: T,
     pub(crate) continuity: Continuity,
 }

@@ -153,7 +153,7 @@ fn new_or_known(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathB
         Err(error) if error.code == ErrorCode::BadDirectory => error,
         outcome => return outcome,
     };
-    let path = admission::newcomer(given.trim_end_matches('/'), roots, caller)?;
+    let path = admission::new_path(given.trim_end_matches('/'), roots, caller)?;
     match std::fs::symlink_metadata(&path) {
         Ok(_) => Err(unknown),
         Err(_) => Ok(path),
@@ -161,7 +161,7 @@ fn new_or_known(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathB
 }
 
 fn readable(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathBuf, ServiceError> {
-    let path = admission::newcomer(given, roots, caller)?;
+    let path = admission::new_path(given, roots, caller)?;
     let missing = || {
         let message = format!("{given} is not a file");
         ServiceError::new(ErrorCode::BadFile, message)

@@ -1,7 +1,7 @@
 //! Places for sessions that are just being made: those that are asked for at the
 //! same moment must not all see the same free ones.
 
-use crate::keepers::held;
+use crate::keepers::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ pub(super) struct Reserved {
 impl Room {
     pub(super) fn reserve(self: &Arc<Self>, token: Option<&str>, places: u64) -> Reserved {
         let token = token.map(str::to_owned);
-        let mut pending = held(&self.0);
+        let mut pending = lock(&self.0);
         let own = pending.entry(token.clone()).or_default();
         *own += places;
         let own = *own;
@@ -33,7 +33,7 @@ impl Room {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        let mut pending = held(&self.room.0);
+        let mut pending = lock(&self.room.0);
         if let Some(count) = pending.get_mut(&self.token) {
             *count -= self.places;
             if *count == 0 {
@@ -57,6 +57,6 @@ mod tests {
         let third = room.reserve(Some("ci"), 1);
         assert_eq!((third.all, third.own), (4, 4));
         drop((second, third));
-        assert!(held(&room.0).is_empty());
+        assert!(lock(&room.0).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Runs: begun, waited for, read, fed.
 
-use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Place, Reached, blocking};
 use sessile_client::NewSession;
 use sessile_gateway::answer::RunRow;
@@ -43,11 +43,11 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         order: RunOrder,
-    ) -> Result<Told<RunAnswer>, ServiceError> {
+    ) -> Result<WithContinuity<RunAnswer>, ServiceError> {
         order.exec.check()?;
         let mut reached = self.reach(caller, id).await?;
         let answer = self.run(&mut reached, order).await?;
-        Ok(Told { answer, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer, continuity: reached.continuity.clone() })
     }
 
     /// Begins a run for somebody who will follow it.
@@ -56,7 +56,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         mut exec: Exec,
-    ) -> Result<Told<RunNo>, ServiceError> {
+    ) -> Result<WithContinuity<RunNo>, ServiceError> {
         exec.check()?;
         exec.until = Until::Accepted;
         let mut reached = self.reach(caller, id).await?;
@@ -64,7 +64,7 @@ impl Service {
             return Err(ServiceError::unexpected());
         };
         self.metrics.began(&reached.place.id, run);
-        Ok(Told { answer: run, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: run, continuity: reached.continuity.clone() })
     }
 
     pub(super) async fn run(

@@ -3,7 +3,7 @@
 //! What is handed out has a name only while the keeper writes it. Whoever goes
 //! away meanwhile, or in the middle of reading, leaves nothing behind.
 
-use super::{Caller, ErrorCode, Service, ServiceError, Told};
+use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
 use sessile_protocol::{Answer, Request, SavedView, SessionId};
 use sessile_store::Directory;
@@ -45,14 +45,14 @@ impl Service {
         id: &SessionId,
         path: &str,
         order: SaveOrder,
-    ) -> Result<Told<Saved>, ServiceError> {
+    ) -> Result<WithContinuity<Saved>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
-        let path = self.newcomer(caller, path.to_owned()).await?;
+        let path = self.new_path(caller, path.to_owned()).await?;
         let root = self.keepers.sessions().root().to_owned();
         let checked = path.clone();
         blocking(move || check(&checked, &root)).await?;
         let view = save(&mut reached, path.clone(), order).await?;
-        Ok(Told { answer: Saved { path, view }, continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: Saved { path, view }, continuity: reached.continuity.clone() })
     }
 
     pub(crate) async fn hand_out(
@@ -63,10 +63,10 @@ impl Service {
     ) -> Result<HandedOut, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
-        let hatch = blocking(move || Hatch::open(&directory)).await?;
-        let view = save(&mut reached, hatch.file(), order).await?;
+        let place = blocking(move || PrivatePlace::open(&directory)).await?;
+        let view = save(&mut reached, place.file(), order).await?;
         blocking(move || {
-            let file = File::open(hatch.file()).map_err(|error| storage(&error))?;
+            let file = File::open(place.file()).map_err(|error| storage(&error))?;
             let length = file.metadata().map_err(|error| storage(&error))?.len();
             Ok(HandedOut { file, length, view })
         })
@@ -115,9 +115,9 @@ pub(super) fn storage(error: &io::Error) -> ServiceError {
 /// A private directory with room for one file. A keeper that comes to put a file
 /// there after it is gone finds no place for it.
 #[derive(Debug)]
-struct Hatch(PathBuf);
+struct PrivatePlace(PathBuf);
 
-impl Hatch {
+impl PrivatePlace {
     fn open(directory: &Directory) -> Result<Self, ServiceError> {
         let made = tempfile::Builder::new()
             .prefix("handed-out-")
@@ -135,7 +135,7 @@ impl Hatch {
 /// come between looking and removing.
 const ATTEMPTS: usize = 4;
 
-impl Drop for Hatch {
+impl Drop for PrivatePlace {
     fn drop(&mut self) {
         for _ in 0..ATTEMPTS {
             match std::fs::remove_dir_all(&self.0) {

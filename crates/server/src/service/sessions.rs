@@ -1,7 +1,7 @@
 //! Sessions: made, listed, looked at, ended.
 
 use super::room::Reserved;
-use super::{Caller, ErrorCode, Service, ServiceError, Told, admission};
+use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission};
 use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
 use sessile_client::NewSession;
@@ -311,12 +311,12 @@ impl Service {
         &self,
         caller: &Caller,
         id: &SessionId,
-    ) -> Result<Told<()>, ServiceError> {
+    ) -> Result<WithContinuity<()>, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let Answer::Reset(_) = reached.call(Request::Reset).await? else {
             return Err(ServiceError::unexpected());
         };
-        Ok(Told { answer: (), continuity: reached.continuity.clone() })
+        Ok(WithContinuity { answer: (), continuity: reached.continuity.clone() })
     }
 
     /// Interrupts a run, or whatever is running; which it was.

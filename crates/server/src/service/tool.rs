@@ -1,7 +1,7 @@
 //! The `runtime` tool: each workspace has a session of its own.
 
 use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError};
-use crate::keepers::{Place, Reached, blocking, held};
+use crate::keepers::{Place, Reached, blocking, lock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
@@ -139,7 +139,7 @@ impl Service {
             let (place, is_new) = self.claim(caller, key.clone(), new.clone()).await?;
             match self.keepers.reach(place).await {
                 Ok(reached) => {
-                    let mut known = held(&self.workspaces);
+                    let mut known = lock(&self.workspaces);
                     known.insert(key, reached.place.clone());
                     return Ok(Workspace { reached, is_new });
                 }
@@ -178,7 +178,7 @@ impl Service {
     /// Without a look at the index: as long as the session lives, it is the
     /// workspace's.
     fn known_workspace(&self, key: &str) -> Option<Reached> {
-        let place = held(&self.workspaces).get(key)?.clone();
+        let place = lock(&self.workspaces).get(key)?.clone();
         self.keepers.reach_idle(&place)
     }
 

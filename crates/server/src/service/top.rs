@@ -5,7 +5,7 @@
 //! watches any more, the connections go.
 
 use super::{Caller, Service, ServiceError};
-use crate::keepers::{blocking, held};
+use crate::keepers::{blocking, lock};
 use sessile_client::top::{Observation, Row, Sampler};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct TopWatch {
 
 impl Service {
     pub(crate) fn watch_top(&self, caller: &Caller, scope: Scope) -> TopWatch {
-        let mut shared = held(&self.sampler);
+        let mut shared = lock(&self.sampler);
         let sampler = shared.upgrade().unwrap_or_else(|| {
             let sampler =
                 Sampler::new(self.keepers.sessions().clone(), sessile_store::Scope::Directory);
@@ -62,7 +62,7 @@ impl Service {
 impl TopWatch {
     pub(crate) async fn look(&mut self) -> Result<Vec<Row>, ServiceError> {
         let sampler = self.sampler.clone();
-        let now = blocking(move || Ok(held(&sampler).look_unless(FRESH)?)).await?;
+        let now = blocking(move || Ok(lock(&sampler).look_unless(FRESH)?)).await?;
         let before = self.before.replace(now.clone());
         let mut rows = now.rows(before.as_deref(), |m| self.caller.may_use(&m.work_dir));
         rows.retain(|row| match self.scope {

@@ -3,7 +3,7 @@
 //! A file is known by its inode, size and times. The time of its last change
 //! cannot be set by programs, so equal facts mean equal content; except for a
 //! file that was changed so shortly before it was read that a further change
-//! could bear the same time. Such files are not entered, and so are read again.
+//! could have the same time. Such files are not entered, and so are read again.
 //!
 //! An index is only ever a shortcut: one that is missing or damaged costs time.
 
@@ -141,7 +141,7 @@ impl Instant {
         Instant(i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec))
     }
 
-    /// Whether any later change would have to bear a later time.
+    /// Whether any later change would have a later time.
     fn is_after(self, facts: &Facts) -> bool {
         let tick = if facts.changed.nanoseconds == 0 { COARSE_TICK } else { TICK };
         nanoseconds(facts.changed) + tick < self.0

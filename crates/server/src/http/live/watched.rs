@@ -61,9 +61,9 @@ impl Watched {
         })
     }
 
-    fn spawn<Told>(tell: impl FnOnce(mpsc::Sender<Value>) -> Told) -> Self
+    fn spawn<WithContinuity>(tell: impl FnOnce(mpsc::Sender<Value>) -> WithContinuity) -> Self
     where
-        Told: Future<Output = Result<(), ServiceError>> + Send + 'static,
+        WithContinuity: Future<Output = Result<(), ServiceError>> + Send + 'static,
     {
         // One: a client that does not read holds up the task, not the run.
         let (sender, events) = mpsc::channel(1);

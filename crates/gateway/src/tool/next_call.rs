@@ -4,14 +4,14 @@ use serde_json::{Map, Value, json};
 
 /// Which tool is called again, and what says which session is meant.
 #[derive(Clone, Debug)]
-pub enum Again {
+pub enum NextCall {
     /// The `runtime` tool, with the workspace and key of the call before.
     Runtime(Map<String, Value>),
     /// `session_exec`.
     Session(String),
 }
 
-impl Again {
+impl NextCall {
     /// From the arguments of a call of `runtime`.
     #[must_use]
     pub fn runtime(mut arguments: Map<String, Value>) -> Self {
@@ -77,7 +77,7 @@ mod tests {
         else {
             panic!("an object")
         };
-        let again = Again::runtime(before);
+        let again = NextCall::runtime(before);
         assert_eq!(again.wait(3), r#"{"action":"exec","workspace":"/w","run":3}"#);
         assert_eq!(again.interrupt(3), r#"{"action":"interrupt","workspace":"/w","run":3}"#);
     }
