@@ -51,6 +51,10 @@ class Peer:
         """The same with all of its output, if that takes more than a run."""
         return await self.status(session, code, timeout)
 
+    async def stream(self, session, code) -> Answer:
+        """The same, read as it comes, where the peer has a way for that."""
+        return await self.everything(session, code)
+
     async def close(self, session):
         raise NotImplementedError
 
@@ -144,7 +148,7 @@ class Driver:
         session = await self.peer.open()
         try:
             before = time.perf_counter()
-            answer = await self.peer.everything(session, code)
+            answer = await self.peer.stream(session, code)
             took = time.perf_counter() - before
             got = len(answer.output.replace(b"\r\n", b"\n"))
             return {"seconds": took, "complete": got == size, "got": got}

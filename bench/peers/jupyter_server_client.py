@@ -9,11 +9,10 @@ import sys
 import tempfile
 import uuid
 
+import aiohttp
 import driver
 from driver import Answer
 from ipykernel_client import status
-from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
-from tornado.websocket import websocket_connect
 
 TOKEN = {"Authorization": "token bench"}
 
@@ -33,24 +32,22 @@ class JupyterServer(driver.Peer):
             "--ZMQChannelsWebsocketConnection.limit_rate=False",
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
+        self.http = aiohttp.ClientSession(f"http://127.0.0.1:{self.port}", headers=TOKEN)
         while True:
             try:
                 await self.call("GET", "/api/status")
                 return
-            except (OSError, HTTPClientError):
+            except aiohttp.ClientConnectionError:
                 await asyncio.sleep(0.05)
 
     async def call(self, method, path):
-        body = "{}" if method == "POST" else None
-        url = f"http://127.0.0.1:{self.port}{path}"
-        request = HTTPRequest(url, method, headers=TOKEN, body=body, request_timeout=60)
-        return (await AsyncHTTPClient().fetch(request)).body
+        async with self.http.request(method, path, json={}) as answer:
+            answer.raise_for_status()
+            return await answer.read()
 
     async def open(self):
         kernel = json.loads(await self.call("POST", "/api/kernels"))["id"]
-        url = f"ws://127.0.0.1:{self.port}/api/kernels/{kernel}/channels"
-        request = HTTPRequest(url, headers=TOKEN)
-        socket = await websocket_connect(request, max_message_size=1 << 30)
+        socket = await self.http.ws_connect(f"/api/kernels/{kernel}/channels", max_msg_size=0)
         return kernel, socket
 
     async def run(self, session, code, timeout=None):
@@ -69,10 +66,11 @@ class JupyterServer(driver.Peer):
 
     async def close(self, session):
         kernel, socket = session
-        socket.close()
+        await socket.close()
         await self.call("DELETE", f"/api/kernels/{kernel}")
 
     async def stop(self):
+        await self.http.close()
         self.server.terminate()
         await self.server.wait()
         self.place.cleanup()
@@ -85,16 +83,11 @@ async def execute(socket, code, output):
               "version": "5.3", "date": ""}  # fmt: skip
     content = {"code": code, "silent": False, "store_history": True, "user_expressions": {},
                "allow_stdin": False, "stop_on_error": True}  # fmt: skip
-    await socket.write_message(
-        json.dumps({"header": header, "parent_header": {}, "metadata": {}, "content": content,
-                    "channel": "shell", "buffers": []})
-    )  # fmt: skip
+    await socket.send_json({"header": header, "parent_header": {}, "metadata": {},
+                            "content": content, "channel": "shell", "buffers": []})  # fmt: skip
     reply, is_idle = None, False
     while reply is None or not is_idle:
-        text = await socket.read_message()
-        if text is None:
-            raise ConnectionError("the WebSocket was closed")
-        told = json.loads(text)
+        told = await socket.receive_json()
         if told["parent_header"].get("msg_id") != message:
             continue
         kind = told["msg_type"]

@@ -50,17 +50,27 @@ class Sessile(driver.Peer):
         answer = await self.run(session, code, timeout)
         if "truncated" in answer.done:
             # What an answer has no room for is read by cursor.
-            connection, path = session
-            pages, at = [], 0
-            while True:
-                where = f"{path}/runs/{answer.done['run']}/output?stream=stdout&from={at}&max=8388608"
-                page = await connection.call("GET", where)
-                if page["next"] == at:
-                    break
-                pages.append(data(page["data"], page.get("encoding")))
-                at = page["next"]
-            answer.output = b"".join(pages)
+            answer.output = await self.output(session, answer.done["run"])
         return answer
+
+    async def stream(self, session, code):
+        connection, path = session
+        begun = await connection.call("POST", f"{path}/exec", {"command": code, "wait": 0})
+        output = await self.output(session, begun["run"])
+        done = await connection.call("GET", f"{path}/runs/{begun['run']}?wait=30s")
+        return Answer(output, done.get("exit_code"))
+
+    async def output(self, session, run):
+        """All of stdout, page by page, also while it is being written."""
+        connection, path = session
+        pages, at = [], 0
+        while True:
+            where = f"{path}/runs/{run}/output?stream=stdout&from={at}&max={8 << 20}&wait=30s"
+            page = await connection.call("GET", where)
+            if page["next"] == at and page["phase"] in ("exited", "closed"):
+                return b"".join(pages)
+            pages.append(data(page["data"], page.get("encoding")))
+            at = page["next"]
 
     async def close(self, session):
         connection, path = session

@@ -89,7 +89,11 @@ impl Language {
     fn output(self, bytes: u64) -> String {
         match self {
             Self::Bash => format!("yes 0123456789abcde 2>/dev/null | head -c {bytes}"),
-            Self::Python => format!("print('0123456789abcde\\n' * {}, end='')", bytes / 16),
+            // In a hundred parts: no peer has to take all of it as one message.
+            Self::Python => {
+                let lines = bytes / 1600;
+                format!("for _ in range(100): print('0123456789abcde\\n' * {lines}, end='')")
+            }
         }
     }
 }

@@ -35,25 +35,18 @@ pub(super) fn measure(
 
 fn cold(language: Language, drivers: &mut [Driver], results: &mut Results) -> anyhow::Result<()> {
     const ROUNDS: usize = 7;
-    let mut took = vec![Vec::new(); drivers.len()];
+    let mut looped = vec![Looped::default(); drivers.len()];
     let order = json!({"do": "cold", "code": language.nothing()});
     for _ in 0..ROUNDS {
-        for (driver, took) in drivers.iter_mut().zip(&mut took) {
-            took.push(driver.ask(&order, Duration::from_secs(30))?);
+        for (driver, looped) in drivers.iter_mut().zip(&mut looped) {
+            match number(&driver.ask(&order, Duration::from_secs(30))?, "seconds") {
+                Ok(seconds) => looped.took.push(Duration::from_secs_f64(seconds)),
+                Err(why) => looped.failure = Some(why),
+            }
         }
     }
-    for (driver, took) in drivers.iter().zip(&took) {
-        let mut seconds = took.iter().map(|outcome| number(outcome, "seconds"));
-        let cell = match seconds.find_map(Result::err) {
-            Some(why) => Cell::Missing(why),
-            None => {
-                let all = took.iter().filter_map(|outcome| number(outcome, "seconds").ok());
-                let mut all: Vec<_> = all.map(Duration::from_secs_f64).collect();
-                all.sort();
-                Cell::Value(quantile(&all, 0.5).as_secs_f64())
-            }
-        };
-        results.set("cold", driver.peer.key, cell);
+    for (driver, looped) in drivers.iter().zip(looped) {
+        results.set("cold", driver.peer.key, looped.median());
     }
     Ok(())
 }
@@ -66,7 +59,7 @@ struct Loop {
     expect: &'static str,
 }
 
-/// What came of it, over all turns.
+/// What came of some work, over all turns.
 #[derive(Clone, Default)]
 struct Looped {
     took: Vec<Duration>,
@@ -82,6 +75,16 @@ impl Looped {
                 self.elapsed += elapsed;
             }
             (Err(why), _) | (_, Err(why)) => self.failure = Some(why),
+        }
+    }
+
+    fn add_output(&mut self, outcome: &Outcome) {
+        let is_complete =
+            matches!(outcome, Outcome::Answer(answer) if answer["complete"] == json!(true));
+        match number(outcome, "seconds") {
+            Ok(seconds) if is_complete => self.took.push(Duration::from_secs_f64(seconds)),
+            Ok(_) => self.failure = Some("incomplete".to_owned()),
+            Err(why) => self.failure = Some(why),
         }
     }
 
@@ -154,17 +157,19 @@ fn many(language: Language, drivers: &mut [Driver], results: &mut Results) -> an
 }
 
 fn output(language: Language, drivers: &mut [Driver], results: &mut Results) -> anyhow::Result<()> {
+    const ROUNDS: usize = 3;
     let order = json!({"do": "output", "code": language.output(BIG), "size": BIG});
-    for driver in drivers {
-        let outcome = driver.ask(&order, Duration::from_secs(60))?;
-        let is_complete =
-            matches!(&outcome, Outcome::Answer(answer) if answer["complete"] == json!(true));
-        let cell = match number(&outcome, "seconds") {
-            Ok(seconds) if is_complete => Cell::Value(seconds),
-            Ok(_) => Cell::Missing("incomplete".to_owned()),
-            Err(why) => Cell::Missing(why),
-        };
-        results.set("output", driver.peer.key, cell);
+    let mut looped = vec![Looped::default(); drivers.len()];
+    for _ in 0..ROUNDS {
+        for (driver, looped) in drivers.iter_mut().zip(&mut looped) {
+            // Who has failed once is not waited for again.
+            if looped.failure.is_none() {
+                looped.add_output(&driver.ask(&order, Duration::from_secs(60))?);
+            }
+        }
+    }
+    for (driver, looped) in drivers.iter().zip(looped) {
+        results.set("output", driver.peer.key, looped.median());
     }
     Ok(())
 }
