@@ -45,7 +45,7 @@ fn filled(sessile: &Path, megabytes: u64, place: Place) -> anyhow::Result<Sessio
 }
 
 fn fork(session: &mut Session, count: u32) -> anyhow::Result<Vec<SessionId>> {
-    let order = ForkOrder { count, files: ForkFiles::Share, wait: false, name: None };
+    let order = ForkOrder { count, files: ForkFiles::Share, wait: false, name: None, new: None };
     let Answer::Forked(view) = session.call(Request::Fork(order))? else {
         bail!("no fork");
     };

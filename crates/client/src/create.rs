@@ -2,10 +2,10 @@
 
 use crate::{Client, ClientError, Launcher, stopped};
 use rustix::process::{Pid, Signal};
-use sessile_protocol::{Auto, Language, Request};
+use sessile_protocol::{Answer, Auto, ForkOrder, Language, Request, SessionId};
 use sessile_store::{
-    Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus, Sessions,
-    new_session_id, timestamp,
+    Claim, Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus,
+    Sessions, new_session_id, timestamp,
 };
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 pub struct NewSession {
     /// bash, sh, dash, zsh, python3 or node, or the path of one.
     pub program: String,
+    /// A session whose kernels' state it begins with, and whose program it has.
+    pub from: Option<SessionId>,
     /// The current directory when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
@@ -62,6 +64,7 @@ impl Default for NewSession {
     fn default() -> Self {
         Self {
             program: "bash".to_owned(),
+            from: None,
             cwd: None,
             env: BTreeMap::new(),
             idle_timeout_ms: 30 * 60 * 1000,
@@ -191,6 +194,12 @@ fn connect(directory: &Directory) -> Result<Option<OwnedFd>, ClientError> {
     }
 }
 
+/// Holds the session's name, if it has one, until others can see that it has.
+fn reserve_name(sessions: &Sessions, metadata: &Metadata) -> Result<Option<Claim>, ClientError> {
+    let (name, owner) = (metadata.name.as_deref(), metadata.owner.as_deref());
+    Ok(name.map(|name| sessions.reserve_name(name, owner)).transpose()?)
+}
+
 impl Launcher {
     /// Starts a session; when that fails, nothing of it is left.
     ///
@@ -201,13 +210,38 @@ impl Launcher {
         sessions: &Sessions,
         new: NewSession,
     ) -> Result<(Directory, Metadata), ClientError> {
+        if let Some(template) = new.from.clone() {
+            return self.create_from(sessions, &template, new);
+        }
         let metadata = new.metadata()?;
-        let name = metadata.name.as_deref();
-        let _reserved =
-            name.map(|name| sessions.reserve_name(name, metadata.owner.as_deref())).transpose()?;
+        let _reserved = reserve_name(sessions, &metadata)?;
         let directory = sessions.create(&metadata.session_id)?;
         self.start(&directory, &metadata)?;
         Ok((directory, metadata))
+    }
+
+    /// The template's keeper makes it: only a parent hears of the end of a copied
+    /// process.
+    fn create_from(
+        &self,
+        sessions: &Sessions,
+        template: &SessionId,
+        new: NewSession,
+    ) -> Result<(Directory, Metadata), ClientError> {
+        let source = sessions.find(template)?;
+        let mut client = self.open(&source)?;
+        let metadata = NewSession { program: source.metadata()?.command, ..new }.metadata()?;
+        let _reserved = reserve_name(sessions, &metadata)?;
+        let directory = sessions.create(&metadata.session_id)?;
+        let boot = self.new_boot(&directory, &metadata);
+        match client.call(Request::Fork(ForkOrder::into_new(boot))) {
+            Ok(Answer::Forked(_)) => Ok((directory, metadata)),
+            Ok(_) => Err(ClientError::Unexpected),
+            Err(error) => {
+                let _ = directory.remove();
+                Err(error)
+            }
+        }
     }
 
     /// Ends a session; one that has ended already, or was lost, is ended too.

@@ -1,11 +1,16 @@
 //! Starting keepers, and finding the one of a session.
 
+mod fork_server;
+
 use crate::{Client, ClientError};
+use fork_server::ForkServer;
 use sessile_protocol::{Boot, BootReport, Code, Duty, SESSION_MARKER, decode, encode};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus, UserState};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a keeper that is going, or coming up for another client, is waited
@@ -18,12 +23,20 @@ pub struct Launcher {
     program: PathBuf,
     arguments: Vec<String>,
     user: UserState,
+    fork_server: Option<Arc<ForkServer>>,
 }
 
 impl Launcher {
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<String>, user: UserState) -> Self {
-        Self { program, arguments, user }
+        Self { program, arguments, user, fork_server: None }
+    }
+
+    /// The same for a client that launches many: it keeps a process that they
+    /// are forked from, from the first launch on.
+    #[must_use]
+    pub fn with_fork_server(self) -> Self {
+        Self { fork_server: Some(Arc::default()), ..self }
     }
 
     /// Where the user keeps what belongs to no workspace.
@@ -44,7 +57,23 @@ impl Launcher {
     /// # Errors
     /// When it cannot be launched, or says that it cannot start.
     pub fn launch(&self, boot: &Boot) -> Result<u32, ClientError> {
-        let failed = |error: std::io::Error| ClientError::Launch(error.to_string());
+        let frame = encode(boot);
+        let forked = self.fork_server.as_ref();
+        let forked = forked.and_then(|f| f.launch(&self.program, &self.arguments, &frame));
+        let report = match forked {
+            Some(pipe) => read_all(File::from(pipe)),
+            None => self.spawn(boot, &frame),
+        };
+        let report = report.map_err(|error| ClientError::Launch(error.to_string()))?;
+        let Some(body) = report.get(4..) else {
+            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
+        };
+        let report: BootReport = decode(body)?;
+        Ok(report.outcome?)
+    }
+
+    /// Starts a keeper as a program of its own; gives back its report.
+    fn spawn(&self, boot: &Boot, frame: &[u8]) -> io::Result<Vec<u8>> {
         let mut launcher = Command::new(&self.program)
             .args(&self.arguments)
             .arg(boot.session.as_str())
@@ -53,22 +82,14 @@ impl Launcher {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()
-            .map_err(failed)?;
+            .spawn()?;
         if let Some(mut stdin) = launcher.stdin.take() {
-            stdin.write_all(&encode(boot)).map_err(failed)?;
+            stdin.write_all(frame)?;
         }
-        let mut report = Vec::new();
-        if let Some(mut stdout) = launcher.stdout.take() {
-            stdout.read_to_end(&mut report).map_err(failed)?;
-        }
+        let report = launcher.stdout.take().map(read_all).transpose()?;
         // It leaves at once: the keeper is a grandchild.
-        launcher.wait().map_err(failed)?;
-        let Some(body) = report.get(4..) else {
-            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
-        };
-        let report: BootReport = decode(body)?;
-        Ok(report.outcome?)
+        launcher.wait()?;
+        Ok(report.unwrap_or_default())
     }
 
     /// Connects to a session's keeper; a session whose keeper was lost gets a
@@ -121,6 +142,12 @@ impl Launcher {
     }
 }
 
+fn read_all(mut pipe: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pipe.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 impl Launcher {
     /// What a session's keeper is told, from the session's metadata.
     fn boot(&self, directory: &Directory, metadata: &Metadata, duty: Duty) -> Boot {
@@ -138,19 +165,23 @@ impl Launcher {
             max_queue: metadata.max_queue,
             auto: metadata.auto,
             duty,
+            metadata: None,
         }
     }
 
-    /// Starts a new session in a directory whose metadata is written already.
-    /// When that fails, nothing of it is left.
+    /// The same for a session that has only a directory yet.
+    pub(crate) fn new_boot(&self, directory: &Directory, metadata: &Metadata) -> Boot {
+        let boot = self.boot(directory, metadata, Duty::Begin);
+        Boot { metadata: Some(metadata.to_bytes()), ..boot }
+    }
+
+    /// Starts a new session in a directory that was made for it. When that fails,
+    /// nothing of it is left.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn start(&self, directory: &Directory, metadata: &Metadata) -> Result<(), ClientError> {
-        let outcome = directory
-            .write_metadata(metadata)
-            .map_err(ClientError::from)
-            .and_then(|()| self.launch(&self.boot(directory, metadata, Duty::Begin)));
+        let outcome = self.launch(&self.new_boot(directory, metadata));
         if let Err(error) = outcome {
             let _ = directory.remove();
             return Err(error);

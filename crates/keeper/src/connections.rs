@@ -20,9 +20,10 @@ struct Connection {
     interest: Interest,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Connections {
-    listener: OwnedFd,
+    /// None until it can be connected to.
+    listener: Option<OwnedFd>,
     open: BTreeMap<ClientId, Connection>,
     last: u64,
     /// Closed since they were last asked for.
@@ -30,10 +31,19 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn new(listener: OwnedFd, reactor: &Reactor<Source>) -> io::Result<Self> {
+    pub(crate) fn listen(
+        &mut self,
+        listener: OwnedFd,
+        reactor: &Reactor<Source>,
+    ) -> io::Result<()> {
         rustix::io::ioctl_fionbio(&listener, true)?;
         reactor.add(&listener, Source::Listener, Interest::Read)?;
-        Ok(Self { listener, open: BTreeMap::new(), last: 0, gone: Vec::new() })
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        self.listener.is_some()
     }
 
     /// The clients that have gone since the last time.
@@ -48,7 +58,10 @@ impl Connections {
 
     pub(crate) fn accept(&mut self, reactor: &Reactor<Source>) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        while let Ok(socket) = rustix::net::accept_with(listener, flags) {
             // The directory's mode keeps others out; this keeps them out even
             // if somebody opens it up.
             let peer = rustix::net::sockopt::socket_peercred(&socket);

@@ -56,8 +56,8 @@ impl Key for MemberNo {
 
 impl Family {
     /// Becomes the keeper: in a process of its own, detached from the caller's.
-    pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
-        let mut first = Keeper::start(boot)?;
+    pub(crate) fn start(boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
+        let mut first = Keeper::start(boot, origin)?;
         let storage = |error: io::Error| {
             Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
         };

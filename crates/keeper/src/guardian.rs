@@ -4,6 +4,7 @@
 //! ```text
 //!  client ──spawns──► launcher ──forks──► guardian ──forks──► keeper ──► kernels
 //!                     (exits at once)     (subreaper)         (subreaper)
+//!  client ──asks──► fork server ──forks──► guardian …
 //! ```
 //!
 //! Kernels have SIGKILL as their parent-death signal, but what *they* started
@@ -16,13 +17,23 @@ use crate::processes;
 use rustix::process::Signal;
 use std::path::Path;
 
+/// How the process came to be that a keeper is started in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// As a program, which its client waits for.
+    Launched,
+    /// Forked for this one keeper: it can be the guardian itself.
+    Forked,
+}
+
 /// Splits the calling process, which must have only one thread: the launcher
 /// ends here, the guardian stays until all is over, and only the keeper
 /// returns.
-pub(crate) fn detach(scratch: &Path) -> std::io::Result<()> {
-    match fork()? {
-        Side::Parent(_) => std::process::exit(0),
-        Side::Child => {}
+pub(crate) fn detach(origin: Origin, scratch: &Path) -> std::io::Result<()> {
+    if origin == Origin::Launched
+        && let Side::Parent(_) = fork()?
+    {
+        std::process::exit(0);
     }
     rustix::process::setsid()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -36,12 +47,12 @@ pub(crate) fn detach(scratch: &Path) -> std::io::Result<()> {
     }
 }
 
-enum Side {
+pub(crate) enum Side {
     Parent(rustix::process::Pid),
     Child,
 }
 
-fn fork() -> std::io::Result<Side> {
+pub(crate) fn fork() -> std::io::Result<Side> {
     // SAFETY: the process has a single thread (the caller's duty, and nothing
     // in this program starts one before), so the child has a consistent heap.
     match unsafe { libc::fork() } {

@@ -17,6 +17,7 @@
 mod alertness;
 mod connections;
 mod family;
+mod fork_server;
 mod guardian;
 mod keeper;
 mod kernels;
@@ -39,36 +40,49 @@ mod worker;
 /// on its stdin, what became of it on its stdout, both JSON.
 pub const UPLOADER: &str = "uploader";
 
-use sessile_protocol::{Boot, BootReport, Code, Duty, Failure, decode, encode};
+use guardian::Origin;
+use sessile_protocol::{Boot, BootReport, Code, Duty, FORK_SERVER, Failure, decode, encode};
 use std::io::{Read, Write};
+use std::process::ExitCode;
 
 /// The body of the keeper process: reads its [`Boot`] from stdin, detaches,
-/// reports on stdout once, and serves until the session has ended.
+/// reports on stdout once, and serves until the session has ended. With
+/// [`FORK_SERVER`] as the last argument: the process that keepers are forked
+/// from.
 ///
 /// The calling process must have a single thread, and nothing to lose: this
 /// never comes back to the caller's own process.
 #[must_use]
-pub fn main() -> std::process::ExitCode {
+pub fn main() -> ExitCode {
+    if std::env::args_os().next_back().is_some_and(|word| word == FORK_SERVER) {
+        return fork_server::serve();
+    }
     let mut frame = Vec::new();
     let read = std::io::stdin().read_to_end(&mut frame);
-    let boot = read.ok().and_then(|_| decode::<Boot>(frame.get(4..)?).ok());
+    keep(read.ok().and(boot(&frame)), Origin::Launched)
+}
+
+fn boot(frame: &[u8]) -> Option<Boot> {
+    decode(frame.get(4..)?).ok()
+}
+
+fn keep(boot: Option<Boot>, origin: Origin) -> ExitCode {
     let Some(boot) = boot else {
         report(Err(Failure::new(Code::BadRequest, "a keeper is started by a client, not by hand")));
-        return std::process::ExitCode::from(2);
+        return ExitCode::from(2);
     };
-    drop(frame);
     if boot.duty == Duty::Sweep {
         report(keeper::Keeper::sweep(&boot));
-        return std::process::ExitCode::SUCCESS;
+        return ExitCode::SUCCESS;
     }
-    match family::Family::start(boot) {
+    match family::Family::start(boot, origin) {
         Ok(mut family) => {
             family.serve();
-            std::process::ExitCode::SUCCESS
+            ExitCode::SUCCESS
         }
         Err(failure) => {
             report(Err(failure));
-            std::process::ExitCode::FAILURE
+            ExitCode::FAILURE
         }
     }
 }

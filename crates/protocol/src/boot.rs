@@ -9,6 +9,15 @@ use std::path::PathBuf;
 /// session, and what a killed keeper left behind can be found.
 pub const SESSION_MARKER: &str = "SESSILE_SESSION_ID";
 
+/// The last argument of a process that keepers are forked from, where a keeper
+/// has its session's id. It is as long as an id, so that a forked keeper can
+/// write its own in that place.
+pub const FORK_SERVER: &str = "fork-server                  ";
+
+/// Bytes of a boot that a fork server takes, in one message on its stdin, with
+/// the pipe for the report. More is rare: environments are that long.
+pub const MAX_FORKED_BOOT: usize = 64 << 10;
+
 /// Written to the new keeper's stdin as one frame. Its environment is the
 /// session's initial environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +45,10 @@ pub struct Boot {
     pub auto: Option<Auto>,
     #[serde(default)]
     pub duty: Duty,
+    /// What is to be in the session's metadata file, which is not there yet: a
+    /// session that comes up has a file of it, and one that does not has none.
+    #[serde(default, with = "serde_bytes")]
+    pub metadata: Option<Vec<u8>>,
 }
 
 /// What a keeper is launched for.

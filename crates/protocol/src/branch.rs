@@ -1,6 +1,6 @@
 //! Forks of a session, and points in it that one can go back to.
 
-use crate::{Code, Failure, Language, LeftBehind, RunNo, SessionId};
+use crate::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -21,12 +21,26 @@ pub struct ForkOrder {
     /// What the forks are called.
     #[serde(default)]
     pub name: Option<String>,
+    /// A new session in place of a fork: all but the state of the kernels is its
+    /// own. Its directory and metadata are there.
+    #[serde(default)]
+    pub new: Option<Box<Boot>>,
 }
 
 impl ForkOrder {
+    /// A new session with the state of another.
+    #[must_use]
+    pub fn into_new(boot: Boot) -> Self {
+        let new = Some(Box::new(boot));
+        Self { count: 1, files: ForkFiles::Share, wait: false, name: None, new }
+    }
+
     /// # Errors
     /// When the number makes no sense.
     pub fn check(&self) -> Result<(), Failure> {
+        if self.new.is_some() && self.count != 1 {
+            return Err(Failure::new(Code::BadRequest, "a new session is one"));
+        }
         if (1..=MOST_FORKS).contains(&self.count) {
             return Ok(());
         }

@@ -21,7 +21,9 @@ pub use answer::{
     Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus, OpenRun,
     OutputView, Reset, RunError, RunPhase, RunValue, RunsView, StateView, Status, StreamView,
 };
-pub use boot::{Auto, Boot, BootReport, Duty, KernelProgram, SESSION_MARKER};
+pub use boot::{
+    Auto, Boot, BootReport, Duty, FORK_SERVER, KernelProgram, MAX_FORKED_BOOT, SESSION_MARKER,
+};
 pub use branch::{
     Carried, CarriedKernel, CheckpointView, DropCheckpoints, FilesView, ForkFiles, ForkOrder,
     ForkView, ForkedView, NewCheckpoint, RestoredFiles, Rewind, RewindTo, RewoundView,

@@ -16,4 +16,4 @@ mod tokens;
 pub use serve::{Door, Tls, TlsError, serve};
 pub use tokens::{Grant, Tokens};
 
-pub use service::{ErrorCode, Limits, Service, ServiceError, SessionDefaults};
+pub use service::{ErrorCode, Limits, Pool, Service, ServiceError, SessionDefaults};

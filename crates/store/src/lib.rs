@@ -16,7 +16,7 @@
 //!   runs/7.open            it was going when younger ones were dropped
 //!   runs/accepted          how far the numbers have got
 //!   keeper.sock            where the keeper listens
-//!   keeper.lock            held by the keeper as long as it lives
+//!                          (a keeper holds a lock on the directory as long as it lives)
 //! .sessions/workspaces/    which session is a workspace's own
 //! .sessions/.gitignore     keeps all of it out of repositories
 //! .sessions/CACHEDIR.TAG   and out of archives

@@ -1,5 +1,6 @@
 //! metadata.json and state.json.
 
+use crate::directory::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessile_protocol::{Auto, KernelProgram, Language, LeftBehind, RunNo, SessionId};
@@ -126,6 +127,19 @@ impl Metadata {
     #[must_use]
     pub fn kernel(&self) -> KernelProgram {
         KernelProgram { language: self.language, program: self.command.clone() }
+    }
+
+    /// As it is handed to the keeper that is to write it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// # Errors
+    /// When it is not metadata.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
+        let damaged = |source| StoreError::Damaged { path: "metadata".into(), source };
+        serde_json::from_slice(bytes).map_err(damaged)
     }
 }
 

@@ -72,8 +72,13 @@ impl Process {
     /// The processes whose parent it is.
     #[must_use]
     pub fn children(&self) -> Vec<Self> {
-        let path = format!("/proc/{0}/task/{0}/children", self.pid());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Self::of).collect()
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid()));
+        let threads = threads.into_iter().flatten().flatten();
+        let of_thread = |thread: std::fs::DirEntry| -> Vec<Self> {
+            let text = std::fs::read_to_string(thread.path().join("children"));
+            let text = text.unwrap_or_default();
+            text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Self::of).collect()
+        };
+        threads.flat_map(of_thread).collect()
     }
 }

@@ -45,7 +45,8 @@ impl Fork {
             Files::Share => ForkFiles::Share,
             Files::Copy => ForkFiles::Copy,
         };
-        let order = ForkOrder { count: self.count, files, wait: self.wait, name: self.name };
+        let order =
+            ForkOrder { count: self.count, files, wait: self.wait, name: self.name, new: None };
         let answer = branching::ask(settings, &self.id, Request::Fork(order))?;
         let Answer::Forked(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);

@@ -50,6 +50,7 @@ impl Serve {
             Some(argument) => settings.launcher.clone().with_argument(argument),
             None => settings.launcher.clone(),
         };
+        let launcher = launcher.with_fork_server();
         let outcome = runtime.block_on(serve(config, launcher));
         traces.flush();
         // Calls that block are not waited for: runs go on in their keepers.
@@ -74,7 +75,8 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
             command_timeout: config.command_timeout,
             durable: config.durable.clone(),
             environment: environment(),
-        });
+        })
+        .with_pools(config.pools.clone());
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let adopted = service.adopt().await?;
@@ -91,7 +93,10 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
-    let app = App { service: Arc::new(service), guard: Arc::new(guard), mcp_wait: config.mcp_wait };
+    let service = Arc::new(service);
+    let preparing = Arc::clone(&service);
+    tokio::spawn(async move { preparing.prepare_pools().await });
+    let app = App { service, guard: Arc::new(guard), mcp_wait: config.mcp_wait };
     let door = Door {
         listener,
         tls,

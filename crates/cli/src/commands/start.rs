@@ -14,17 +14,26 @@ use std::time::Duration;
 /// SHELL is bash, sh, dash, zsh, python3 or node, or the path of one. The
 /// session lives on by itself until `end`, or until nothing was run in it for
 /// the idle timeout.
+///
+/// With --from it begins with the state of another session: imports are done,
+/// variables are set. Python is copied live, which takes milliseconds however
+/// long its preparation took. History, run numbers, directory and settings are
+/// its own.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile start\n  \
     sessile start zsh --env STAGE=test --cwd ./project\n  \
     sessile start --idle-timeout 2h --command-timeout 5m\n  \
     sessile start python3 --durable\n  \
+    sessile start --from sess_… --cwd ./project\n  \
     sessile start --durable=s3://bucket/sessions")]
 pub(crate) struct Start {
     /// The program of the session
-    #[arg(default_value = "bash")]
+    #[arg(default_value = "bash", conflicts_with = "from")]
     shell: String,
+    /// A session to begin with the state of; it must not have a run going
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
     #[command(flatten)]
     options: Options,
 }
@@ -69,7 +78,8 @@ pub(crate) struct Options {
 
 impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let new = self.options.session(self.shell);
+        let from = self.from.as_deref().map(|id| settings.session(id)).transpose()?;
+        let new = NewSession { from, ..self.options.session(self.shell) };
         let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
         output::json(&Started::from(&metadata))?;
         Ok(ExitCode::SUCCESS)
@@ -80,6 +90,7 @@ impl Options {
     fn session(self, program: String) -> NewSession {
         NewSession {
             program,
+            from: None,
             cwd: self.cwd,
             env: self.env.into_iter().collect(),
             idle_timeout_ms: milliseconds(self.idle_timeout),

@@ -1,7 +1,9 @@
 //! The settings as keys of a TOML file.
 
+use super::pool;
 use super::setting::{ALL, Form, SESSIONS_DIR, Setting};
 use anyhow::{Context, bail};
+use sessile_server::Pool;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -10,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct File {
     pub(crate) path: PathBuf,
     entries: Vec<Entry>,
+    pub(crate) pools: Vec<Pool>,
 }
 
 /// A key with its values, as texts that its form has approved.
@@ -33,14 +36,18 @@ impl File {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             anyhow::anyhow!("{shown} line {line}: {}", error.message())
         })?;
-        let mut entries = Vec::new();
+        let (mut entries, mut pools) = (Vec::new(), Vec::new());
         for (key, value) in table.get_ref() {
+            if key.get_ref() == pool::KEY {
+                pools = pool::pools(value, path, text)?;
+                continue;
+            }
             let line = line_of(text, key.span().start);
             let entry = Entry::of(key.get_ref(), value, line)
                 .with_context(|| format!("{shown} line {line}: {}", key.get_ref()))?;
             entries.push(entry);
         }
-        Ok(Self { path: path.to_owned(), entries })
+        Ok(Self { path: path.to_owned(), entries, pools })
     }
 
     /// What it says about a setting, and in which line. Paths are meant from
@@ -106,20 +113,20 @@ fn texts(form: Form, value: &DeValue<'_>) -> anyhow::Result<Vec<String>> {
     }
 }
 
-fn string(value: &DeValue<'_>, wanted: &str) -> anyhow::Result<String> {
+pub(super) fn string(value: &DeValue<'_>, wanted: &str) -> anyhow::Result<String> {
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
         None => bail!("{wanted} is wanted, not {}", article(value)),
     }
 }
 
-fn article(value: &DeValue<'_>) -> String {
+pub(super) fn article(value: &DeValue<'_>) -> String {
     let kind = value.type_str();
     let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
     format!("{article} {kind}")
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
@@ -148,6 +155,21 @@ mod tests {
         assert_eq!(of(setting::MAX_BODY), Some((vec!["1MiB".to_owned()], 7)));
         assert_eq!(of(setting::ALLOW_HOST), Some((vec![], 8)));
         assert_eq!(of(setting::AUTH), None);
+    }
+
+    #[test]
+    fn pools_are_read() {
+        let file = parse(
+            "max-sessions = 3\n[[pool]]\nname = \"data\"\nshell = \"python3\"\ncode = \"import os\"\n\
+             cwd = \"work\"\nenv = { A = \"1\" }\n[[pool]]\nname = \"plain\"\n",
+        )
+        .unwrap();
+        let [data, plain] = &file.pools[..] else { panic!("{file:?}") };
+        assert_eq!((data.name.as_str(), data.shell.as_str()), ("data", "python3"));
+        assert_eq!(data.code.as_deref(), Some("import os"));
+        assert_eq!(data.cwd.as_deref(), Some(Path::new("/etc/work")));
+        assert_eq!(data.env["A"], "1");
+        assert_eq!((plain.shell.as_str(), &plain.code, &plain.cwd), ("bash", &None, &None));
     }
 
     #[test]
@@ -191,6 +213,30 @@ mod tests {
             ),
         ] {
             assert_eq!(format!("{:#}", parse(text).unwrap_err()), told);
+        }
+        for (text, told) in [
+            ("[pool]\nname = \"a\"", "line 1: pool: write it as [[pool]], once for each"),
+            ("[[pool]]\nshell = \"bash\"", "line 1: pool: name is missing"),
+            ("\n[[pool]]\nname = 1", "line 3: pool: name: a string is wanted, not an integer"),
+            (
+                "[[pool]]\nname = \"sess_1\"",
+                "line 2: pool: name: \"sess_1\" cannot be a pool's name; use 1 to 64 letters, digits and -_., without sess_ in front",
+            ),
+            (
+                "[[pool]]\nname = \"a\"\ncount = 3",
+                "line 3: pool: count: there is no such key; there are name, shell, code, file, cwd and env",
+            ),
+            (
+                "[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"",
+                "line 3: pool: there are two called \"a\"",
+            ),
+            (
+                "[[pool]]\nname = \"a\"\nenv = [\"A=1\"]",
+                "line 3: pool: env: a table of strings is wanted, not an array",
+            ),
+        ] {
+            let error = format!("{:#}", parse(text).unwrap_err());
+            assert_eq!(error, format!("/etc/sessile.toml {told}"));
         }
         for (text, line) in
             [("listen", 1), ("\nlog = \"text\"\nlog = \"json\"\n", 3), ("a = \"", 1)]

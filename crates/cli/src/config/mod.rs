@@ -7,6 +7,7 @@
 mod file;
 mod flags;
 mod layers;
+mod pool;
 mod setting;
 
 pub(crate) use flags::Flags;
@@ -19,7 +20,7 @@ use file::File;
 use layers::{Environment, Layers};
 use sessile_client::SavedTo;
 use sessile_protocol::{parse_duration, parse_size};
-use sessile_server::Limits;
+use sessile_server::{Limits, Pool};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,7 @@ pub(crate) struct Config {
     pub(crate) log_level: String,
     pub(crate) otlp_endpoint: Option<String>,
     pub(crate) sessions_dir: PathBuf,
+    pub(crate) pools: Vec<Pool>,
 }
 
 /// Every setting with its value and who said it, not yet understood.
@@ -80,6 +82,7 @@ pub(crate) struct Listing {
     pub(crate) file: Option<(PathBuf, Source)>,
     pub(crate) sessions_dir: (PathBuf, Source),
     pub(crate) rows: Vec<(&'static Setting, Found)>,
+    pools: Vec<Pool>,
 }
 
 /// What every command has been told about the sessions directory.
@@ -102,7 +105,8 @@ impl Listing {
             Ok((*setting, found))
         });
         let rows = rows.collect::<anyhow::Result<_>>()?;
-        Ok(Self { file: file.map(|(file, from)| (file.path, from)), sessions_dir, rows })
+        let pools = file.as_ref().map(|(file, _)| file.pools.clone()).unwrap_or_default();
+        Ok(Self { file: file.map(|(file, from)| (file.path, from)), sessions_dir, rows, pools })
     }
 
     fn found(&self, setting: &Setting) -> Option<&Found> {
@@ -175,6 +179,7 @@ impl Listing {
             log_level: self.one(setting::LOG_LEVEL).unwrap_or_default().to_owned(),
             otlp_endpoint: self.one(setting::OTLP_ENDPOINT).map(str::to_owned),
             sessions_dir: self.sessions_dir.0.clone(),
+            pools: self.pools.clone(),
         };
         config.check()?;
         Ok(config)

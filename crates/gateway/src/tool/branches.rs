@@ -75,7 +75,7 @@ impl Fields<'_> {
                 })?;
                 let files = if self.flag("files")? { ForkFiles::Copy } else { ForkFiles::Share };
                 let (wait, name) = (self.flag("wait")?, None);
-                let order = ForkOrder { count: 1, files, wait, name };
+                let order = ForkOrder { count: 1, files, wait, name, new: None };
                 return Ok(Some(WorkspaceBranch::Fork { order, new_key }));
             }
             "checkpoint" => Branch::Checkpoint(self.new_checkpoint("checkpoint")?),
@@ -95,7 +95,8 @@ impl Fields<'_> {
         };
         let count = self.number("count")?.unwrap_or(1);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let order = ForkOrder { count, files, wait: self.flag("wait")?, name: self.text("name")? };
+        let (wait, name) = (self.flag("wait")?, self.text("name")?);
+        let order = ForkOrder { count, files, wait, name, new: None };
         order.check()?;
         Ok(order)
     }

@@ -62,6 +62,7 @@ impl SessionCall {
 #[derive(Debug)]
 pub struct SessionStart {
     pub shell: Option<String>,
+    pub from: Option<String>,
     pub cwd: Option<String>,
     pub name: Option<String>,
     pub env: BTreeMap<String, String>,
@@ -78,6 +79,7 @@ impl SessionStart {
         let fields = Fields(arguments);
         Ok(Self {
             shell: fields.text("shell")?,
+            from: fields.text("from")?,
             cwd: fields.text("cwd")?,
             name: fields.text("name")?,
             env: fields.env()?,

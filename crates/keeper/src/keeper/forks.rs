@@ -2,7 +2,8 @@
 //!
 //! Shells get the state that was just captured, in a new process; a Python is
 //! copied with all that it has. Each fork is a session of its own from the
-//! moment that it is made: directory, socket, numbers, limits.
+//! moment that it is made: directory, socket, limits, and numbers, which go on
+//! from the original's. In a new session made in this way they begin with 1.
 
 use super::images::{Form, Purpose as Coming};
 use super::operations::{Progress, Stage};
@@ -12,8 +13,8 @@ use crate::kernels::{Copy, Kind};
 use crate::processes;
 use rustix::process::Pid;
 use sessile_protocol::{
-    Answer, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView,
-    ForkedView, Language, LeftBehind, SessionId,
+    Answer, Boot, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView,
+    ForkedView, Language, LeftBehind, RunNo, SessionId,
 };
 use sessile_session::{Origin, Session, Tick};
 use sessile_store::{
@@ -51,6 +52,23 @@ struct Seed {
     known: Vec<(Language, Origin)>,
 }
 
+impl Seed {
+    /// The same for a session whose numbers begin with 1.
+    fn before_all_runs(mut self) -> Self {
+        for saved in self.state.kernels.values_mut() {
+            saved.as_of_run = RunNo(0);
+        }
+        for (_, origin) in &mut self.known {
+            *origin = match origin {
+                Origin::Saved(_) => Origin::Saved(RunNo(0)),
+                Origin::Image(_) => Origin::Image(RunNo(0)),
+                Origin::Nothing => Origin::Nothing,
+            };
+        }
+        self
+    }
+}
+
 /// How long a copy may take to say that it is there when its original is not.
 const LAST_WORDS: Tick = 1000;
 
@@ -60,7 +78,7 @@ const WORKSPACE: &str = "workspace";
 impl Keeper {
     pub(super) fn begin_forking(&mut self, order: ForkOrder) -> Progress {
         let mut left = Vec::new();
-        let seed = self.seed(&mut left);
+        let seed = self.seed(&order, &mut left);
         let kernels = self.carried(&seed);
         let as_of_run = self.session.last_begun();
         left.extend(self.background_left());
@@ -78,6 +96,12 @@ impl Keeper {
     fn plan_forks(&mut self, forking: &mut Forking) -> Result<(), Failure> {
         let failed = |why: String| Failure::new(Code::ForkFailed, why);
         let root = self.home.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
+        self.operations.copied = Some(Ok(Vec::new()));
+        if let Some(new) = &forking.order.new {
+            let directory = Directory::at(new.directory.clone());
+            forking.planned.push((new.session.clone(), directory));
+            return Ok(());
+        }
         for _ in 0..forking.order.count {
             let session = new_session_id().map_err(|error| failed(error.to_string()))?;
             let directory =
@@ -86,7 +110,6 @@ impl Keeper {
             let directory = directory.map_err(|error| failed(error.to_string()))?;
             forking.planned.push((session, directory));
         }
-        self.operations.copied = Some(Ok(Vec::new()));
         if forking.order.files == ForkFiles::Copy {
             let to = forking.planned.iter().map(|(_, at)| at.path().join(WORKSPACE)).collect();
             self.operations.copied = None;
@@ -135,7 +158,7 @@ impl Keeper {
     }
 
     fn make_forks(&mut self, forking: &mut Forking) {
-        let seed = self.seed(&mut Vec::new());
+        let seed = self.seed(&forking.order, &mut Vec::new());
         processes::raise_descriptor_limit();
         let planned = std::mem::take(&mut forking.planned);
         for (at, (session, directory)) in planned.iter().enumerate() {
@@ -184,7 +207,7 @@ impl Keeper {
     }
 
     /// What kernels have that can be handed on.
-    fn seed(&self, left: &mut Vec<LeftBehind>) -> Seed {
+    fn seed(&self, order: &ForkOrder, left: &mut Vec<LeftBehind>) -> Seed {
         let mut state = self.home.directory.state().unwrap_or_default();
         let states: Vec<_> = self.session.states().collect();
         state.kernels.retain(|language, _| states.iter().any(|(l, _)| l == language));
@@ -220,7 +243,8 @@ impl Keeper {
             }
             known.push((language, origin));
         }
-        Seed { state, known }
+        let seed = Seed { state, known };
+        if order.new.is_some() { seed.before_all_runs() } else { seed }
     }
 
     fn carried(&self, seed: &Seed) -> Vec<CarriedKernel> {
@@ -259,7 +283,7 @@ impl Keeper {
         };
         let (mut child, is_expected) =
             self.build_fork(session, directory, order, seed).map_err(failed)?;
-        if let Err(error) = self.copy_kernels(&mut child, session) {
+        if let Err(error) = self.copy_kernels(&mut child, order) {
             child.home.scratch.remove();
             return Err(failed(error));
         }
@@ -276,6 +300,48 @@ impl Keeper {
         order: &ForkOrder,
         seed: &Seed,
     ) -> io::Result<(Self, bool)> {
+        let (boot, metadata, last) = match &order.new {
+            Some(new) => {
+                let metadata = Metadata::of_bytes(new.metadata.as_deref().unwrap_or_default());
+                let metadata = metadata.map_err(io::Error::other)?;
+                (Boot { metadata: None, ..Boot::clone(new) }, metadata, RunNo(0))
+            }
+            None => {
+                let (boot, metadata) = self.boot_of_fork(session, directory, order);
+                (boot, metadata, self.session.last_begun())
+            }
+        };
+        // Its first kernel need not come up for it to be there.
+        let boot = Boot { duty: Duty::GoOn, ..boot };
+        let keeper_pid = Some(std::process::id());
+        let metadata = Metadata { status: SessionStatus::Active, keeper_pid, ..metadata };
+        let lock = directory.lock().map_err(io::Error::other)?;
+        let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
+        let state = self.state_of_fork(&seed.state, directory, &boot, order)?;
+        directory.write_state(&state).map_err(io::Error::other)?;
+        // Last: without it there is no session, whoever dies when.
+        directory.write_metadata(&metadata).map_err(io::Error::other)?;
+        let scratch = self.home.scratch.for_fork(session.as_str())?;
+        let limits = Self::limits(&boot);
+        let forked = Session::forked(boot.kernel.language, limits, 0, last, &seed.known);
+        let directory = Directory::at(directory.path().to_owned());
+        let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
+        child.begin_listening()?;
+        child.lifecycle = Lifecycle::Serving;
+        child.durable_changed();
+        child.family.parent = Some(self.home.boot.session.clone());
+        let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));
+        child.family.is_expected = is_expected;
+        Ok((child, is_expected))
+    }
+
+    /// What is a fork's as it is its original's, and what is not.
+    fn boot_of_fork(
+        &self,
+        session: &SessionId,
+        directory: &Directory,
+        order: &ForkOrder,
+    ) -> (Boot, Metadata) {
         let work_dir = match order.files {
             ForkFiles::Share => self.home.boot.work_dir.clone(),
             ForkFiles::Copy => directory.path().join(WORKSPACE),
@@ -284,9 +350,7 @@ impl Keeper {
             session_id: session.clone(),
             created_at: timestamp(),
             last_executed_at: None,
-            status: SessionStatus::Active,
             work_dir: work_dir.clone(),
-            keeper_pid: Some(std::process::id()),
             workspace: None,
             name: order.name.clone(),
             forked_from: Some(ForkedFrom {
@@ -296,40 +360,22 @@ impl Keeper {
             durable: self.records.metadata.durable.as_ref().map(Durable::afresh),
             ..self.records.metadata.clone()
         };
-        let mut boot = self.home.boot.clone();
-        boot.session = session.clone();
-        boot.directory = directory.path().to_owned();
-        boot.work_dir.clone_from(&work_dir);
-        // Its first kernel need not come up for it to be there.
-        boot.duty = Duty::GoOn;
-        let lock = directory.lock().map_err(io::Error::other)?;
-        let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
-        let state = self.state_of_fork(&seed.state, session, directory, &work_dir)?;
-        directory.write_state(&state).map_err(io::Error::other)?;
-        // Last: without it there is no session, whoever dies when.
-        directory.write_metadata(&metadata).map_err(io::Error::other)?;
-        let scratch = self.home.scratch.for_fork(session.as_str())?;
-        let limits = Self::limits(&boot);
-        let last = self.session.last_begun();
-        let forked = Session::forked(boot.kernel.language, limits, 0, last, &seed.known);
-        let directory = Directory::at(directory.path().to_owned());
-        let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
-        child.records.accepted = child.home.directory.accepted(last).ok();
-        child.lifecycle = Lifecycle::Serving;
-        child.durable_changed();
-        child.family.parent = Some(self.home.boot.session.clone());
-        let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));
-        child.family.is_expected = is_expected;
-        Ok((child, is_expected))
+        let boot = Boot {
+            session: session.clone(),
+            directory: directory.path().to_owned(),
+            work_dir,
+            ..self.home.boot.clone()
+        };
+        (boot, metadata)
     }
 
     /// What was written down, with the fork's own id, files and directory.
     fn state_of_fork(
         &self,
         state: &SavedState,
-        session: &SessionId,
         directory: &Directory,
-        work_dir: &Path,
+        boot: &Boot,
+        order: &ForkOrder,
     ) -> io::Result<SavedState> {
         let mut state = state.clone();
         for saved in state.kernels.values_mut() {
@@ -337,40 +383,49 @@ impl Keeper {
                 *name = self.link_dump(name, directory).map_err(io::Error::other)?;
             }
             let there = saved.view.get("working_dir").and_then(|at| at.as_str());
-            let there = there.and_then(|at| self.moved(Path::new(at), work_dir));
+            let there = there.and_then(|at| self.moved(Path::new(at), boot, order));
             if let Some(there) = &there {
                 saved.view.insert("working_dir".into(), there.display().to_string().into());
             }
             if let Some(restore) = &mut saved.restore {
-                restore.push_str(&format!("\nexport {MARKER}='{session}'"));
+                restore.push_str(&format!("\nexport {MARKER}='{}'", boot.session));
                 if let Some(there) = there {
-                    let quoted = there.display().to_string().replace('\'', r"'\''");
-                    restore.push_str(&format!("\n\\builtin cd -- '{quoted}'"));
+                    let there = quoted(&there.display().to_string());
+                    restore.push_str(&format!("\n\\builtin cd -- {there}"));
+                }
+                for (name, value) in variables(order).filter(|(name, _)| is_shell_name(name)) {
+                    restore.push_str(&format!("\nexport {name}={}", quoted(value)));
                 }
             }
         }
         Ok(state)
     }
 
-    /// Where a directory of the workspace is in a fork that has its own.
-    fn moved(&self, path: &Path, work_dir: &Path) -> Option<PathBuf> {
-        if work_dir == self.home.boot.work_dir {
+    /// Where a directory of the workspace is in a fork that has its own. A new
+    /// session begins in its directory, wherever the original is.
+    fn moved(&self, path: &Path, boot: &Boot, order: &ForkOrder) -> Option<PathBuf> {
+        if order.new.is_some() {
+            return Some(boot.work_dir.clone());
+        }
+        if boot.work_dir == self.home.boot.work_dir {
             return None;
         }
         let inside = path.strip_prefix(&self.home.boot.work_dir).ok()?;
-        Some(work_dir.join(inside))
+        Some(boot.work_dir.join(inside))
     }
 
     /// Has the processes copied that the fork gets whole.
-    fn copy_kernels(&mut self, child: &mut Self, session: &SessionId) -> io::Result<()> {
+    fn copy_kernels(&mut self, child: &mut Self, order: &ForkOrder) -> io::Result<()> {
         let copied: Vec<Language> =
             self.kernels.live.keys().copied().filter(|l| *l == Language::Python).collect();
         for language in copied {
             let epoch = child.session.epoch(language).unwrap_or_default();
             let directory = child.expect(language, Coming::First(epoch))?;
             let cwd = self.pid(language).and_then(processes::directory);
-            let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.home.boot.work_dir));
-            let kind = Kind::Fork { session: session.as_str(), cwd: cwd.as_deref() };
+            let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.home.boot, order));
+            let env = variables(order).collect();
+            let session = child.home.boot.session.as_str();
+            let kind = Kind::Fork { session, cwd: cwd.as_deref(), env: &env };
             self.copy(language, &Copy { directory: &directory, kind })?;
         }
         Ok(())
@@ -392,6 +447,22 @@ impl Keeper {
         self.family.fork_outcome =
             Some(ForkOutcome { parent, child: self.home.boot.session.clone(), outcome });
     }
+}
+
+/// The variables that a new session sets.
+fn variables(order: &ForkOrder) -> impl Iterator<Item = (&str, &str)> {
+    let env = order.new.iter().flat_map(|new| &new.env);
+    env.map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
+/// Others can only be inherited, which a new process does anyway.
+fn is_shell_name(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Directories of forks that will not be.

@@ -33,7 +33,7 @@ const QUEUE: usize = 256;
 
 impl Keeper {
     /// Becomes the keeper: in a process of its own, detached from the caller's.
-    pub(crate) fn start(boot: Boot) -> Result<Self, Failure> {
+    pub(crate) fn start(mut boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
         close_inherited_descriptors();
         let storage = |error: io::Error| {
             Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
@@ -43,13 +43,16 @@ impl Keeper {
             .lock()
             .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
             .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
-        let metadata =
-            directory.metadata().map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        let metadata = match boot.metadata.take() {
+            Some(text) => Metadata::of_bytes(&text),
+            None => directory.metadata(),
+        };
+        let metadata = metadata.map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
         if boot.duty == Duty::GoOn {
             processes::kill_strays(&format!("{MARKER}={}", boot.session));
         }
         let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
-        guardian::detach(scratch.path()).map_err(storage)?;
+        guardian::detach(origin, scratch.path()).map_err(storage)?;
         let _ = std::env::set_current_dir("/");
         let limits = Self::limits(&boot);
         let language = boot.kernel.language;
@@ -115,12 +118,10 @@ impl Keeper {
         session: Session,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        let connections = Connections::new(directory.listen()?, &reactor)?;
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let accepted = directory.accepted(session.last_run()).ok();
         let durable = metadata.durable.as_ref().map(durable::DurableSaves::of);
         let saves = Saves { durable, ..Saves::default() };
         let clock = Instant::now();
@@ -130,10 +131,10 @@ impl Keeper {
             agenda: Agenda::default(),
             reactor,
             deadlines: Deadlines::default(),
-            clients: Clients { connections, waiters: Waiters::default() },
+            clients: Clients { connections: Connections::default(), waiters: Waiters::default() },
             kernels: Kernels::default(),
             runs: Runs::new(),
-            records: Records::new(metadata, history, accepted),
+            records: Records::new(metadata, history, None),
             output: Output::default(),
             branches: Branches::default(),
             operations: Operations::default(),
@@ -150,6 +151,24 @@ impl Keeper {
     pub(crate) fn open(&mut self) {
         let effects = self.session.open(self.now());
         self.perform(effects);
+        // Files on a disk take as long as a shell that comes up meanwhile.
+        if let Err(error) = self.begin_listening() {
+            let message = format!("the keeper cannot listen: {error}");
+            self.report_start(Err(Failure::new(Code::Storage, message)));
+        }
+    }
+
+    /// From here on clients can connect, and give orders.
+    pub(super) fn begin_listening(&mut self) -> io::Result<()> {
+        let connections = &mut self.clients.connections;
+        if self.lifecycle == Lifecycle::Finished || connections.is_listening() {
+            return Ok(());
+        }
+        connections.listen(self.home.directory.listen()?, &self.reactor)?;
+        if self.records.accepted.is_none() {
+            self.records.accepted = self.home.directory.accepted(self.session.last_run()).ok();
+        }
+        Ok(())
     }
 
     /// Tells the launching client that the session can be used, or why not.

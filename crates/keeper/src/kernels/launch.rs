@@ -2,19 +2,18 @@
 
 use super::scripted::Scripted;
 use super::shell::Shell;
+use super::spawn::Process;
 use super::{Heritage, Kernel};
 use crate::labels::Label;
-use crate::processes;
 use crate::scratch::{Inbox, make_fifo, open_both_ways, write_file};
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use sessile_protocol::{KernelProgram, Language};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
@@ -90,72 +89,60 @@ impl Plan<'_> {
                 (Box::new(scripted), invocation)
             }
         };
-        let pid = self.start(&program, invocation)?;
+        let pid = self.start(&program, &invocation)?;
         Ok(Spawned { pid, kernel, reports })
     }
 
-    fn start(&self, program: &Path, invocation: Invocation) -> Result<Pid, LaunchError> {
-        let mut command = Command::new(program);
-        // A shell calls itself by argv[0] in its messages: `bash: …`, not the
-        // path that it was found under.
-        command.arg0(self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program));
-        if !self.kernel.language.is_shell() {
+    fn start(&self, program: &Path, invocation: &Invocation) -> Result<Pid, LaunchError> {
+        let streams = self.streams(invocation)?;
+        let (program_text, cwd) = (program.as_os_str(), self.cwd.as_os_str());
+        let mut process = Process::new(program_text, cwd, streams, self.label)?;
+        if self.kernel.language.is_shell() {
+            // A shell calls itself by argv[0] in its messages: `bash: …`, not
+            // the path that it was found under.
+            let name = self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program);
+            process.argument(OsStr::new(name))?;
+        } else {
             // An interpreter finds its libraries, or its virtual environment,
             // from the path that it was called by.
-            command.arg0(program);
+            process.argument(program_text)?;
         }
-        command.args(&invocation.args).env_clear().envs(self.env).current_dir(self.cwd);
-        command.env("PWD", self.cwd);
-        for (name, value) in invocation.env {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
+        for word in &invocation.args {
+            process.argument(word)?;
         }
-        let stdin = match invocation.stdin {
+        let own = |name: &OsStr| {
+            name == "PWD" || invocation.env.iter().any(|(own, _)| name == OsStr::new(own))
+        };
+        for (name, value) in self.env.iter().filter(|(name, _)| !own(name)) {
+            process.variable(name, value)?;
+        }
+        process.variable(OsStr::new("PWD"), cwd)?;
+        for (name, value) in &invocation.env {
+            if let Some(value) = value {
+                process.variable(OsStr::new(name), OsStr::new(value))?;
+            }
+        }
+        process.spawn().map_err(|source| LaunchError::NotRunnable {
+            program: program.display().to_string(),
+            source,
+        })
+    }
+
+    /// What a new kernel has as its stdin, stdout and stderr.
+    fn streams(&self, invocation: &Invocation) -> io::Result<[OwnedFd; 3]> {
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        let stdin = match &invocation.stdin {
             // Non-blocking only for the opening: a shell's read must wait.
-            Some(path) => Stdio::from(File::options().read(true).write(true).open(path)?),
-            None => Stdio::null(),
+            Some(path) => File::options().read(true).write(true).open(path)?,
+            None => null.try_clone()?,
         };
         // What an interpreter says before our driver is up tells why it is not.
         let stderr = if self.kernel.language.is_shell() {
-            Stdio::null()
+            null.try_clone()?
         } else {
-            Stdio::from(File::create(self.directory.join(COMPLAINTS))?)
+            File::create(self.directory.join(COMPLAINTS))?
         };
-        command.stdin(stdin).stdout(Stdio::null()).stderr(stderr);
-        let keeper = rustix::process::getpid();
-        let label = self.label;
-        // SAFETY: only async-signal-safe system calls between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                // Without a controlling terminal, programs that would prompt
-                // on it fail at once instead of waiting for a person.
-                rustix::process::setsid()?;
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-                if rustix::process::getppid() != Some(keeper) {
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
-                processes::lower_descriptor_limit();
-                if let Some(label) = label {
-                    label.put_on_self();
-                }
-                // The keeper blocks what it reads from a descriptor, and the
-                // guardian ignores these; both would be inherited.
-                let mut none = std::mem::zeroed::<libc::sigset_t>();
-                libc::sigemptyset(&raw mut none);
-                libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-                for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
-                    libc::signal(signal, libc::SIG_DFL);
-                }
-                Ok(())
-            });
-        }
-        let child = command.spawn().map_err(|source| LaunchError::NotRunnable {
-            program: program.display().to_string(),
-            source,
-        })?;
-        Ok(Pid::from_child(&child))
+        Ok([stdin.into(), null.into(), stderr.into()])
     }
 
     /// Finds the program as a shell would, so that a missing one can be named.

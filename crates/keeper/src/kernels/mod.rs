@@ -8,6 +8,7 @@ mod launch;
 mod records;
 mod scripted;
 mod shell;
+mod spawn;
 
 pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
 
@@ -177,8 +178,9 @@ pub(crate) enum Kind<'a> {
     Image,
     /// To be the kernel in the place of the one that it is a copy of.
     Kernel,
-    /// To be the kernel of another session, in that directory if it is given.
-    Fork { session: &'a str, cwd: Option<&'a Path> },
+    /// To be the kernel of another session, in that directory if it is given,
+    /// with these variables set.
+    Fork { session: &'a str, cwd: Option<&'a Path>, env: &'a BTreeMap<&'a str, &'a str> },
 }
 
 /// Numbers what a kernel is asked about a run's input.

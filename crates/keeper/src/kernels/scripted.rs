@@ -330,10 +330,10 @@ impl Kernel for Scripted {
             // Node has threads of its own, which no copy would have.
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let (kind, session, cwd) = match copy.kind {
-            Kind::Image => ("image", None, None),
-            Kind::Kernel => ("kernel", None, None),
-            Kind::Fork { session, cwd } => ("fork", Some(session), cwd),
+        let (kind, session, cwd, env) = match copy.kind {
+            Kind::Image => ("image", None, None, None),
+            Kind::Kernel => ("kernel", None, None, None),
+            Kind::Fork { session, cwd, env } => ("fork", Some(session), cwd, Some(env)),
         };
         self.order(&json!({
             "op": "fork",
@@ -341,6 +341,7 @@ impl Kernel for Scripted {
             "kind": kind,
             "session": session,
             "cwd": cwd,
+            "env": env,
         }))
     }
 

@@ -49,7 +49,7 @@ impl From<ForkRequest> for ForkOrder {
             Files::Share => ForkFiles::Share,
             Files::Copy => ForkFiles::Copy,
         };
-        Self { count: body.count, files, wait: body.wait, name: body.name }
+        Self { count: body.count, files, wait: body.wait, name: body.name, new: None }
     }
 }
 

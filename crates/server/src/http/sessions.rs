@@ -19,6 +19,7 @@ impl From<wire::StartSession> for StartSession {
     fn from(body: wire::StartSession) -> Self {
         Self {
             shell: body.shell,
+            from: body.from,
             workspace: body.workspace,
             cwd: body.cwd,
             env: body.env.0,

@@ -21,6 +21,11 @@ pub(super) struct StartSession {
     /// bash, sh, dash, zsh, python3 or node, or the path of one
     #[schema(nullable, example = "bash")]
     pub(super) shell: Option<String>,
+    /// A session to begin with the state of, such as `sess_…`, or the name of a
+    /// pool: imports are done, variables are set. History, run numbers, directory
+    /// and settings are the new one's own
+    #[schema(nullable)]
+    pub(super) from: Option<String>,
     /// The directory that the session belongs to
     #[schema(nullable)]
     pub(super) workspace: Option<String>,

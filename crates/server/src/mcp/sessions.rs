@@ -27,6 +27,7 @@ pub(super) async fn start(
     let wanted = SessionStart::from_arguments(arguments)?;
     let new = StartSession {
         shell: wanted.shell,
+        from: wanted.from,
         cwd: wanted.cwd,
         env: wanted.env,
         idle_timeout_ms: wanted.idle_timeout_ms,

@@ -362,6 +362,10 @@ fn start_schema() -> Value {
                 "type": "string",
                 "description": "bash, sh, zsh, python3 or node, or the path of one. Default: bash",
             },
+            "from": {
+                "type": "string",
+                "description": "A session to begin with the state of, or the name of a pool (imports done, variables set), in place of shell",
+            },
             "cwd": {"type": "string", "description": "The directory to start in"},
             "env": {
                 "type": "object",

@@ -10,6 +10,7 @@ mod events;
 mod following;
 mod jobs;
 mod joining;
+mod pools;
 mod restoring;
 mod room;
 mod runs;
@@ -23,6 +24,7 @@ mod watch;
 
 pub use error::ServiceError;
 pub(crate) use error::internal;
+pub use pools::Pool;
 pub use sessile_gateway::ErrorCode;
 
 pub(crate) use admission::Caller;
@@ -69,6 +71,7 @@ pub struct Service {
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
     /// There while somebody watches what sessions do.
     sampler: top::SharedSampler,
+    pools: pools::Pools,
 }
 
 impl Service {
@@ -92,6 +95,7 @@ impl Service {
             defaults: SessionDefaults::default(),
             workspaces: Mutex::default(),
             sampler: Mutex::default(),
+            pools: pools::Pools::default(),
         })
     }
 

@@ -20,6 +20,8 @@ const HISTORY: u64 = 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartSession {
     pub(crate) shell: Option<String>,
+    /// A session or a pool whose state it begins with.
+    pub(crate) from: Option<String>,
     pub(crate) workspace: Option<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) env: BTreeMap<String, String>,
@@ -77,6 +79,7 @@ impl StartSession {
         let (workspace, cwd) = places.await?;
         Ok(NewSession {
             program,
+            from: None,
             cwd: Some(cwd),
             env: self.env,
             idle_timeout_ms: self.idle_timeout_ms.unwrap_or(defaults.idle_timeout_ms),
@@ -116,8 +119,33 @@ impl Service {
         caller: &Caller,
         wanted: StartSession,
     ) -> Result<Metadata, ServiceError> {
-        let new = wanted.resolve(self, caller).await?;
+        let from = self.template(caller, &wanted).await?;
+        let new = NewSession { from, ..wanted.resolve(self, caller).await? };
         self.create(caller, new).await
+    }
+
+    /// The session that a new one begins with the state of.
+    async fn template(
+        &self,
+        caller: &Caller,
+        wanted: &StartSession,
+    ) -> Result<Option<SessionId>, ServiceError> {
+        let Some(name) = &wanted.from else {
+            return Ok(None);
+        };
+        if wanted.shell.is_some() {
+            let message =
+                "a session that begins from another has that one's shell; leave shell out";
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
+        match name.parse() {
+            Ok(id) => {
+                self.place(caller, &id).await?;
+                Ok(Some(id))
+            }
+            // A pool is for every caller, wherever its session is.
+            Err(_) => self.pooled(name).await.map(Some),
+        }
     }
 
     pub(super) async fn create(
@@ -186,7 +214,7 @@ impl Service {
         Ok(room)
     }
 
-    async fn all(&self) -> Result<Vec<(Directory, Metadata)>, ServiceError> {
+    pub(super) async fn all(&self) -> Result<Vec<(Directory, Metadata)>, ServiceError> {
         let sessions = self.keepers.sessions().clone();
         blocking(move || Ok(sessions.list()?)).await
     }

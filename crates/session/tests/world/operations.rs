@@ -154,7 +154,7 @@ impl World {
         let order = match asked {
             Asked::Fork { count, files } => {
                 let files = if files { ForkFiles::Copy } else { ForkFiles::Share };
-                Order::Fork(ForkOrder { count, files, wait, name: None })
+                Order::Fork(ForkOrder { count, files, wait, name: None, new: None })
             }
             Asked::Checkpoint { name: n, files } => {
                 let name = (n < 2).then(|| name(n));

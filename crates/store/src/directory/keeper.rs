@@ -71,6 +71,21 @@ impl Lock {
         held.ok_or_else(|| StoreError::io("lock", path)(io::ErrorKind::WouldBlock.into()))
     }
 
+    /// A lock on a directory itself, which saves a file. `None` where a directory
+    /// cannot be locked, as on NFS.
+    fn take_directory(path: &Path, how: FlockOperation) -> Option<Option<Self>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let directory = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+        loop {
+            return match rustix::fs::flock(&directory, how) {
+                Ok(()) => Some(Some(Self { _file: directory })),
+                Err(Errno::INTR) => continue,
+                Err(Errno::WOULDBLOCK) => Some(None),
+                Err(_) => None,
+            };
+        }
+    }
+
     fn take(path: &Path, how: FlockOperation) -> Result<Option<Self>> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(path, flags, PRIVATE_FILE)
@@ -126,7 +141,11 @@ impl Directory {
     /// # Errors
     /// When the lock file cannot be opened.
     pub fn lock(&self) -> Result<Option<Lock>> {
-        Lock::take(&self.path.join("keeper.lock"), FlockOperation::NonBlockingLockExclusive)
+        let how = FlockOperation::NonBlockingLockExclusive;
+        match Lock::take_directory(&self.path, how) {
+            Some(taken) => Ok(taken),
+            None => Lock::take(&self.path.join("keeper.lock"), how),
+        }
     }
 
     /// The lock, unless a keeper answers; waits for one that is between.

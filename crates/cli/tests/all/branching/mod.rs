@@ -6,3 +6,4 @@ mod forks;
 mod forks_python;
 mod node;
 mod rewinding_files;
+mod templates;

@@ -174,6 +174,7 @@ def _become(kernel, message, plan, numbers):
         _forget_endings(kernel.modules)
         _forget_children(kernel.modules)
         kernel.is_fork = True
+        kernel.environ.update(message["env"])
         if message["cwd"] is not None:
             _quietly(lambda: chdir(message["cwd"]))
     else:

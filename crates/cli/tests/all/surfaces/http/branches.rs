@@ -257,3 +257,22 @@ fn the_limit_of_sessions_holds_for_forks() {
         server.post(&format!("{session}/fork"), &json!({})).is_refused(429, "too_many_sessions");
     let _ = server.post("/v1/sessions", &json!({})).is_refused(429, "too_many_sessions");
 }
+
+#[test]
+fn a_session_begins_with_the_state_of_another() {
+    let h = harness!();
+    let server = h.serve();
+    let template = server.started(&json!({"shell": "python3"}));
+    server.exec_at(&template, "x = 1");
+    let id = template.rsplit('/').next().expect("an id");
+    let new = server.started(&json!({"from": id, "env": {"E": "own"}, "name": "new"}));
+    let done = server.exec_at(&new, "import os; print(x, os.environ['E'])");
+    assert_eq!((&done["stdout"], &done["run"]), (&json!("1 own\n"), &json!(1)), "{done}");
+    let both = json!({"from": id, "shell": "bash"});
+    let _ = server.post("/v1/sessions", &both).is_refused(400, "bad_request");
+    let unknown = json!({"from": "sess_000000000000000000000000"});
+    let _ = server.post("/v1/sessions", &unknown).is_refused(404, "session_not_found");
+    let _ = server.post("/v1/sessions", &json!({"from": "x"})).is_refused(404, "session_not_found");
+    let _ = server.delete(&template).is(200);
+    let _ = server.post("/v1/sessions", &json!({"from": id})).is_refused(410, "session_ended");
+}

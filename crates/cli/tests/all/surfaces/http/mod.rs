@@ -7,6 +7,7 @@ mod fuzz;
 mod limits;
 mod logs;
 mod otlp;
+mod pools;
 mod saving;
 mod serve;
 mod terminals;

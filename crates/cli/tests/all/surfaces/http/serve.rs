@@ -1,7 +1,7 @@
 //! `sessile serve`: how it starts, stops and greets.
 
 use rustix::process::{Resource, getrlimit};
-use sessile_testkit::{Server, harness, until};
+use sessile_testkit::{Process, Server, harness, until};
 use std::process::Command;
 
 #[test]
@@ -89,6 +89,44 @@ fn sessions_outlive_the_server_and_are_found_again() {
     let server = h.server(&[]);
     assert!(server.greeting.contains("1 live session was found"), "{}", server.greeting);
     assert_eq!(server.exec(&id, "echo $((x+1))")["stdout"], "42\n");
+}
+
+/// The process that keepers of a server are forked from.
+fn fork_server(server: &Server) -> Process {
+    let children = server.process().children();
+    let is_fork_server = |child: &Process| child.to_string().contains("keeper fork-server");
+    children.into_iter().find(is_fork_server).expect("a fork server")
+}
+
+#[test]
+fn keepers_of_a_server_are_forked_and_nothing_of_that_shows() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let id = server.session();
+    let keeper = h.session_called(&id).keeper();
+    assert!(keeper.to_string().contains(&format!("keeper {id}")), "{keeper}");
+    let parent = fork_server(&server);
+    server.kill();
+    parent.wait_gone();
+    let s = h.session_called(&id);
+    s.run("trap -p; echo $-").prints("hiBs\n").is_kept();
+    s.run("echo $SESSILE_SESSION_ID").prints(&format!("{id}\n"));
+}
+
+#[test]
+fn a_server_whose_fork_server_was_killed_starts_another() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let first = server.session();
+    let before = fork_server(&server);
+    before.kill();
+    before.wait_ended();
+    let sessions: Vec<String> = (0..3).map(|_| server.session()).collect();
+    for id in sessions.iter().chain([&first]) {
+        assert_eq!(server.exec(id, "echo $SESSILE_SESSION_ID")["stdout"], format!("{id}\n"));
+    }
+    let after = fork_server(&server);
+    assert_ne!(before.pid(), after.pid());
 }
 
 #[test]

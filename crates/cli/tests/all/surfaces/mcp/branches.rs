@@ -188,3 +188,14 @@ fn the_tools_say_what_they_destroy() {
     assert_eq!(hint("session_checkpoints", "readOnlyHint"), true);
     peer.close();
 }
+
+#[test]
+fn a_model_starts_from_a_prepared_session() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &["--tools", "sessions"]);
+    let template = Session::start(&mut peer, &json!({"shell": "python3"}));
+    template.exec(&mut peer, "x = 1");
+    let new = Session::start(&mut peer, &json!({"from": template.id}));
+    assert_eq!(new.exec(&mut peer, "print(x)"), "1\n");
+    peer.close();
+}

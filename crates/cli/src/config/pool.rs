@@ -1,0 +1,115 @@
+//! `[[pool]]`: sessions that a server keeps prepared.
+
+use super::file::{article, line_of, string};
+use anyhow::{Context, bail, ensure};
+use sessile_server::Pool;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The key of the file that they are under.
+pub(super) const KEY: &str = "pool";
+
+/// What a pool's name may be as long as.
+const NAME_LIMIT: usize = 64;
+
+/// The pools of a file. Paths are meant from the file's own directory.
+pub(super) fn pools(
+    value: &Spanned<DeValue<'_>>,
+    path: &Path,
+    text: &str,
+) -> anyhow::Result<Vec<Pool>> {
+    let shown = path.display();
+    let at =
+        |span: std::ops::Range<usize>| format!("{shown} line {}: {KEY}", line_of(text, span.start));
+    let Some(items) = value.get_ref().as_array() else {
+        bail!("{}: write it as [[{KEY}]], once for each", at(value.span()));
+    };
+    let mut pools: Vec<Pool> = Vec::new();
+    for item in items.iter() {
+        let Some(table) = item.get_ref().as_table() else {
+            bail!("{}: write it as [[{KEY}]], once for each", at(item.span()));
+        };
+        let mut fields = Fields::default();
+        for (key, value) in table {
+            let place = || format!("{}: {}", at(key.span()), key.get_ref());
+            fields.take(key.get_ref(), value.get_ref(), path).with_context(place)?;
+        }
+        let pool = fields.pool().with_context(|| at(item.span()))?;
+        let is_twice = pools.iter().any(|other| other.name == pool.name);
+        ensure!(!is_twice, "{}: there are two called {:?}", at(item.span()), pool.name);
+        pools.push(pool);
+    }
+    Ok(pools)
+}
+
+#[derive(Debug, Default)]
+struct Fields {
+    name: Option<String>,
+    shell: Option<String>,
+    code: Option<String>,
+    cwd: Option<String>,
+    env: BTreeMap<String, String>,
+}
+
+impl Fields {
+    fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()> {
+        let here = path.parent().unwrap_or_else(|| Path::new("."));
+        match key {
+            "name" => self.name = Some(name(string(value, "a string")?)?),
+            "shell" => self.shell = Some(string(value, "a string")?),
+            "cwd" => {
+                let path = here.join(string(value, "a string")?);
+                self.cwd = Some(path.to_string_lossy().into_owned());
+            }
+            "code" | "file" => {
+                ensure!(self.code.is_none(), "code and file are two ways to say the same");
+                let text = string(value, "a string")?;
+                self.code = Some(match key {
+                    "file" => std::fs::read_to_string(here.join(&text))
+                        .with_context(|| format!("cannot read {text}"))?,
+                    _ => text,
+                });
+            }
+            "env" => self.env = variables(value)?,
+            _ => bail!("there is no such key; there are name, shell, code, file, cwd and env"),
+        }
+        Ok(())
+    }
+
+    fn pool(self) -> anyhow::Result<Pool> {
+        let Self { name, shell, code, cwd, env } = self;
+        let name = name.context("name is missing")?;
+        let shell = shell.unwrap_or_else(|| "bash".to_owned());
+        Ok(Pool { name, shell, code, cwd: cwd.map(Into::into), env })
+    }
+}
+
+/// Names and ids of sessions are told apart by how they begin.
+fn name(text: String) -> anyhow::Result<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let fits = (1..=NAME_LIMIT).contains(&text.len()) && text.chars().all(is_plain);
+    ensure!(
+        fits && !text.starts_with("sess_"),
+        "{text:?} cannot be a pool's name; use 1 to {NAME_LIMIT} letters, digits and -_., without sess_ in front"
+    );
+    Ok(text)
+}
+
+fn variables(value: &DeValue<'_>) -> anyhow::Result<BTreeMap<String, String>> {
+    let Some(table) = value.as_table() else {
+        bail!("a table of strings is wanted, not {}", article(value));
+    };
+    variables_of(table)
+}
+
+fn variables_of(table: &DeTable<'_>) -> anyhow::Result<BTreeMap<String, String>> {
+    let variables = table.iter().map(|(name, value)| {
+        let (name, value) = (name.get_ref(), string(value.get_ref(), "a string")?);
+        let is_variable = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
+        ensure!(is_variable, "{name:?} cannot be an environment variable");
+        Ok((name.to_string(), value))
+    });
+    variables.collect()
+}

@@ -1,0 +1,117 @@
+//! The process that a long-lived client's keepers are forked from.
+//!
+//! It has one thread and a heap that is as good as unused, so that a fork of it
+//! is a keeper like one that was started as a program, without what that costs.
+//! It takes boots on its stdin, each with the pipe for the keeper's report, and
+//! ends with its client.
+//!
+//! Invariants: it holds nothing of any session, and the end of it touches none.
+
+use crate::guardian::{self, Origin, Side};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
+use sessile_protocol::{Boot, FORK_SERVER, MAX_FORKED_BOOT};
+use std::ffi::c_char;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+/// Those that a terminal or a supervisor sends to all of a server's processes:
+/// this one goes with its socket.
+const IGNORED: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+pub(crate) fn serve() -> ExitCode {
+    for signal in IGNORED {
+        set_disposition(signal, libc::SIG_IGN);
+    }
+    // Guardians that end are nobody's to wait for.
+    set_disposition(libc::SIGCHLD, libc::SIG_IGN);
+    let mut buffer = vec![0; MAX_FORKED_BOOT];
+    loop {
+        match receive(&mut buffer) {
+            // Its client is gone.
+            Ok((0, _)) => return ExitCode::SUCCESS,
+            Ok((length, Some(report))) => match guardian::fork() {
+                Ok(Side::Child) => return begin(&buffer[..length], &report),
+                // A client that reads no report knows that there is no keeper.
+                Ok(Side::Parent(_)) | Err(_) => {}
+            },
+            Ok((_, None)) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return ExitCode::FAILURE,
+        }
+    }
+}
+
+/// In the new process: as if it had been started as a program.
+fn begin(frame: &[u8], report: &OwnedFd) -> ExitCode {
+    for signal in IGNORED.into_iter().chain([libc::SIGCHLD]) {
+        set_disposition(signal, libc::SIG_DFL);
+    }
+    let boot = crate::boot(frame);
+    let is_connected = rustix::stdio::dup2_stdout(report).is_ok() && take_null_as_stdin().is_ok();
+    if !is_connected {
+        return ExitCode::FAILURE;
+    }
+    if let Some(boot) = &boot {
+        take_name(boot);
+    }
+    crate::keep(boot, Origin::Forked)
+}
+
+fn take_null_as_stdin() -> io::Result<()> {
+    let null = std::fs::File::open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdin(&null)?)
+}
+
+fn set_disposition(signal: libc::c_int, disposition: libc::sighandler_t) {
+    // SAFETY: neither disposition runs any code of ours.
+    unsafe { libc::signal(signal, disposition) };
+}
+
+/// The next boot's length, and the pipe that came with it.
+fn receive(buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let stdin = rustix::stdio::stdin();
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::net::recvmsg(stdin, &mut parts, &mut control, flags)?;
+    let mut report = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut some) = message {
+            report = some.next();
+        }
+    }
+    let is_whole = !received.flags.contains(ReturnFlags::TRUNC);
+    Ok((received.bytes, report.filter(|_| is_whole)))
+}
+
+/// Shows the session's id where a list of processes shows arguments.
+fn take_name(boot: &Boot) {
+    let words: Vec<_> = std::env::args_os().collect();
+    let Some((last, others)) = words.split_last() else {
+        return;
+    };
+    let id = boot.session.as_str().as_bytes();
+    if last.as_bytes() != FORK_SERVER.as_bytes() || id.len() != FORK_SERVER.len() {
+        return;
+    }
+    let offset: usize = others.iter().map(|word| word.len() + 1).sum();
+    // SAFETY: the C library has this name point to the first argument. The
+    // system puts all arguments in one piece, each with a zero after it, on the
+    // stack of the first thread, which nobody else looks at; the bytes written
+    // lie in the last of them, which was compared above.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            id.as_ptr(),
+            program_invocation_name.cast::<u8>().add(offset),
+            id.len(),
+        );
+    };
+}
+
+unsafe extern "C" {
+    static program_invocation_name: *mut c_char;
+}

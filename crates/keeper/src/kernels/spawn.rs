@@ -1,0 +1,156 @@
+//! A new process that shares this one's memory until it has become another
+//! program, as `posix_spawn` makes it.
+//!
+//! `std` would fork here, because of what has to be done in between. A fork
+//! copies the keeper's page tables, and the keeper then pays for each page that
+//! it writes to: together a tenth of what a session's start costs.
+
+use crate::labels::Label;
+use crate::processes;
+use rustix::process::{Pid, Signal};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// What the child's steps before its program take: some system calls.
+const STACK: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct Process {
+    program: CString,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+    cwd: CString,
+    /// stdin, stdout and stderr.
+    streams: [OwnedFd; 3],
+    label: Option<Label>,
+}
+
+impl Process {
+    pub(super) fn new(
+        program: &OsStr,
+        cwd: &OsStr,
+        streams: [OwnedFd; 3],
+        label: Option<Label>,
+    ) -> io::Result<Self> {
+        let (program, cwd) = (text(program)?, text(cwd)?);
+        Ok(Self { program, arguments: Vec::new(), environment: Vec::new(), cwd, streams, label })
+    }
+
+    pub(super) fn argument(&mut self, word: &OsStr) -> io::Result<()> {
+        self.arguments.push(text(word)?);
+        Ok(())
+    }
+
+    pub(super) fn variable(&mut self, name: &OsStr, value: &OsStr) -> io::Result<()> {
+        self.environment.push(text(&[name, OsStr::new("="), value].join(OsStr::new("")))?);
+        Ok(())
+    }
+
+    /// Starts it. When this comes back it is the program, or there was an error.
+    pub(super) fn spawn(&self) -> io::Result<Pid> {
+        let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+            texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let mut steps = Steps {
+            process: self,
+            arguments: pointers(&self.arguments),
+            environment: pointers(&self.environment),
+            keeper: rustix::process::getpid(),
+            error: None,
+        };
+        let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: with CLONE_VFORK this thread, the only one, stands still until
+        // the child is another program or has ended, so the stack and the steps
+        // live as long as the child uses them, and nobody else does meanwhile.
+        // The child gets the upper end of the stack, which grows downwards.
+        let pid = unsafe {
+            let top = stack.as_mut_ptr().add(stack.capacity());
+            libc::clone(take_steps, top.cast(), flags, (&raw mut steps).cast())
+        };
+        let pid = match pid {
+            ..=0 => return Err(io::Error::last_os_error()),
+            1.. => Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?,
+        };
+        let Some(error) = steps.error else {
+            return Ok(pid);
+        };
+        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        Err(io::Error::from_raw_os_error(error))
+    }
+}
+
+/// A text as the system takes it.
+fn text(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}
+
+struct Steps<'a> {
+    process: &'a Process,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    keeper: Pid,
+    /// What the child could not do.
+    error: Option<c_int>,
+}
+
+/// In the child, on the keeper's memory: only makes system calls, and ends
+/// without running anything of the keeper's.
+extern "C" fn take_steps(steps: *mut c_void) -> c_int {
+    // SAFETY: the caller's steps, which it does not touch meanwhile.
+    let steps = unsafe { &mut *steps.cast::<Steps<'_>>() };
+    let error = steps.take().err().and_then(|error| error.raw_os_error());
+    steps.error = Some(error.unwrap_or(libc::EINVAL));
+    // SAFETY: ends this process, and nothing else.
+    unsafe { libc::_exit(127) }
+}
+
+impl Steps<'_> {
+    /// Comes back only with an error.
+    fn take(&self) -> io::Result<()> {
+        // Without a controlling terminal, programs that would prompt on it fail
+        // at once instead of waiting for a person.
+        rustix::process::setsid()?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if rustix::process::getppid() != Some(self.keeper) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for (number, stream) in (0..).zip(&self.process.streams) {
+            // SAFETY: both are descriptors of this process, whose table is its
+            // own.
+            if unsafe { libc::dup2(stream.as_raw_fd(), number) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        rustix::process::chdir(self.process.cwd.as_c_str())?;
+        processes::lower_descriptor_limit();
+        if let Some(label) = self.process.label {
+            label.put_on_self();
+        }
+        take_usual_signals();
+        let program: &CStr = &self.process.program;
+        // SAFETY: the texts end with a zero and the lists with a null; both
+        // outlive the call.
+        unsafe {
+            libc::execvpe(program.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr())
+        };
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The keeper blocks what it reads from a descriptor, and the guardian ignores
+/// these; both would be inherited.
+fn take_usual_signals() {
+    // SAFETY: the set is initialised before it is read. Dispositions are this
+    // process's own, and the usual one runs no code.
+    unsafe {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}

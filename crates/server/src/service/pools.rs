@@ -1,0 +1,241 @@
+//! Sessions that a server keeps prepared, by name, for new ones to begin from.
+//!
+//! A pool is one live session in which everything has been done that its
+//! configuration asks for. A new session is a copy of it, made when it is asked
+//! for: so a burst of callers finds it as full as the first, and nothing lies
+//! idle but the one process.
+//!
+//! It is a session like others: listed, visible in its directory, outliving the
+//! server. Its owner, which no token can be called, says which configuration it
+//! was prepared by; the next server goes on with it, or ends it.
+
+use super::{ErrorCode, Service, ServiceError};
+use crate::keepers::blocking;
+use sessile_client::NewSession;
+use sessile_protocol::{Answer, Completed, Exec, Request, RunNo, SessionId};
+use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use tokio::sync::Mutex;
+
+/// How a pool's session is prepared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    pub name: String,
+    /// bash, sh, dash, zsh, python3 or node, or the path of one.
+    pub shell: String,
+    /// What is run in it, once.
+    pub code: Option<String>,
+    /// The first workspace root when absent.
+    pub cwd: Option<PathBuf>,
+    pub env: BTreeMap<String, String>,
+}
+
+impl Pool {
+    /// The owner of the sessions that were prepared in this way.
+    fn owner(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{self:?}"));
+        let hash: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
+        format!("{PREFIX}{}:{hash}", self.name)
+    }
+}
+
+/// No token's name has a colon.
+const PREFIX: &str = "pool:";
+
+/// The run that prepares a session.
+const PREPARATION: RunNo = RunNo(1);
+
+/// As much as is told of what a preparation has said.
+const TOLD: usize = 300;
+
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    pools: BTreeMap<String, Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    pool: Pool,
+    /// Held while one is prepared: who asks meanwhile waits.
+    prepared: Mutex<Option<Prepared>>,
+}
+
+/// A session that is as it should be, as long as it has this keeper: a new one
+/// would not have all of its state.
+#[derive(Clone, Debug)]
+struct Prepared {
+    session: SessionId,
+    directory: Directory,
+    keeper: Option<u32>,
+}
+
+impl Prepared {
+    fn of(directory: Directory, metadata: &Metadata) -> Self {
+        let (session, keeper) = (metadata.session_id.clone(), metadata.keeper_pid);
+        Self { session, directory, keeper }
+    }
+
+    fn is_there(&self) -> bool {
+        let metadata = self.directory.metadata();
+        let is_same = metadata.is_ok_and(|metadata| {
+            metadata.status == SessionStatus::Active && metadata.keeper_pid == self.keeper
+        });
+        is_same && matches!(self.directory.connect(), Liveness::Live(_))
+    }
+}
+
+impl Service {
+    /// The same with pools.
+    #[must_use]
+    pub fn with_pools(self, pools: Vec<Pool>) -> Self {
+        let kept = |pool: Pool| (pool.name.clone(), Kept { pool, prepared: Mutex::default() });
+        Self { pools: Pools { pools: pools.into_iter().map(kept).collect() }, ..self }
+    }
+
+    /// Prepares all pools, one after the other; goes on with sessions that an
+    /// earlier server has prepared, and ends those that nobody wants any more.
+    pub async fn prepare_pools(&self) {
+        if let Err(error) = self.end_stale_pools().await {
+            tracing::warn!(%error, "sessions of earlier pools were not ended");
+        }
+        for name in self.pools.pools.keys() {
+            match self.pooled(name).await {
+                Ok(session) => tracing::info!(pool = name, %session, "the pool is ready"),
+                Err(error) => tracing::error!(pool = name, %error, "the pool is not ready"),
+            }
+        }
+    }
+
+    /// The session that is kept under this name, which is prepared if need be.
+    pub(super) async fn pooled(&self, name: &str) -> Result<SessionId, ServiceError> {
+        let Some(kept) = self.pools.pools.get(name) else {
+            let message = format!("there is no session and no pool that is called {name:?}");
+            return Err(ServiceError::new(ErrorCode::SessionNotFound, message));
+        };
+        let mut prepared = kept.prepared.lock().await;
+        if let Some(there) = prepared.clone() {
+            let session = there.session.clone();
+            if blocking(move || Ok(there.is_there())).await? {
+                return Ok(session);
+            }
+        }
+        let found = match self.found(&kept.pool).await? {
+            Some(found) => found,
+            None => self.prepare(&kept.pool).await?,
+        };
+        let session = found.session.clone();
+        *prepared = Some(found);
+        Ok(session)
+    }
+
+    async fn end_stale_pools(&self) -> Result<(), ServiceError> {
+        let wanted: Vec<String> = self.pools.pools.values().map(|kept| kept.pool.owner()).collect();
+        let launcher = self.keepers.launcher().clone();
+        let all = self.all().await?;
+        blocking(move || {
+            let is_stale = |metadata: &Metadata| {
+                let owner = metadata.owner.as_deref().unwrap_or_default();
+                let is_live = metadata.status != SessionStatus::Terminated;
+                is_live && owner.starts_with(PREFIX) && !wanted.iter().any(|name| name == owner)
+            };
+            for (directory, _) in all.iter().filter(|(_, metadata)| is_stale(metadata)) {
+                launcher.end(directory)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// One that an earlier server has prepared. Those that were not finished,
+    /// or were lost since, are ended.
+    async fn found(&self, pool: &Pool) -> Result<Option<Prepared>, ServiceError> {
+        let owner = pool.owner();
+        let needs_run = pool.code.is_some();
+        let launcher = self.keepers.launcher().clone();
+        let all = self.all().await?;
+        blocking(move || {
+            let mut found = None;
+            for (directory, metadata) in all {
+                let is_live = metadata.status != SessionStatus::Terminated;
+                if !is_live || metadata.owner.as_deref() != Some(&owner) {
+                    continue;
+                }
+                let prepared = Prepared::of(directory, &metadata);
+                let run = prepared.directory.recorded_run(PREPARATION, 0);
+                let is_done = !needs_run || run.is_some();
+                if found.is_none() && is_done && prepared.is_there() {
+                    found = Some(prepared);
+                } else {
+                    launcher.end(&prepared.directory)?;
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn prepare(&self, pool: &Pool) -> Result<Prepared, ServiceError> {
+        let _room = self.admit_sessions(None, 1).await?;
+        let new = NewSession {
+            program: pool.shell.clone(),
+            cwd: pool.cwd.clone().or_else(|| self.roots.first().cloned()),
+            env: pool.env.clone(),
+            idle_timeout_ms: 0,
+            command_timeout_ms: 0,
+            name: Some(format!("pool {}", pool.name)),
+            owner: Some(pool.owner()),
+            ..self.limited(NewSession::default())
+        };
+        let (sessions, launcher) =
+            (self.keepers.sessions().clone(), self.keepers.launcher().clone());
+        let code = pool.code.clone();
+        let prepared = blocking(move || {
+            let (directory, _) = launcher.create(&sessions, new)?;
+            let outcome = match code {
+                Some(code) => {
+                    let text = code.into_bytes();
+                    let order = Exec { text, max_output: TOLD as u64, ..Exec::default() };
+                    launcher.open(&directory)?.call(Request::Exec(order)).map(Some)
+                }
+                None => Ok(None),
+            };
+            let failure = match outcome {
+                Ok(Some(Answer::Completed(done))) => complaint(&done),
+                Ok(Some(_)) => Some("its code was not run".to_owned()),
+                Ok(None) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            if failure.is_some() {
+                launcher.end(&directory)?;
+            }
+            let metadata = directory.metadata()?;
+            Ok(failure.map_or(Ok(Prepared::of(directory, &metadata)), Err))
+        })
+        .await?;
+        let prepared = prepared.map_err(|why| {
+            let message = format!("the pool {} could not be prepared: {why}", pool.name);
+            ServiceError::new(ErrorCode::KernelUnavailable, message)
+        })?;
+        self.live.fetch_add(1, Ordering::Relaxed);
+        Ok(prepared)
+    }
+}
+
+/// Why a preparation is not what it should be.
+fn complaint(done: &Completed) -> Option<String> {
+    if done.exit_code == 0 && done.error.is_none() {
+        return None;
+    }
+    let stderr = [&done.stderr.head[..], &done.stderr.tail].concat();
+    let said = match &done.error {
+        Some(error) => format!("{}: {}", error.kind, error.message),
+        None => String::from_utf8_lossy(&stderr).into_owned(),
+    };
+    let said: Vec<&str> = said.split_whitespace().collect();
+    let said: String = said.join(" ").chars().take(TOLD).collect();
+    Some(format!("its code ended with exit code {}: {said}", done.exit_code))
+}
