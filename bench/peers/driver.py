@@ -109,7 +109,7 @@ class Driver:
         """A new session, to its first answer."""
         before = time.perf_counter()
         session = await self.peer.open()
-        await self.peer.run(session, code)
+        await self.peer.status(session, code)
         took = time.perf_counter() - before
         await self.peer.close(session)
         return {"seconds": took}
@@ -135,7 +135,7 @@ class Driver:
 
         async def busy(session):
             while (before := time.perf_counter()) < end:
-                answer = await self.peer.run(session, code)
+                answer = await self.peer.status(session, code)
                 took.append(time.perf_counter() - before)
                 check(answer, expect)
 

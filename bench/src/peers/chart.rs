@@ -86,6 +86,7 @@ fn picture(results: &Results, title: &str, keys: &[&str]) -> String {
             y += LINE * 0.4;
         }
     }
+    y += LINE * 0.6;
     let _ = writeln!(
         body,
         r#"<text class="note" x="0" y="{y}">Logarithmic scale. Measured on {} on a machine with 2 cores.</text>"#,

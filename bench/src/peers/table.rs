@@ -58,12 +58,46 @@ impl Unit {
     }
 }
 
-/// Whether ours is better than each of the others, or alone in doing it at all.
-fn is_ahead(results: &Results, row: Row, language: Language) -> bool {
-    let Some(own) = results.value(row.key, ours(language)) else { return false };
-    of(language).skip(1).all(|peer| {
-        results.value(row.key, peer.key).is_none_or(|other| row.unit.factor(own, other) > 1.0)
-    })
+/// How ours stands to the others in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Better than each of them, or alone in doing it at all.
+    Ahead,
+    Behind,
+    Unknown,
+}
+
+impl Standing {
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Ahead => "yes",
+            Self::Behind => "**no**",
+            Self::Unknown => "–",
+        }
+    }
+}
+
+fn standing(results: &Results, row: Row, language: Language) -> Standing {
+    match results.get(row.key, ours(language)) {
+        None => Standing::Unknown,
+        Some(Cell::Missing(_)) => Standing::Behind,
+        Some(Cell::Value(own)) => {
+            let is_less = |peer: &Peer| {
+                let other = results.value(row.key, peer.key);
+                other.is_none_or(|other| row.unit.factor(*own, other) > 1.0)
+            };
+            let is_ahead = of(language).skip(1).all(is_less);
+            if is_ahead { Standing::Ahead } else { Standing::Behind }
+        }
+    }
+}
+
+fn standing_in_case(results: &Results, case: &str, language: Language) -> Standing {
+    match results.case(case, ours(language)) {
+        None => Standing::Unknown,
+        Some(cases::HOLDS) => Standing::Ahead,
+        Some(_) => Standing::Behind,
+    }
 }
 
 fn cell(results: &Results, row: Row, peer: &Peer) -> String {
@@ -117,13 +151,12 @@ pub(super) fn markdown(results: &Results) -> String {
         let _ = writeln!(text, "|---|{}---|", "---|".repeat(peers.len()));
         for row in ROWS {
             let cells: Vec<_> = peers.iter().map(|peer| cell(results, row, peer)).collect();
-            let ahead = if is_ahead(results, row, language) { "yes" } else { "**no**" };
+            let ahead = standing(results, row, language).shown();
             let _ = writeln!(text, "| {} | {} | {ahead} |", row.title, cells.join(" | "));
         }
         for case in cases::NAMES {
             let cells: Vec<_> = peers.iter().map(|peer| case_cell(results, case, peer)).collect();
-            let is_held = results.case(case, ours(language)) == Some(cases::HOLDS);
-            let ahead = if is_held { "yes" } else { "**no**" };
+            let ahead = standing_in_case(results, case, language).shown();
             let _ = writeln!(text, "| {case} | {} | {ahead} |", cells.join(" | "));
         }
         let sums: Vec<_> =
@@ -138,12 +171,12 @@ pub(super) fn plain(results: &Results) -> String {
     let mut text = String::new();
     for language in Language::ALL {
         for row in ROWS {
-            if !is_ahead(results, row, language) {
+            if standing(results, row, language) == Standing::Behind {
                 let _ = writeln!(text, "  → {language:?}, {}: NOT AHEAD", row.title);
             }
         }
         for case in cases::NAMES {
-            if results.case(case, ours(language)) != Some(cases::HOLDS) {
+            if standing_in_case(results, case, language) == Standing::Behind {
                 let _ = writeln!(text, "  → {language:?}, {case}: NOT HELD");
             }
         }
