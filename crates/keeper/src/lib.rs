@@ -45,6 +45,17 @@ use sessile_protocol::{Boot, BootReport, Code, Duty, FORK_SERVER, Failure, decod
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
+/// Makes sense of what a shell's capture script has written, for the tests of
+/// those scripts.
+#[doc(hidden)]
+#[must_use]
+pub fn interpret(
+    language: sessile_protocol::Language,
+    capture: Vec<u8>,
+) -> Option<sessile_store::SavedKernel> {
+    kernels::interpret(language, capture)
+}
+
 /// The body of the keeper process: reads its [`Boot`] from stdin, detaches,
 /// reports on stdout once, and serves until the session has ended. With
 /// [`FORK_SERVER`] as the last argument: the process that keepers are forked

@@ -28,8 +28,9 @@ impl Keeper {
                     self.kernel_is_up(language, epoch);
                 }
                 Report::Ended(ended) => self.run_ended(language, ended),
-                Report::Captured { as_of, saved } => {
-                    if self.save(language, *saved) {
+                Report::Captured(raw) => {
+                    let as_of = raw.as_of();
+                    if raw.interpret().is_some_and(|saved| self.save(language, saved)) {
                         self.step(Input::Captured { language, epoch, as_of });
                     }
                     self.captures_done(language);

@@ -5,12 +5,12 @@
 //! which are the run's. A language's quirks stay in its file.
 
 mod launch;
-mod records;
 mod scripted;
 mod shell;
 mod spawn;
 
 pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
+pub(crate) use shell::interpret;
 
 use crate::processes::Caught;
 use rustix::process::Pid;
@@ -75,10 +75,7 @@ pub(crate) struct Heritage<'a> {
 pub(crate) enum Report {
     Ready,
     Ended(Ended),
-    Captured {
-        as_of: RunNo,
-        saved: Box<SavedKernel>,
-    },
+    Captured(RawCapture),
     /// A capture came to nothing.
     NotCaptured,
     /// The kernel is ready for its terminal to hang up.
@@ -97,6 +94,33 @@ pub(crate) enum Report {
     },
     Dumped(Box<Dumped>),
     Loaded(Box<Loaded>),
+}
+
+/// A captured state. What it says takes a while to find out, and is often not
+/// needed: a newer one comes.
+#[derive(Debug)]
+pub(crate) enum RawCapture {
+    /// As the kernel itself describes it.
+    Described(Box<SavedKernel>),
+    /// As a shell lists it.
+    Listed(shell::Listed),
+}
+
+impl RawCapture {
+    pub(crate) fn as_of(&self) -> RunNo {
+        match self {
+            Self::Described(saved) => saved.as_of_run,
+            Self::Listed(listed) => listed.as_of,
+        }
+    }
+
+    /// Makes sense of it. `None` when there is none in it.
+    pub(crate) fn interpret(self) -> Option<SavedKernel> {
+        match self {
+            Self::Described(saved) => Some(*saved),
+            Self::Listed(listed) => listed.interpret(),
+        }
+    }
 }
 
 /// What is said of a copy of a kernel.

@@ -4,7 +4,7 @@
 use super::launch::{DriverFiles, Invocation, install};
 use super::{
     AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question,
-    Release, Report, Stdin,
+    RawCapture, Release, Report, Stdin,
 };
 use crate::scratch::write_file;
 use serde::{Deserialize, Serialize};
@@ -244,7 +244,7 @@ impl Scripted {
                     dump: None,
                     dump_as_of_run: None,
                 };
-                Some(Report::Captured { as_of, saved: Box::new(saved) })
+                Some(Report::Captured(RawCapture::Described(Box::new(saved))))
             }
             Message::Born(born) => {
                 self.version.clone_from(&born.version);

@@ -23,10 +23,9 @@
 //! be seen or lost: see [`ExitTrap`].
 
 use super::launch::{Invocation, install};
-use super::records;
 use super::{Ended, Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::processes::{self, Caught};
-use crate::scratch::{Slate, make_fifo, write_file};
+use crate::scratch::{Slate, write_file};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
@@ -37,16 +36,24 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+mod bash;
 mod captures;
+mod dash;
 mod dialect;
 mod functions;
 mod guard;
+mod quoting;
 mod terminal;
 mod traps;
 mod trigger;
+mod view;
 mod voice;
+mod zsh;
 use captures::Captures;
+pub(super) use captures::Listed;
+pub(crate) use captures::interpret;
 use dialect::Dialect;
+use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
 use voice::{Probe, Voice};
@@ -128,9 +135,6 @@ impl Shell {
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = Dialect::of(language);
-        for name in dialect.fifos() {
-            make_fifo(&directory.join(name))?;
-        }
         let mut shell = Self {
             dialect,
             voice: Voice::among(dialect, &[]),
@@ -364,9 +368,6 @@ impl Kernel for Shell {
         if self.captures.under_way.contains(&as_of) {
             return Ok(());
         }
-        if let Some(fifo) = self.dialect.capture_fifo(as_of) {
-            make_fifo(&self.path(&fifo))?;
-        }
         let mut line = self.dialect.spoken(self.dialect.capture(&self.dir, as_of), self.voice);
         // Its failure, without `exit` say, must not be the shell's end.
         if self.flags.contains('e') {
@@ -407,7 +408,7 @@ impl Kernel for Shell {
             self.exit_trap = ExitTrap::Armed { users };
         }
         let last = self.take_capture("final", as_of);
-        last.or_else(|| self.take_capture(guard::AFTER, as_of))
+        last.or_else(|| self.take_capture(guard::AFTER, as_of))?.interpret()
     }
 
     fn stop_signal(&self, caught: Caught) -> Option<i32> {
@@ -492,11 +493,6 @@ fn names(list: Option<&Value>) -> Vec<&str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The text as one word of any POSIX shell.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// Writes to a kernel's orders, all or nothing. The pipe has room for a
 /// hundred triggers; a kernel that reads none of them is beyond orders.
 pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
@@ -509,15 +505,4 @@ pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_text_is_one_word_when_quoted() {
-        assert_eq!(quote("it's"), r"'it'\''s'");
-        assert_eq!(quote(""), "''");
-    }
 }

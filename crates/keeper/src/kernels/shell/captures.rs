@@ -1,13 +1,15 @@
 //! What a shell's captures say, and the functions that it cannot list itself.
 
-use super::super::Report;
+use super::super::{RawCapture, Report};
 use super::dialect::Dialect;
 use super::traps::ExitTrap;
-use super::{SOURCES, Shell, functions, quote, records};
+use super::view::Interpreted;
+use super::{SOURCES, Shell, functions, quote};
 use crate::scratch::write_file;
-use serde_json::Value;
-use sessile_protocol::RunNo;
+use serde_json::{Map, Value};
+use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
@@ -32,21 +34,114 @@ impl Shell {
     }
 
     pub(super) fn name_functions(&self) -> io::Result<()> {
-        let names: Vec<&str> = self.functions.keys().map(String::as_str).collect();
+        let ask = |name: &String| format!("\\command -V {}\n", quote(name));
+        let questions: String = self.functions.keys().map(ask).collect();
         // Renamed into place: a capture may just be reading it.
-        write_file(&self.path("names.new"), (names.join("\n") + "\n").as_bytes())?;
+        write_file(&self.path("names.new"), questions.as_bytes())?;
         std::fs::rename(self.path("names.new"), self.path("names"))
     }
 
-    /// Adds the sources of the functions that a capture found to what it
-    /// restores.
-    pub(super) fn add_functions(
-        &self,
-        view: &mut serde_json::Map<String, Value>,
-        restore: &mut String,
-    ) {
+    /// A capture is there. Those that began before it are of no use any more.
+    pub(super) fn captured(&mut self, as_of: RunNo) -> Option<Report> {
+        if !self.captures.under_way.contains(&as_of) {
+            let _ = std::fs::remove_file(self.path(&capture_file(as_of)));
+            return None;
+        }
+        self.captures.under_way.retain(|run| *run > as_of);
+        let raw = self.take_capture(&capture_file(as_of), as_of);
+        Some(raw.map_or(Report::NotCaptured, |raw| Report::Captured(RawCapture::Listed(raw))))
+    }
+
+    pub(super) fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<Listed> {
+        let path = self.path(name);
+        let bytes = std::fs::read(&path).ok()?;
+        let _ = std::fs::remove_file(path);
+        if !bytes.ends_with(END) {
+            return None;
+        }
+        // Only what the shell is like now matters for its traps; a run that
+        // began meanwhile may have changed them again.
+        if self.current.is_none() {
+            let [exit_trap, debug_trap] = self.dialect.traps_in(&bytes);
+            if self.dialect == Dialect::Bash && debug_trap.is_some() {
+                self.keep_debug_trap(debug_trap);
+            }
+            self.rearm(exit_trap);
+        }
+        let exit_trap = match &self.exit_trap {
+            ExitTrap::Armed { users } => users.clone(),
+            ExitTrap::Guarded { .. } | ExitTrap::Open => None,
+        };
+        Some(Listed {
+            dialect: self.dialect,
+            bytes,
+            as_of,
+            exit_trap,
+            debug_trap: self.debug_trap.clone(),
+            functions: self.functions.clone(),
+        })
+    }
+}
+
+/// Where the state after a run is written.
+pub(super) fn capture_file(as_of: RunNo) -> String {
+    format!("x{as_of}")
+}
+
+/// How a whole capture ends.
+const END: &[u8] = b"\0end\0";
+
+/// A shell's state, just as the shell has listed it.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    dialect: Dialect,
+    bytes: Vec<u8>,
+    pub(crate) as_of: RunNo,
+    /// The user's: a listing has ours in their place.
+    exit_trap: Option<String>,
+    debug_trap: Option<String>,
+    /// The sources of functions, for a shell that does not list them.
+    functions: BTreeMap<String, String>,
+}
+
+/// The same without a shell that has written it.
+pub(crate) fn interpret(language: Language, bytes: Vec<u8>) -> Option<SavedKernel> {
+    let listed = Listed {
+        dialect: Dialect::of(language),
+        bytes,
+        as_of: RunNo(0),
+        exit_trap: None,
+        debug_trap: None,
+        functions: BTreeMap::new(),
+    };
+    listed.interpret()
+}
+
+impl Listed {
+    /// Makes sense of it. `None` when there is none in it.
+    pub(crate) fn interpret(&self) -> Option<SavedKernel> {
+        let Interpreted { mut view, mut restore } = self.dialect.interpret(&self.bytes)?;
+        view.insert("shell".into(), Value::from(self.dialect.name()));
+        for (name, trap) in [("EXIT", &self.exit_trap), ("DEBUG", &self.debug_trap)] {
+            if let Some(trap) = trap {
+                let traps = view.entry("traps").or_insert_with(|| Map::new().into());
+                traps[name] = Value::from(trap.as_str());
+            }
+        }
+        self.add_functions(&mut view, &mut restore);
+        Some(SavedKernel {
+            as_of_run: self.as_of,
+            view,
+            restore: Some(restore),
+            dump: None,
+            dump_as_of_run: None,
+        })
+    }
+
+    /// Adds the sources of the functions that were found to what is restored.
+    fn add_functions(&self, view: &mut Map<String, Value>, restore: &mut String) {
         let found = view.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut sources = serde_json::Map::new();
+        let mut sources = Map::new();
         for name in found.iter().filter_map(Value::as_str) {
             if let Some(source) = self.functions.get(name) {
                 // On the left of `||`: one that cannot be read costs only itself.
@@ -57,57 +152,5 @@ impl Shell {
         if !sources.is_empty() {
             view.insert(SOURCES.to_owned(), sources.into());
         }
-    }
-
-    pub(super) fn captured(&mut self, as_of: RunNo) -> Option<Report> {
-        let at = self.captures.under_way.iter().position(|run| *run == as_of)?;
-        self.captures.under_way.remove(at);
-        let saved = self.take_capture(&format!("x{as_of}"), as_of);
-        if let Some(fifo) = self.dialect.capture_fifo(as_of) {
-            let _ = std::fs::remove_file(self.path(&fifo));
-        }
-        Some(match saved {
-            Some(saved) => Report::Captured { as_of, saved: Box::new(saved) },
-            None => Report::NotCaptured,
-        })
-    }
-
-    pub(super) fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<SavedKernel> {
-        let path = self.path(name);
-        let bytes = std::fs::read(&path).ok()?;
-        let _ = std::fs::remove_file(path);
-        let captured = records::parse(&bytes)?;
-        // Only what the shell is like now matters for its traps; a run that
-        // began meanwhile may have changed them again.
-        if self.current.is_none() {
-            if self.dialect == Dialect::Bash && captured.debug_trap.is_some() {
-                self.keep_debug_trap(captured.debug_trap.clone());
-            }
-            self.rearm(captured.exit_trap.clone());
-        }
-        let mut view = captured.view;
-        view.insert("shell".into(), Value::from(self.dialect.name()));
-        // The capture passes over a trap with ours in it.
-        if let ExitTrap::Armed { users: Some(users) } = &self.exit_trap {
-            let traps =
-                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
-            traps["EXIT"] = Value::from(users.as_str());
-        }
-        if let Some(trap) = &self.debug_trap {
-            let traps =
-                view.entry("traps").or_insert_with(|| Value::Object(serde_json::Map::new()));
-            traps["DEBUG"] = Value::from(trap.as_str());
-        }
-        let mut restore = captured.restore;
-        if self.dialect.hides_functions() {
-            self.add_functions(&mut view, &mut restore);
-        }
-        Some(SavedKernel {
-            as_of_run: as_of,
-            view,
-            restore: Some(restore),
-            dump: None,
-            dump_as_of_run: None,
-        })
     }
 }

@@ -1,8 +1,10 @@
 //! What differs between shells.
 
 use super::guard::AFTER;
+use super::view::{self, Interpreted};
 use super::voice::Voice;
 use super::{MARK, quote};
+use super::{bash, dash, zsh};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,12 +33,6 @@ pub(super) enum Dialect {
     Posix,
 }
 
-/// Turns POSIX mode on, in which functions cannot take the place of special
-/// builtins, and carries what the mode itself overwrites (see capture.bash).
-/// Tracing and inherited DEBUG traps would write into the listing of traps.
-const BASH_CARRY: &str = "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/\
-    ${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; \\set +ETx; ";
-
 /// Turns tracing off without a trace, and keeps whether it was on: words are
 /// expanded before they are shown. Nothing else would do, because while `exit`
 /// runs, zsh writes traces to a descriptor that no redirection reaches.
@@ -48,22 +44,26 @@ pub(super) const ZSH_HUSH: &str =
 /// run's.
 pub(super) const ZSH_SURE: &str = " || \\builtin :";
 
-/// What zsh's capture script is called with (see capture.zsh). The later of two
-/// values of an option counts.
-fn zsh_capture(dir: &str, tracing: &str, out: &str) -> String {
+/// How zsh's capture script is called (see capture.zsh).
+fn zsh_capture(dir: &str, out: &str, tracing: &str) -> String {
     format!(
-        "\\builtin set -- \"$(<{dir}/capture)\" \"${{(@kv)options[@]}}\"{tracing} \"\" {out} \"$@\"; \
-         \\builtin unset __sessile_x; \\builtin emulate -R zsh -o noaliases -c \"$1\""
+        "\\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
+         \\builtin emulate -R zsh -o noaliases -c \"$(<{dir}/capture)\""
     )
 }
 
-/// The same once tracing was hushed. Whatever becomes of it, the listing of traps
-/// is read to its end: zsh would die of the broken pipe, with another status.
+/// The same once tracing was hushed.
 fn zsh_last_capture(dir: &str, out: &str) -> String {
-    let capture = zsh_capture(dir, " xtrace $__sessile_x", &format!("{dir}/{out}"));
+    let tracing = format!(
+        "\\builtin print -r -- \"xtrace $__sessile_x\" >>{dir}/{out}; \\builtin unset __sessile_x; "
+    );
+    format!("\\builtin exec 2>/dev/null{ZSH_SURE}; {}", zsh_capture(dir, out, &tracing))
+}
+
+fn dash_last_capture(dir: &str, listing: &str, clear: &str) -> String {
     format!(
-        "\\builtin exec 2>/dev/null{ZSH_SURE}; ( {capture} ){ZSH_SURE}; \
-         \\builtin read -r -d '' __sessile_x{ZSH_SURE}"
+        "\\trap >|{dir}/final; {listing}\
+         ( {clear}\\set -- final \"$@\"; \\. {dir}/capture ) </dev/null >/dev/null"
     )
 }
 
@@ -96,9 +96,9 @@ impl Dialect {
 
     pub(super) fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Bash => &[("capture", include_str!("capture.bash"))],
-            Self::Zsh => &[("capture", include_str!("capture.zsh"))],
-            Self::Posix => &[("capture", include_str!("capture.sh"))],
+            Self::Bash => &[("capture", include_str!("bash/capture.bash"))],
+            Self::Zsh => &[("capture", include_str!("zsh/capture.zsh"))],
+            Self::Posix => &[("capture", include_str!("dash/capture.sh")), ("names", "")],
         }
     }
 
@@ -107,25 +107,28 @@ impl Dialect {
     pub(super) fn spoken(self, script: String, voice: Voice) -> String {
         match self {
             Self::Zsh if voice.prefix == "\\" => script.replace("\\builtin ", voice.prefix),
-            Self::Bash | Self::Zsh | Self::Posix => script,
+            Self::Bash => script.replace("\\builtin ", voice.prefix),
+            Self::Zsh | Self::Posix => script,
         }
     }
 
-    /// FIFOs besides: dash has no other way to hand a listing of its traps to
-    /// a fork of itself.
-    pub(super) fn fifos(self) -> &'static [&'static str] {
+    /// Makes sense of a capture.
+    pub(super) fn interpret(self, bytes: &[u8]) -> Option<Interpreted> {
         match self {
-            Self::Posix => &["last"],
-            Self::Bash | Self::Zsh => &[],
+            Self::Bash => bash::interpret(bytes),
+            Self::Zsh => zsh::interpret(bytes),
+            Self::Posix => dash::interpret(bytes),
         }
     }
 
-    /// The same for one capture, of which several may be under way.
-    pub(super) fn capture_fifo(self, as_of: RunNo) -> Option<String> {
-        match self {
-            Self::Posix => Some(format!("traps{as_of}")),
-            Self::Bash | Self::Zsh => None,
-        }
+    /// The user's EXIT and DEBUG traps in a capture, for a first look.
+    pub(super) fn traps_in(self, bytes: &[u8]) -> [Option<String>; 2] {
+        let section = match self {
+            Self::Bash | Self::Posix => 0,
+            Self::Zsh => 1,
+        };
+        let listing = bytes.split(|b| *b == 0).nth(section).unwrap_or_default();
+        ["EXIT", "DEBUG"].map(|name| view::trap(listing, &[name]))
     }
 
     /// How variables are set for one run alone.
@@ -277,18 +280,18 @@ impl Dialect {
         let out = format!("{dir}/x{as_of}");
         match self {
             Self::Bash => format!(
-                "( {BASH_CARRY}( ( \\. {dir}/capture {out} \"$(\\trap -p)\" \"$@\" ); \
-                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \
-                 \\exit ${{POSIXLY_CORRECT%%/*}} ) 9<{dir}/capture </dev/null >/dev/null 2>&1\n"
+                "( \\builtin trap -p >|{out}; \
+                 ( \\builtin . {dir}/capture x{as_of} \"$@\"; \\builtin echo \"c {as_of}\" >{dir}/s ) & ) \
+                 9<{dir}/capture </dev/null || \\builtin echo \"c {as_of}\" >{dir}/s\n"
             ),
             Self::Zsh => format!(
-                "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture{ZSH_SURE}; ( {} ); \\builtin echo \"c {as_of}\" >{dir}/s)\n",
-                zsh_capture(dir, "", &out)
+                "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture{ZSH_SURE}; {}; \
+                 \\builtin echo \"c {as_of}\" >{dir}/s)\n",
+                zsh_capture(dir, &format!("x{as_of}"), "")
             ),
             Self::Posix => format!(
-                "\\eval '\\trap >&9; \\times >&9; ( ( ( \\. {dir}/capture ) <&9 >|{out} 2>/dev/null; \
-                 \\unset -f command; \\command echo \"c {as_of}\" >{dir}/s ) & \\exit '$?' )' \
-                 9<>{dir}/traps{as_of} 2>/dev/null\n"
+                "\\trap >|{out}; ( ( \\set -- x{as_of} \"$@\"; \\. {dir}/capture; \
+                 \\command echo \"c {as_of}\" >{dir}/s ) & ) 9<{dir}/capture </dev/null 2>/dev/null\n"
             ),
         }
     }
@@ -298,7 +301,7 @@ impl Dialect {
     pub(super) fn exit_trap(self, dir: &str) -> String {
         match self {
             Self::Bash => format!(
-                "( {BASH_CARRY}\\. {dir}/capture {dir}/final \"$(\\trap -p)\" \"$@\" ) \
+                "( \\builtin trap -p >|{dir}/final; \\builtin . {dir}/capture final \"$@\" ) \
                  </dev/null >/dev/null 2>&1 || \\: # {MARK}"
             ),
             // A word and not a comment, which zsh would drop; braces make zsh
@@ -307,19 +310,19 @@ impl Dialect {
                 "{ZSH_HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})",
                 zsh_last_capture(dir, "final")
             ),
-            Self::Posix => format!(
-                "\\eval \"\\trap >&9; \\times >&9; ( \\. {dir}/capture ) <&9 >|{dir}/final \
-                 2>/dev/null\" 9<>{dir}/last; : {MARK}"
-            ),
+            Self::Posix => {
+                format!("{{ : {MARK}; {}; }} 2>/dev/null", dash_last_capture(dir, "", ""))
+            }
         }
     }
+
     /// The same where the user has an EXIT trap, which reads so in a listing, as
     /// one quoted word: it is not listed any more when it runs. Under a guard
     /// there is something of ours that is nothing of the user's.
     pub(super) fn last_capture(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
         let body = self.last_capture_body(dir, listing, guard);
         match self {
-            Self::Bash => format!("( {BASH_CARRY}{body} ) </dev/null >/dev/null 2>&1 || \\:"),
+            Self::Bash => format!("( {body} ) </dev/null >/dev/null 2>&1 || \\:"),
             Self::Zsh => zsh_last_capture(dir, AFTER),
             Self::Posix => format!("{{ {body}; }} 2>/dev/null"),
         }
@@ -337,7 +340,7 @@ impl Dialect {
         let body = self.last_capture_body(dir, listing, guard);
         match self {
             Self::Bash => Some(format!(
-                "{{ ( {BASH_CARRY}( {body} ); \\exit ${{POSIXLY_CORRECT%%/*}} ) \
+                "{{ ( \\builtin set -- $? \"$@\"; ( \\builtin shift; {body} ); \\builtin exit $1 ) \
                  </dev/null >/dev/null 2>&1 && \\:; }} 2>/dev/null"
             )),
             Self::Zsh => None,
@@ -350,25 +353,27 @@ impl Dialect {
     fn last_capture_body(self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
         match self {
             Self::Bash => {
-                let listing = listing.map(|word| format!("$'\\n'{word}")).unwrap_or_default();
+                let listing =
+                    listing.map(|word| format!("\\builtin printf '%s\\n' {word} >>{dir}/final; "));
                 let clear = match guard {
-                    Guard::On => "\\unset -f trap; ",
+                    Guard::On => "\\builtin unset -f trap; ",
                     Guard::Off => "",
                 };
-                format!("{clear}\\. {dir}/capture {dir}/final \"$(\\trap -p)\"{listing} \"$@\"")
+                format!(
+                    "\\builtin trap -p >|{dir}/final; {}{clear}\
+                     \\builtin . {dir}/capture final \"$@\"",
+                    listing.unwrap_or_default()
+                )
             }
             Self::Zsh => String::new(),
             Self::Posix => {
-                let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >&9; "));
+                let listing =
+                    listing.map(|word| format!("\\command printf '%s\\n' {word} >>{dir}/final; "));
                 let clear = match guard {
                     Guard::On => "\\command unalias trap; ",
                     Guard::Off => "",
                 };
-                format!(
-                    "{{ \\trap >&9; {}\\times >&9; ( {clear}\\. {dir}/capture ) <&9 >|{dir}/final \
-                     2>/dev/null; }} 9<>{dir}/last",
-                    listing.unwrap_or_default()
-                )
+                dash_last_capture(dir, &listing.unwrap_or_default(), clear)
             }
         }
     }

@@ -92,13 +92,13 @@ pub(super) fn has_word(text: &[u8], word: &str) -> bool {
 /// The guard's script, for a shell whose user has this EXIT trap at first.
 pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String {
     let (template, users_word, listing_word) = match dialect {
-        Dialect::Bash => (include_str!("guard.bash"), "\"$4\"", "\"${1@Q}\""),
+        Dialect::Bash => (include_str!("bash/guard.bash"), "\"$4\"", "\"${1@Q}\""),
         Dialect::Posix => {
-            (include_str!("guard.sh"), "\"$__sessile_action\"", "\"${__sessile_signal#*=}\"")
+            (include_str!("dash/guard.sh"), "\"$__sessile_action\"", "\"${__sessile_signal#*=}\"")
         }
         Dialect::Zsh => {
             let after = dialect.last_capture(dir, None, Guard::On);
-            let script = include_str!("guard.zsh").replace("@HUSH@", ZSH_HUSH);
+            let script = include_str!("zsh/guard.zsh").replace("@HUSH@", ZSH_HUSH);
             return script.replace("@DIR@", dir).replace("@AFTER@", &after);
         }
     };
@@ -115,7 +115,7 @@ pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String
 }
 
 /// Stand for the user's trap, and for how it is listed.
-const USERS: &str = "@USERS@";
+pub(super) const USERS: &str = "@USERS@";
 const LISTING: &str = "@LISTING@";
 
 /// Parts the user's trap from what is ours around it.

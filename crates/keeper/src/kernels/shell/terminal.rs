@@ -138,7 +138,7 @@ impl Shell {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
                 let mut line = unless_trapped(&lines, dir, self.voice);
                 if terminal.has_leftovers {
-                    let _ = write_file(&self.path("j"), include_bytes!("jobs.zsh"));
+                    let _ = write_file(&self.path("j"), include_bytes!("zsh/jobs.zsh"));
                     let source = format!("{prefix}emulate zsh -c '{prefix}. {dir}/j'");
                     line = format!("{line};[[ ! -o monitor ]] || {source}");
                     self.jobs.is_guarded = true;

@@ -6,7 +6,7 @@
 use super::super::mentions;
 use super::dialect::{Dialect, Guard};
 use super::voice::Voice;
-use super::{Form, MARK, Order, Shell, guard, quote, records};
+use super::{Form, MARK, Order, Shell, guard, quote, view};
 use crate::scratch::write_file;
 use sessile_protocol::RunNo;
 use std::fmt::Write;
@@ -127,7 +127,9 @@ impl Shell {
             (None, _) => ours,
             (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
             (Some(users), Dialect::Bash | Dialect::Posix) => {
-                guard::behind(self.dialect, &self.dir, Some((users, "")), Guard::Off)
+                let users_place = Some((guard::USERS, ""));
+                let both = guard::behind(self.dialect, &self.dir, users_place, Guard::Off);
+                self.dialect.spoken(both, self.voice).replacen(guard::USERS, users, 1)
             }
         };
         self.exit_trap = ExitTrap::Armed { users };
@@ -165,7 +167,7 @@ impl Shell {
                 self.flags.push(flag);
             }
         }
-        if let Some(users) = records::trap(&listing, &["INT", "SIGINT"]) {
+        if let Some(users) = view::trap(listing.as_bytes(), &["INT"]) {
             let _ = writeln!(line, "{prefix}trap -- {} INT", quote(&users));
         } else if let Some(function) = listing.find("TRAPINT () {\n").map(|at| &listing[at..]) {
             let end = function.find("\n}\n").map_or(function.len(), |at| at + 3);
@@ -181,9 +183,8 @@ impl Shell {
         let path = self.path(&traps_file(run));
         let Ok(listing) = std::fs::read(&path) else { return };
         self.listing = Some(path);
-        let listing = String::from_utf8_lossy(&listing);
-        self.keep_debug_trap(records::trap(&listing, &["DEBUG"]));
-        let found = records::trap(&listing, &["EXIT", "0"]);
+        self.keep_debug_trap(view::trap(&listing, &["DEBUG"]));
+        let found = view::trap(&listing, &["EXIT", "0"]);
         let users = match (&mut self.exit_trap, found) {
             (ExitTrap::Guarded { users }, Some(text)) if text.contains(MARK) => {
                 guard::users_part(&text).unwrap_or_else(|| users.take())

@@ -6,6 +6,7 @@ capture are the end of a FIFO, and every wait also watches the process, so that
 a shell that died fails the test at once.
 """
 
+import json
 import os
 import resource
 import select
@@ -24,27 +25,47 @@ class Died(Exception):
     """The shell ended while its answer was awaited."""
 
 
-class Records(list):
-    """A captured stream: (kind, name, value) in order, as bytes."""
+def interpreter():
+    """The program that makes sense of captures: the keeper's own code."""
+    package = os.path.normpath(os.path.join(HERE, "../../.."))
+    build = ["cargo", "build", "--quiet", "--example", "interpret", "--message-format", "json"]
+    lines = subprocess.run(build, cwd=package, check=True, stdout=subprocess.PIPE).stdout.splitlines()
+    (path,) = [line["executable"] for line in map(json.loads, lines) if line.get("executable")]
+    return path
 
-    @classmethod
-    def parse(cls, data):
-        fields = data.split(b"\0")
-        assert fields[-1] == b"" and len(fields) % 3 == 1, "cut off: %r" % data[-200:]
-        records = cls(zip(fields[0:-1:3], fields[1:-1:3], fields[2:-1:3]))
-        assert records[-1] == (b"end", b"", b"1"), records[-1]
-        return records
+
+INTERPRETER = interpreter()
+
+
+class State:
+    """A captured state: what is shown of it, and the script that brings it back."""
+
+    KINDS = {
+        "env": "env_vars", "var": "variables", "alias": "aliases", "opt": "options", "trap": "traps", "ulimit": "limits",
+    }
+
+    def __init__(self, shell, data):
+        self.view = json.loads(subprocess.run([INTERPRETER, shell.name], input=data, stdout=subprocess.PIPE, check=True).stdout)
+        self.restore = self.view.pop("restore")
 
     def of(self, kind):
-        return {n.decode(): v for k, n, v in self if k == kind.encode()}
+        return self.view.get(self.KINDS[kind], {})
 
-    def one(self, kind):
-        (value,) = [v for k, _, v in self if k == kind.encode()]
-        return value
+    @property
+    def functions(self):
+        return set(self.view["functions"])
 
-    def without_order(self):
-        """What counts for equality: hash tables list in any order."""
-        return sorted(r for r in self if r[0] != b"restore")
+    @property
+    def cwd(self):
+        return self.view["working_dir"]
+
+    @property
+    def arguments(self):
+        return self.view.get("arguments", [])
+
+    def lines(self):
+        """What brings it back, whatever the order: hash tables list in any."""
+        return sorted(self.restore.splitlines())
 
 
 class Kernel:
@@ -55,13 +76,14 @@ class Kernel:
         self.dir = tempfile.mkdtemp(prefix="sessile-")
         self.fifo = os.path.join(self.dir, "done")
         os.mkfifo(self.fifo)
+        os.mkfifo(self.path("s"))
         if env is None:
             env = {"PATH": os.environ["PATH"], "HOME": "/", "LANG": "C.UTF-8"}
         self.env = env
         self.cwd = cwd or self.dir
         for name in shell.files:
-            with open(os.path.join(SCRIPTS, name)) as script, open(self.path(name.split(".")[0]), "w") as f:
-                f.write(script.read().replace("@DIR@", self.dir))
+            with open(os.path.join(SCRIPTS, name)) as script, open(self.path("capture"), "w") as f:
+                f.write(script.read().replace("@DIR@", self.dir).replace("\\builtin ", shell.prefix))
         shell.prepare(self.dir)
         self.process = subprocess.Popen(
             shell.argv,
@@ -78,7 +100,7 @@ class Kernel:
         return os.path.join(self.dir, name)
 
     def send(self, line):
-        assert "\n" not in line and len(line.replace(self.dir, "D" * 50)) < 300, len(line)
+        assert "\n" not in line, line
         os.write(self.process.stdin.fileno(), line.encode() + b"\n")
 
     def drain(self, fifo, send):
@@ -130,21 +152,26 @@ class Kernel:
         self.send(self.shell.source(self.dir))
 
     def capture(self):
-        out = self.path("state")
-        if not os.path.exists(out):
-            os.mkfifo(out)
-        return Records.parse(self.drain(out, lambda: self.send(self.shell.idle(self.dir))))
+        said = self.drain(self.path("s"), lambda: self.send(self.shell.idle(self.dir)))
+        assert said == b"c 1\n", said
+        return State(self.shell, self.take("x1"))
+
+    def take(self, name):
+        with open(self.path(name), "rb") as f:
+            data = f.read()
+        os.unlink(self.path(name))
+        return data
 
     def exit_with(self, text):
         """Runs `text`, which ends the shell; returns its status and what the EXIT trap captured."""
-        os.mkfifo(self.path("state"))
         self.send(self.shell.arm(self.dir))
-        data = self.drain(self.path("state"), lambda: self.begin(text))
-        return self.process.wait(PATIENCE), Records.parse(data)
+        self.begin(text)
+        status = self.process.wait(PATIENCE)
+        return status, State(self.shell, self.take("final"))
 
-    def restore(self, records, more=b""):
-        with open(self.path("r"), "wb") as f:
-            f.write(records.one("restore") + more)
+    def restore(self, state, more=""):
+        with open(self.path("r"), "w") as f:
+            f.write(state.restore + more)
         self.send(self.shell.restore(self.dir))
 
     def close(self):
@@ -178,21 +205,28 @@ def capture_cost(shell, text):
         base = spent() - before
     with Kernel(shell) as armed:
         before = spent()
-        armed.exit_with(text + "\nexit 0")
+        armed.send(shell.arm(armed.dir))
+        armed.begin(text + "\nexit 0")
+        armed.process.wait(PATIENCE)
+        assert os.path.getsize(armed.path("final"))
         return spent() - before - base
 
 
 class Shell:
     """The trigger lines of one shell, as the keeper sends them."""
 
+    prefix = "\\builtin "
+
     def prepare(self, d):
         pass
 
 
 class Bash(Shell):
+    name = "bash"
     argv = ["bash", "--norc", "--noprofile", "--noediting", "+o", "history", "+H", "-i", "-s"]
-    files = ["capture.bash"]
-    carry = "POSIXLY_CORRECT=$?/$-/$BASHOPTS/$SHELLOPTS/${POSIXLY_CORRECT+=$POSIXLY_CORRECT}; \\set +ETx; "
+    files = ["bash/capture.bash"]
+    # Another word where the user has a function of that name (see voice.rs).
+    prefix = "\\builtin "
 
     def source(self, d):
         return r"\builtin . %s/c </dev/null >|%s/out 2>&1" % (d, d)
@@ -203,14 +237,14 @@ class Bash(Shell):
 
     def idle(self, d):
         return (
-            "( " + self.carry + r'( \. D/capture D/state "$(\trap -p)" "$@" ) & '
-            r"\exit ${POSIXLY_CORRECT%%/*} ) >/dev/null 2>&1"
-        ).replace("D/", d + "/")
+            r'( \builtin trap -p >|D/x1; ( \builtin . D/capture x1 "$@"; \builtin echo "c 1" >D/s ) & ) '
+            r'9<D/capture </dev/null || \builtin echo "c 1" >D/s'
+        ).replace("D/", d + "/").replace("\\builtin ", self.prefix)
 
     def arm(self, d):
         return (
-            r"\builtin trap '( " + self.carry + r'\. D/capture D/state "$(\trap -p)" "$@" '
-            r") >/dev/null 2>&1 # __sessile_exit' EXIT"
+            r"\builtin trap '( \builtin trap -p >|D/final; \builtin . D/capture final " + '"$@"'
+            r" ) </dev/null >/dev/null 2>&1 || \: # __sessile_exit' EXIT"
         ).replace("D/", d + "/")
 
     def restore(self, d):
@@ -218,8 +252,9 @@ class Bash(Shell):
 
 
 class Zsh(Shell):
-    argv = ["zsh", "-f", "-i", "-s", "+o", "zle", "+o", "banghist"]
-    files = ["capture.zsh"]
+    name = "zsh"
+    argv = ["zsh", "-f", "-i", "-s", "+o", "zle", "+o", "banghist", "+o", "promptsp", "+o", "promptcr"]
+    files = ["zsh/capture.zsh"]
 
     def source(self, d):
         return r"\builtin . %s/c </dev/null >|%s/out 2>&1" % (d, d)
@@ -230,28 +265,31 @@ class Zsh(Shell):
     # Evaluated, not sourced: after `exit` in a function, zsh leaves a sourced
     # file at its first empty line.
     fork = (
-        r'>(\builtin set -- "$(<D/capture)" "${(@kv)options[@]}" "" D/state "$@"; '
-        r'\builtin emulate -R zsh -o noaliases -c "$1")'
+        r'>(\builtin set +o >|D/OUT; \builtin set -- OUT "$@"; '
+        r'\builtin emulate -R zsh -o noaliases -c "$(<D/capture)"'
     )
 
     def idle(self, d):
-        return (r"\builtin trap 2>/dev/null > " + self.fork).replace("D/", d + "/")
+        line = r"\builtin trap 2>/dev/null > " + self.fork.replace("OUT", "x1") + r'; \builtin echo "c 1" >D/s)'
+        return line.replace("D/", d + "/")
 
     def arm(self, d):
         # Braces make zsh wait for the substitution. A comment would not be kept.
-        return (r"\builtin trap '\builtin : __sessile_exit; { \builtin trap } 2>/dev/null > " + self.fork + "' EXIT").replace("D/", d + "/")
+        fork = self.fork.replace("OUT", "final")
+        line = r"\builtin trap '\builtin : __sessile_exit; { \builtin trap } 2>/dev/null > " + fork + ")' EXIT"
+        return line.replace("D/", d + "/")
 
     def restore(self, d):
         return r'\builtin eval "$(<%s/r)" </dev/null >/dev/null 2>&1' % d
 
 
 class Sh(Shell):
+    name = "sh"
     argv = ["dash", "-i", "-s"]
-    files = ["capture.sh"]
+    files = ["dash/capture.sh"]
 
     def prepare(self, d):
-        # The list of traps passes through here; see capture.sh.
-        os.mkfifo(os.path.join(d, "traps"))
+        open(os.path.join(d, "names"), "w").close()
 
     def source(self, d):
         return r"\. %s/c </dev/null >|%s/out 2>&1" % (d, d)
@@ -261,12 +299,12 @@ class Sh(Shell):
 
     def idle(self, d):
         return (
-            r"\eval '\trap >&9; \times >&9; ( ( \. D/capture ) <&9 >|D/state 2>/dev/null & \exit '$?' )' 9<>D/traps 2>/dev/null"
+            r'\trap >|D/x1; ( ( \set -- x1 "$@"; \. D/capture; \command echo "c 1" >D/s ) & ) 9<D/capture </dev/null 2>/dev/null'
         ).replace("D/", d + "/")
 
     def arm(self, d):
         return (
-            r"""\trap '\eval "\trap >&9; \times >&9; ( \. D/capture ) <&9 >|D/state 2>/dev/null" 9<>D/traps; : __sessile_exit' EXIT"""
+            r"""\trap '{ : __sessile_exit; \trap >|D/final; ( \set -- final "$@"; \. D/capture ) </dev/null >/dev/null; } 2>/dev/null' EXIT"""
         ).replace("D/", d + "/")
 
     def restore(self, d):
