@@ -170,7 +170,7 @@ impl Keeper {
         let Some(live) = live else {
             return;
         };
-        live.press(language, pressure);
+        live.press(pressure);
         // An interpreter that is deep in a read notices the interrupt when the
         // read comes back; but the interrupt has to be there first.
         if pressure > Pressure::Interrupt

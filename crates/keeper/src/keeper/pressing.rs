@@ -4,12 +4,11 @@ use super::live::Live;
 use crate::kernels::Pressed;
 use crate::processes::{self, Caught};
 use rustix::process::{Pid, Signal};
-use sessile_protocol::Language;
 use sessile_session::Pressure;
 
 impl Live {
-    pub(super) fn press(&mut self, language: Language, pressure: Pressure) {
-        let work = self.pressed_work(language, pressure);
+    pub(super) fn press(&mut self, pressure: Pressure) {
+        let work = self.pressed_work(pressure);
         let to_work = match pressure {
             Pressure::Interrupt => Signal::INT,
             Pressure::Terminate => Signal::TERM,
@@ -52,11 +51,10 @@ impl Live {
         }
     }
 
-    /// Only the end of a job ends a `wait` of zsh, if nothing else has.
-    fn pressed_work(&self, language: Language, pressure: Pressure) -> Vec<Pid> {
+    fn pressed_work(&self, pressure: Pressure) -> Vec<Pid> {
         match pressure {
             Pressure::Interrupt | Pressure::Terminate => self.awaited(),
-            Pressure::KillWork | Pressure::KillKernel if language == Language::Zsh => {
+            Pressure::KillWork | Pressure::KillKernel if self.kernel.waits_for_jobs() => {
                 self.started()
             }
             Pressure::KillWork | Pressure::KillKernel => self.foreground(),

@@ -275,6 +275,12 @@ pub(crate) trait Kernel: Debug {
         None
     }
 
+    /// Whether nothing but the end of its jobs ends a wait for them: then all of
+    /// them are killed with a run.
+    fn waits_for_jobs(&self) -> bool {
+        false
+    }
+
     /// How many descriptors its process has to be allowed for another run.
     fn room(&self) -> u64 {
         0

@@ -70,7 +70,7 @@ const ROOM: u64 = 20;
 
 #[derive(Debug)]
 pub(super) struct Shell {
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     voice: Voice,
     /// Which voice works, when that is being asked.
     probe: Option<Probe>,
@@ -134,7 +134,7 @@ impl Shell {
         program: &Path,
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
-        let dialect = Dialect::of(language);
+        let dialect = dialect::of(language);
         let mut shell = Self {
             dialect,
             voice: Voice::among(dialect, &[]),
@@ -155,7 +155,7 @@ impl Shell {
             is_halted: false,
             listing: None,
         };
-        let mut boot = dialect.boot(&shell.dir);
+        let mut boot = dialect.boot().to_owned();
         if let Some(saved) = heritage.state
             && let Some(text) = &saved.restore
         {
@@ -168,12 +168,14 @@ impl Shell {
                     .iter()
                     .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
                 shell.functions = sources.collect();
-                shell.name_functions()?;
             }
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
         shell.install()?;
+        if dialect.hides_functions() {
+            shell.name_functions()?;
+        }
         // Here already, so that the user's umask is not its mode.
         write_file(&directory.join("int"), b"")?;
         shell.keep_status(heritage.status);
@@ -286,7 +288,7 @@ impl Shell {
     fn install(&self) -> io::Result<()> {
         for (name, text) in self.dialect.files() {
             // dash does not tell a sourced file where it is.
-            let text = self.dialect.spoken(text.replace("@DIR@", &self.dir), self.voice);
+            let text = self.voice.speak(text.replace("@DIR@", &self.dir));
             install(Path::new(&self.dir), &[(*name, &text)])?;
         }
         Ok(())
@@ -368,7 +370,7 @@ impl Kernel for Shell {
         if self.captures.under_way.contains(&as_of) {
             return Ok(());
         }
-        let mut line = self.dialect.spoken(self.dialect.capture(&self.dir, as_of), self.voice);
+        let mut line = self.voice.speak(self.dialect.capture(&self.dir, as_of));
         // Its failure, without `exit` say, must not be the shell's end.
         if self.flags.contains('e') {
             line.insert_str(line.len() - 1, " || \\:");
@@ -399,9 +401,9 @@ impl Kernel for Shell {
 
     fn last_words(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
-        // Only zsh has a trap of ours there under a guard, if the user's is the
+        // With a hook there is a trap of ours under a guard, if the user's is the
         // same as before.
-        if self.dialect == Dialect::Zsh
+        if self.dialect.has_exit_hook()
             && let ExitTrap::Guarded { users } = &mut self.exit_trap
         {
             let users = users.take().filter(|_| !self.path(guard::AFTER).exists());
@@ -418,12 +420,12 @@ impl Kernel for Shell {
 
     fn interrupt_signal(&mut self, caught: Caught) -> Option<i32> {
         // It will interrupt itself.
-        if self.is_halted && self.dialect != Dialect::Posix {
+        if self.is_halted && self.dialect.halts_by_itself() {
             return None;
         }
         let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
         // An interrupt would be its end, and no trap would run.
-        if errexit && self.dialect == Dialect::Zsh {
+        if errexit && self.dialect.ends_at_interrupts() {
             return self.halt_signal(caught).or(Some(libc::SIGINT));
         }
         Some(libc::SIGINT)
@@ -442,11 +444,14 @@ impl Kernel for Shell {
     }
 
     fn got_room(&mut self, limit: u64) -> io::Result<()> {
-        match self.dialect {
-            // It gives its children what it knows of.
-            Dialect::Zsh => self.send(&format!("{}ulimit -S -n {limit}\n", self.voice.prefix)),
-            Dialect::Bash | Dialect::Posix => Ok(()),
+        if !self.dialect.keeps_limits() {
+            return Ok(());
         }
+        self.send(&format!("{}ulimit -S -n {limit}\n", self.voice.prefix))
+    }
+
+    fn waits_for_jobs(&self) -> bool {
+        self.dialect.waits_for_jobs()
     }
 
     fn release(&mut self) -> io::Result<Release> {

@@ -1,9 +1,9 @@
 //! What a shell's captures say, and the functions that it cannot list itself.
 
 use super::super::{RawCapture, Report};
-use super::dialect::Dialect;
+use super::dialect::{self, Dialect};
 use super::traps::ExitTrap;
-use super::view::Interpreted;
+use super::view::{self, Interpreted};
 use super::{SOURCES, Shell, functions, quote};
 use crate::scratch::write_file;
 use serde_json::{Map, Value};
@@ -62,8 +62,10 @@ impl Shell {
         // Only what the shell is like now matters for its traps; a run that
         // began meanwhile may have changed them again.
         if self.current.is_none() {
-            let [exit_trap, debug_trap] = self.dialect.traps_in(&bytes);
-            if self.dialect == Dialect::Bash && debug_trap.is_some() {
+            let traps = bytes.split(|b| *b == 0).nth(self.dialect.traps_section());
+            let [exit_trap, debug_trap] =
+                ["EXIT", "DEBUG"].map(|name| view::trap(traps.unwrap_or_default(), &[name]));
+            if self.dialect.hides_debug_trap() && debug_trap.is_some() {
                 self.keep_debug_trap(debug_trap);
             }
             self.rearm(exit_trap);
@@ -94,7 +96,7 @@ const END: &[u8] = b"\0end\0";
 /// A shell's state, just as the shell has listed it.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     bytes: Vec<u8>,
     pub(crate) as_of: RunNo,
     /// The user's: a listing has ours in their place.
@@ -107,7 +109,7 @@ pub(crate) struct Listed {
 /// The same without a shell that has written it.
 pub(crate) fn interpret(language: Language, bytes: Vec<u8>) -> Option<SavedKernel> {
     let listed = Listed {
-        dialect: Dialect::of(language),
+        dialect: dialect::of(language),
         bytes,
         as_of: RunNo(0),
         exit_trap: None,

@@ -10,8 +10,8 @@
 //! functions or aliases, say, goes without: then its state is that of the last
 //! capture, which the answer says.
 
-use super::dialect::{Dialect, Guard, ZSH_HUSH};
-use super::traps::{changes_traps, lists_traps, stands_alone};
+use super::dialect::{Dialect, Guard};
+use super::traps::{changes_traps, lists_traps};
 use super::{MARK, quote};
 use crate::kernels::mentions;
 
@@ -19,50 +19,10 @@ use crate::kernels::mentions;
 pub(super) const AFTER: &str = "after";
 
 /// Whether a text may set an EXIT trap, and cannot tell that there is a guard.
-pub(super) fn is_wanted(dialect: Dialect, flags: &str, text: &[u8]) -> bool {
+pub(super) fn is_wanted(dialect: &dyn Dialect, flags: &str, text: &[u8]) -> bool {
     let sets = changes_traps(text) && !lists_traps(text) && !mentions(text, "DEBUG");
-    let looks = revealing(dialect).iter().any(|words| mentions(text, words));
-    // Functions have ERR and RETURN traps of their own, and under `set -a` and
-    // `set -T` they are exported and traced.
-    let is_special = match dialect {
-        Dialect::Bash => {
-            flags.contains(['a', 'T'])
-                || ["ERR", "RETURN"].iter().any(|name| has_word(text, name))
-                || stands_alone(text, "set")
-        }
-        // The name of the function would be in the trace.
-        Dialect::Posix => {
-            flags.contains('x') || sets_option(text, b'x', "xtrace") || stands_alone(text, "alias")
-        }
-        Dialect::Zsh => stands_alone(text, "set"),
-    };
-    sets && !looks && !is_special
-}
-
-/// What a text does that shows a guard.
-fn revealing(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Bash => &[
-            "type trap",
-            "type -",
-            "declare -f",
-            "declare -F",
-            "typeset -f",
-            "typeset -F",
-            "compgen",
-            "command -V",
-            "trap()",
-            "trap ()",
-            "function trap",
-            "FUNCNAME",
-            "caller",
-            "functrace",
-            "set -T",
-            "export -f",
-        ],
-        Dialect::Posix => &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"],
-        Dialect::Zsh => &["zshexit", "functions", "typeset", "whence", "which", "declare"],
-    }
+    let looks = dialect.revealing().iter().any(|words| mentions(text, words));
+    sets && !looks && !dialect.shows_guard(flags, text)
 }
 
 /// Whether a text may set an option: `set -ex`, `set -o xtrace`.
@@ -89,19 +49,16 @@ pub(super) fn has_word(text: &[u8], word: &str) -> bool {
     })
 }
 
-/// The guard's script, for a shell whose user has this EXIT trap at first.
-pub(super) fn script(dialect: Dialect, dir: &str, users: Option<&str>) -> String {
-    let (template, users_word, listing_word) = match dialect {
-        Dialect::Bash => (include_str!("bash/guard.bash"), "\"$4\"", "\"${1@Q}\""),
-        Dialect::Posix => {
-            (include_str!("dash/guard.sh"), "\"$__sessile_action\"", "\"${__sessile_signal#*=}\"")
-        }
-        Dialect::Zsh => {
-            let after = dialect.last_capture(dir, None, Guard::On);
-            let script = include_str!("zsh/guard.zsh").replace("@HUSH@", ZSH_HUSH);
-            return script.replace("@DIR@", dir).replace("@AFTER@", &after);
-        }
-    };
+/// The guard's script, for a shell whose user has this EXIT trap at first. `words`
+/// stand for the user's trap in the script, and for its listing.
+pub(super) fn script(
+    dialect: &dyn Dialect,
+    template: &str,
+    words: [&str; 2],
+    dir: &str,
+    users: Option<&str>,
+) -> String {
+    let [users_word, listing_word] = words;
     // A word of the shell's, in which the user's part is put in by itself.
     let behind = quote(&behind(dialect, dir, Some((USERS, LISTING)), Guard::On))
         .replace(USERS, &format!("'{users_word}'"))
@@ -126,7 +83,7 @@ fn seam() -> String {
 /// Our EXIT trap behind the user's, which is given with its listing (an empty
 /// one when the keeper knows it anyway).
 pub(super) fn behind(
-    dialect: Dialect,
+    dialect: &dyn Dialect,
     dir: &str,
     users: Option<(&str, &str)>,
     guard: Guard,
@@ -137,7 +94,7 @@ pub(super) fn behind(
     let Some((users, _)) = users else {
         return seam + &ours;
     };
-    let early = dialect.early_capture(dir, listing, guard).unwrap_or_default();
+    let early = dialect.early_capture(dir, listing, guard);
     format!("{seam}{early}\n{seam}{users}\n{seam}{ours}")
 }
 
@@ -155,19 +112,20 @@ pub(super) fn users_part(trap: &str) -> Option<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{bash::Bash, dash::Dash};
     use super::*;
 
     #[test]
     fn a_guard_is_for_texts_that_set_a_trap_and_do_not_look() {
         for text in ["trap 'x' EXIT; exit 3", "echo ERROR; trap x EXIT", "trap x 0; find -type f"] {
-            assert!(is_wanted(Dialect::Bash, "himBHs", text.as_bytes()), "{text}");
+            assert!(is_wanted(&Bash, "himBHs", text.as_bytes()), "{text}");
         }
         for text in ["trap x INT", "trap x EXIT; trap", "trap x EXIT; type trap", "trap x EXIT ERR"]
         {
-            assert!(!is_wanted(Dialect::Bash, "himBHs", text.as_bytes()), "{text}");
+            assert!(!is_wanted(&Bash, "himBHs", text.as_bytes()), "{text}");
         }
-        assert!(is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -e"));
-        assert!(!is_wanted(Dialect::Posix, "is", b"trap x EXIT; set -ex"));
+        assert!(is_wanted(&Dash, "is", b"trap x EXIT; set -e"));
+        assert!(!is_wanted(&Dash, "is", b"trap x EXIT; set -ex"));
     }
 
     #[test]
@@ -182,13 +140,13 @@ mod tests {
 
     #[test]
     fn what_is_the_users_in_a_trap_is_found_again() {
-        let trap = |users| behind(Dialect::Bash, "/d", users, Guard::On);
+        let trap = |users| behind(&Bash, "/d", users, Guard::On);
         assert_eq!(users_part(&trap(None)), Some(None));
         for users in ["echo 'a\nb'", "", "a\n"] {
             let both = trap(Some((users, "'trap -- a\nb EXIT'")));
             assert_eq!(users_part(&both), Some(Some(users.to_owned())));
         }
         assert_eq!(users_part("echo bye"), None);
-        assert_eq!(users_part(&Dialect::Bash.exit_trap("/d")), None);
+        assert_eq!(users_part(&Bash.exit_trap("/d")), None);
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct JobControl {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// bash looks for its terminal only when it starts, and when an `exec`
     /// has failed.
     FailedExec,
@@ -56,17 +56,9 @@ enum State {
 }
 
 impl JobControl {
-    pub(super) fn of(dialect: Dialect, program: &Path) -> Self {
+    pub(super) fn of(dialect: &dyn Dialect, program: &Path) -> Self {
         let real = std::fs::canonicalize(program).unwrap_or_default();
-        let way = match dialect {
-            Dialect::Bash => Way::FailedExec,
-            Dialect::Zsh => Way::Suspend,
-            Dialect::Posix => match real.file_name().and_then(|name| name.to_str()) {
-                Some("dash" | "busybox") => Way::Monitor,
-                Some("bash") => Way::FailedExec,
-                Some(_) | None => Way::None,
-            },
-        };
+        let way = dialect.job_control(real.file_name().and_then(|name| name.to_str()));
         Self { way, state: State::Off, is_guarded: false, awaited: None }
     }
 
@@ -176,20 +168,8 @@ impl Shell {
         let prefix = voice.prefix;
         make_fifo(&self.path("a"))?;
         let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/a", voice.echo);
-        let (script, call) = match self.dialect {
-            Dialect::Bash => (
-                format!("{wait};{prefix}eval \"${{1:-trap - HUP}}\"\n"),
-                format!("{} {dir}/g \"$({prefix}trap -p HUP)\"", voice.source),
-            ),
-            // dash lists the traps of a substitution, not its own.
-            Dialect::Posix | Dialect::Zsh => (
-                format!(
-                    "{prefix}trap >|{dir}/k;{wait};{prefix}trap - HUP;{} {dir}/k\n",
-                    voice.source
-                ),
-                format!("{} {dir}/g", voice.source),
-            ),
-        };
+        let (script, words) = self.dialect.without_hangups(dir, &wait, voice);
+        let call = format!("{} {dir}/g{words}", voice.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
         if self.jobs.way == Way::Suspend {

@@ -4,7 +4,7 @@
 //! be seen or lost: see [`ExitTrap`].
 
 use super::super::mentions;
-use super::dialect::{Dialect, Guard};
+use super::dialect::Guard;
 use super::voice::Voice;
 use super::{Form, MARK, Order, Shell, guard, quote, view};
 use crate::scratch::write_file;
@@ -39,7 +39,7 @@ impl Shell {
     /// Whether the text of a trap may be shown when it runs: bash does that under
     /// `set -v`. What is kept then is the state that was captured last.
     fn shows_traps(&self, text: &[u8]) -> bool {
-        self.dialect == Dialect::Bash && self.is_verbose(text)
+        self.dialect.shows_traps() && self.is_verbose(text)
     }
 
     pub(super) fn is_verbose(&self, text: &[u8]) -> bool {
@@ -94,7 +94,7 @@ impl Shell {
         }
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
             ExitTrap::Armed { users } => {
-                let script = guard::script(self.dialect, &self.dir, users.as_deref());
+                let script = self.dialect.guard_script(&self.dir, users.as_deref());
                 write_file(&self.path("h"), script.as_bytes())?;
                 self.exit_trap = ExitTrap::Guarded { users };
                 Ok(self.dialect.guard(&self.dir))
@@ -122,14 +122,14 @@ impl Shell {
 
     /// The line that puts our EXIT trap in place, behind the user's.
     pub(super) fn arm(&mut self, users: Option<String>) -> String {
-        let ours = self.dialect.spoken(self.dialect.exit_trap(&self.dir), self.voice);
-        let text = match (&users, self.dialect) {
-            (None, _) => ours,
-            (Some(users), Dialect::Zsh) => format!("{users}\n{ours}"),
-            (Some(users), Dialect::Bash | Dialect::Posix) => {
+        let ours = self.voice.speak(self.dialect.exit_trap(&self.dir));
+        let text = match &users {
+            None => ours,
+            Some(users) if self.dialect.has_exit_hook() => format!("{users}\n{ours}"),
+            Some(users) => {
                 let users_place = Some((guard::USERS, ""));
                 let both = guard::behind(self.dialect, &self.dir, users_place, Guard::Off);
-                self.dialect.spoken(both, self.voice).replacen(guard::USERS, users, 1)
+                self.voice.speak(both).replacen(guard::USERS, users, 1)
             }
         };
         self.exit_trap = ExitTrap::Armed { users };
@@ -142,7 +142,7 @@ impl Shell {
             None => String::new(),
         };
         let halt = self.dialect.halt_trap(&self.dir, prefix);
-        let halt = self.dialect.spoken(halt, self.voice);
+        let halt = self.voice.speak(halt);
         let halt = format!("{prefix}trap -- {} {};", quote(&halt), self.dialect.halt_signal().1);
         format!("{stop}{halt}{prefix}trap -- {} EXIT\n", quote(&text))
     }

@@ -1,6 +1,6 @@
 //! The lines that make a shell run a text.
 
-use super::dialect::{Dialect, ZSH_SURE};
+use super::dialect::FirstWords;
 use super::voice::{self, Voice};
 use super::{Form, Order, Shell, Stdin, mentions, quote};
 use sessile_protocol::RunNo;
@@ -27,7 +27,7 @@ impl Shell {
         form: Form,
         prelude: &str,
     ) -> io::Result<String> {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
+        let dir = &self.dir;
         let stdin = match order.stdin {
             Stdin::Bytes(_) | Stdin::Open | Stdin::Empty if order.terminal.is_some() => {
                 format!("<>{}", order.terminal.map_or("", |terminal| terminal.path))
@@ -40,7 +40,7 @@ impl Shell {
         let env = self.dialect.environment(order.env, self.voice);
         // On the left of `||` it sets off neither `set -e` nor an ERR trap.
         let status = self.last_status().map(|status| status + " || ").unwrap_or_default();
-        let source = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
+        let sourcing = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
         let (voice, questions) = match self.probe {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
             None => (self.voice, String::new()),
@@ -52,18 +52,9 @@ impl Shell {
             None => format!(">{dir}/o 2>{dir}/e"),
         };
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
-        let mut always = Vec::new();
-        if self.dialect == Dialect::Zsh && order.terminal.is_some() {
-            // Line editing would take its next line from the terminal.
-            always.push(format!("{prefix}unsetopt zle"));
-        }
-        if self.dialect == Dialect::Zsh && form == Form::Replaced && self.is_verbose(order.text) {
-            // If the text is aborted, the next line of ours would be shown.
-            always.push(format!("{exec} 2>/dev/null{sure}"));
-        }
-        let shielded = |source: String| match always.is_empty() {
-            true => source,
-            false => format!("{{ {source}; }} always {{ {}; }}", always.join("; ")),
+        let shows_next = form == Form::Replaced && self.is_verbose(order.text);
+        let source = |source: String| {
+            self.dialect.shield(source, order.terminal.is_some(), shows_next, self.voice)
         };
         Ok(match form {
             // A text that moves descriptors about may have closed the copies
@@ -78,7 +69,7 @@ impl Shell {
                 } else if self.looks_at_traps(order.text) {
                     let _ = write!(after, ";{}{done}", self.list_traps(order));
                 }
-                let source = shielded(format!("{source} {streams}"));
+                let source = source(format!("{sourcing} {streams}"));
                 format!("{prelude}{source}\n{report}{after}\n")
             }
             // In one line, so that no prompt comes between. The second line
@@ -88,7 +79,7 @@ impl Shell {
                  {report};{reopen}\n{questions}{}{done}\n",
                 self.list_traps(order),
                 report = self.untraced(&report),
-                source = shielded(source),
+                source = source(sourcing),
             ),
         })
     }
@@ -101,7 +92,7 @@ impl Shell {
         // Tracing is off around the text where it would show our words, or not
         // show the user's: zsh writes them to where stderr was before a
         // redirection.
-        let is_around = form == Form::Replaced || self.dialect == Dialect::Zsh;
+        let is_around = form == Form::Replaced || self.dialect.traces_around();
         let traces = self.flags.contains('x') && (is_around || debug_trap.is_some());
         let mut words = String::new();
         if traces {
@@ -126,62 +117,30 @@ impl Shell {
             (false, true) => format!("{prefix}set +v\n"),
             (false, false) => String::new(),
         };
-        let first = match self.dialect {
-            Dialect::Bash if shows => uncounted(&format!("{prefix}set -v;{words}")),
-            Dialect::Bash => uncounted(&words),
-            // A number too high in messages is less of a fault than words of ours.
-            Dialect::Posix if shows => {
-                format!("{{ {prefix}set -v;{words} }} 2>/dev/null\n")
-            }
-            Dialect::Zsh | Dialect::Posix if traces => format!("{{ {words} }} 2>/dev/null;"),
-            Dialect::Zsh | Dialect::Posix => words,
-        };
-        if !shows || self.dialect != Dialect::Zsh {
-            return (off, first.into_bytes());
-        }
-        let mut lines = text.splitn(2, |b| *b == b'\n');
-        let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
-        words.extend(quote_bytes(lines.next().unwrap_or_default()));
-        // Not as it is: the lines of the text would be counted from the second.
-        words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
-        words.extend(format!(";{prefix}set -v;{first}").into_bytes());
-        (off, words)
+        let first = FirstWords { words: &words, traces, shows, prefix };
+        (off, self.dialect.first_words(first, text))
     }
 
-    /// Sets the user's DEBUG trap, and leaves `$?` as the last run did, with
-    /// commands that it does not see: sourcing hides bash's from the sourced
-    /// text, and zsh's was taken away because it would see our lines.
+    /// Sets the user's DEBUG trap.
     fn set_debug_trap(&self) -> Option<String> {
         let trap = self.debug_trap.as_deref().map(quote)?;
-        let trap = format!("{}trap -- {trap} DEBUG", self.voice.prefix);
-        let fail = format!("/bin/sh -c 'exit {}'", self.status);
-        match self.dialect {
-            Dialect::Posix => None,
-            Dialect::Bash | Dialect::Zsh if self.status == 0 => Some(trap + ";"),
-            Dialect::Bash => Some(format!("{trap};( {fail} ) && \\:;")),
-            Dialect::Zsh => Some(format!("{trap} && {fail} && \\:;")),
-        }
+        let set = format!("{}trap -- {trap} DEBUG", self.voice.prefix);
+        self.dialect.debug_trap(&set, self.status)
     }
 
     /// A failed last run is still failed: a command that has its status.
     fn last_status(&self) -> Option<String> {
-        match (self.status, self.dialect) {
-            (0, _) => None,
-            // A sourced `return` would be the end of dash.
-            (status, Dialect::Posix) if self.flags.contains('e') => {
-                Some(format!("( \\exit {status} )"))
-            }
-            // Under `set -v` its line would be shown.
-            _ => Some(format!("{} {}/q 2>/dev/null", self.voice.source, self.dir)),
+        if self.status == 0 {
+            return None;
         }
+        // Under `set -v` its line would be shown.
+        let script = || format!("{} {}/q 2>/dev/null", self.voice.source, self.dir);
+        Some(self.dialect.failing(self.status, &self.flags).unwrap_or_else(script))
     }
 
-    /// `exec` for redirections, which `builtin exec` would undo.
+    /// `exec` for redirections.
     pub(super) fn exec(&self) -> String {
-        match self.dialect {
-            Dialect::Bash | Dialect::Zsh => "\\exec".to_owned(),
-            Dialect::Posix => format!("{}exec", self.voice.prefix),
-        }
+        self.dialect.exec(self.voice)
     }
 
     /// The report while the run's stderr is the shell's: it turns tracing off,
@@ -197,25 +156,6 @@ impl Shell {
 
     /// What follows our `exec`s.
     fn sure(&self) -> String {
-        match self.dialect {
-            Dialect::Zsh => self.dialect.spoken(ZSH_SURE.to_owned(), self.voice),
-            Dialect::Bash | Dialect::Posix => String::new(),
-        }
+        self.voice.speak(self.dialect.sure().to_owned())
     }
-}
-
-/// A line of ours that bash does not count, in front of the user's first. A
-/// number that is set in a command would be forgotten after it, but not in its
-/// redirection. A LINENO of the user's is left alone, be it unset or read-only.
-fn uncounted(commands: &str) -> String {
-    // Its attributes as digits: none, or `i`, is a multiple of 18.
-    let is_users = "36#0${LINENO+${LINENO@a}}%18";
-    let zero = format!("${{__sessile_[{is_users}?0:(${{LINENO+LINENO=}}0)]-}}");
-    format!("{{ {commands} }} 2>/dev/null\"{zero}\"\n")
-}
-
-/// Any bytes as one word of any POSIX shell.
-fn quote_bytes(text: &[u8]) -> Vec<u8> {
-    let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
-    [b"'", &inner[..], b"'"].concat()
 }

@@ -171,6 +171,6 @@ impl Last {
 
     fn finish(self) -> String {
         let Self { locks, options, posix: _, traps, function, errexit, debug } = self;
-        [&locks, &options, &traps, &function, errexit, &debug].concat().to_owned()
+        [&locks, &options, &traps, &function, errexit, &debug].concat()
     }
 }

@@ -3,11 +3,166 @@
 mod listing;
 mod restore;
 
+use super::MARK;
+use super::dialect::{Dialect, FirstWords, Guard};
+use super::guard::{self, sets_option};
+use super::terminal::Way;
+use super::traps::stands_alone;
 use super::view::Interpreted;
+use super::voice::{SURE_ECHO, Voice};
 use listing::State;
+use sessile_protocol::RunNo;
 
-/// What a capture says; `None` for a part of one.
-pub(super) fn interpret(bytes: &[u8]) -> Option<Interpreted> {
-    let state = State::read(bytes)?;
-    Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
+#[derive(Debug)]
+pub(super) struct Dash;
+
+impl Dialect for Dash {
+    fn name(&self) -> &'static str {
+        "sh"
+    }
+
+    fn arguments(&self) -> &'static [&'static str] {
+        &["-i", "-s"]
+    }
+
+    fn files(&self) -> &'static [(&'static str, &'static str)] {
+        &[("capture", include_str!("capture.sh"))]
+    }
+
+    fn boot(&self) -> &'static str {
+        "PS1=\n"
+    }
+
+    fn sources(&self) -> &'static [(&'static str, &'static str)] {
+        &[("\\command ", "\\command ."), ("\\", "\\.")]
+    }
+
+    fn echoes(&self) -> &'static [&'static str] {
+        &["\\command echo", "\\echo", SURE_ECHO]
+    }
+
+    fn doubtful(&self) -> &'static [&'static str] {
+        &["command()", "command ()"]
+    }
+
+    fn exec(&self, voice: Voice) -> String {
+        format!("{}exec", voice.prefix)
+    }
+
+    fn first_words(&self, first: FirstWords<'_>, _: &[u8]) -> Vec<u8> {
+        let FirstWords { words, traces, shows, prefix } = first;
+        let line = match (shows, traces) {
+            // A number too high in messages is less of a fault than words of ours.
+            (true, _) => format!("{{ {prefix}set -v;{words} }} 2>/dev/null\n"),
+            (false, true) => format!("{{ {words} }} 2>/dev/null;"),
+            (false, false) => words.to_owned(),
+        };
+        line.into_bytes()
+    }
+
+    fn debug_trap(&self, _: &str, _: i32) -> Option<String> {
+        None
+    }
+
+    /// A special builtin, which functions cannot replace.
+    fn returning(&self, status: i32, _: Voice) -> String {
+        format!("\\return {status}\n")
+    }
+
+    /// A sourced `return` would be its end.
+    fn failing(&self, status: i32, flags: &str) -> Option<String> {
+        flags.contains('e').then(|| format!("( \\exit {status} )"))
+    }
+
+    fn hides_functions(&self) -> bool {
+        true
+    }
+
+    fn halt_signal(&self) -> (i32, &'static str) {
+        (libc::SIGRTMAX() - 1, "63")
+    }
+
+    /// dash forgets at an interrupt what it has read ahead, so it is interrupted
+    /// only where the user has a trap.
+    fn halt_trap(&self, dir: &str, prefix: &str) -> String {
+        format!(
+            "{{ {prefix}: {MARK}; {prefix}trap >|{dir}/int; while {prefix}read -r __sessile_trap; do \
+             case $__sessile_trap in *\\ INT) {prefix}unset __sessile_trap; {prefix}trap - INT; \
+             {prefix}kill -s INT $$;; esac; done <{dir}/int; {prefix}unset __sessile_trap; }} 2>/dev/null"
+        )
+    }
+
+    fn halts_by_itself(&self) -> bool {
+        false
+    }
+
+    fn capture(&self, dir: &str, as_of: RunNo) -> String {
+        format!(
+            "\\trap >|{dir}/x{as_of}; ( ( \\set -- x{as_of} \"$@\"; \\. {dir}/capture; \
+             \\command echo \"c {as_of}\" >{dir}/s ) & ) 9<{dir}/capture </dev/null 2>/dev/null\n"
+        )
+    }
+
+    fn exit_trap(&self, dir: &str) -> String {
+        format!("{{ : {MARK}; {}; }} 2>/dev/null", last_capture(dir, None, Guard::Off))
+    }
+
+    fn last_capture(&self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
+        format!("{{ {}; }} 2>/dev/null", last_capture(dir, listing, guard))
+    }
+
+    fn early_capture(&self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
+        let body = last_capture(dir, listing, guard);
+        format!(
+            "{{ __sessile_status=$?; {body}; ( \\exit $__sessile_status ) && \\:; }} 2>/dev/null"
+        )
+    }
+
+    fn interpret(&self, bytes: &[u8]) -> Option<Interpreted> {
+        let state = State::read(bytes)?;
+        Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
+    }
+
+    fn revealing(&self) -> &'static [&'static str] {
+        &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"]
+    }
+
+    /// The name of the function would be in the trace.
+    fn shows_guard(&self, flags: &str, text: &[u8]) -> bool {
+        flags.contains('x') || sets_option(text, b'x', "xtrace") || stands_alone(text, "alias")
+    }
+
+    fn guard_script(&self, dir: &str, users: Option<&str>) -> String {
+        let words = ["\"$__sessile_action\"", "\"${__sessile_signal#*=}\""];
+        guard::script(self, include_str!("guard.sh"), words, dir, users)
+    }
+
+    fn guard(&self, dir: &str) -> String {
+        format!("\\command alias trap >/dev/null 2>&1 || \\command . {dir}/h;")
+    }
+
+    fn unguard(&self) -> &'static str {
+        "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
+    }
+
+    fn job_control(&self, program: Option<&str>) -> Way {
+        match program {
+            Some("dash" | "busybox") => Way::Monitor,
+            Some("bash") => Way::FailedExec,
+            Some(_) | None => Way::None,
+        }
+    }
+}
+
+fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
+    let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >>{dir}/final; "));
+    let clear = match guard {
+        Guard::On => "\\command unalias trap; ",
+        Guard::Off => "",
+    };
+    format!(
+        "\\trap >|{dir}/final; {}( {clear}\\set -- final \"$@\"; \\. {dir}/capture ) \
+         </dev/null >/dev/null",
+        listing.unwrap_or_default()
+    )
 }

@@ -2,6 +2,10 @@
 
 use super::super::quoting::{Assigned, Listing};
 use super::super::view::{Limit, Trap, View, limits, lossy, users_traps};
+use super::names::{
+    DYNAMIC, DYNAMIC_ARRAYS, FACTS, FACTS_OF_START, NUMBERS, ON_BY_DEFAULT, STARTED_OTHERWISE,
+    TIED, USUAL,
+};
 
 /// Everything that a zsh has listed of itself.
 #[derive(Debug)]
@@ -123,75 +127,6 @@ impl<'a> State<'a> {
     }
 }
 
-/// Options that are on in a plain zsh.
-const ON_BY_DEFAULT: [&str; 47] = [
-    "aliases",
-    "alwayslastprompt",
-    "appendhistory",
-    "autolist",
-    "automenu",
-    "autoparamkeys",
-    "autoparamslash",
-    "autoremoveslash",
-    "badpattern",
-    "banghist",
-    "bareglobqual",
-    "beep",
-    "bgnice",
-    "caseglob",
-    "casematch",
-    "checkjobs",
-    "checkrunningjobs",
-    "clobber",
-    "debugbeforecmd",
-    "equals",
-    "evallineno",
-    "exec",
-    "flowcontrol",
-    "functionargzero",
-    "glob",
-    "globalexport",
-    "globalrcs",
-    "hashcmds",
-    "hashdirs",
-    "hashlistall",
-    "histbeep",
-    "histsavebycopy",
-    "hup",
-    "listambiguous",
-    "listbeep",
-    "listtypes",
-    "multibyte",
-    "multifuncdef",
-    "multios",
-    "nomatch",
-    "notify",
-    "promptcr",
-    "promptpercent",
-    "promptsp",
-    "rcs",
-    "shortloops",
-    "unset",
-];
-
-/// Of those, what a kernel is started without.
-const STARTED_OTHERWISE: [&str; 3] = ["banghist", "promptcr", "promptsp"];
-
-/// Facts about the process, or what would leave it deaf to further commands.
-pub(super) const FACTS_OF_START: [&str; 11] = [
-    "exec",
-    "globalrcs",
-    "interactive",
-    "login",
-    "monitor",
-    "privileged",
-    "rcs",
-    "restricted",
-    "shinstdin",
-    "singlecommand",
-    "zle",
-];
-
 impl Alias {
     /// Every zsh has these.
     fn is_usual(&self) -> bool {
@@ -199,134 +134,6 @@ impl Alias {
         self.kind.is_none() && usual.contains(&(&self.name, &self.value))
     }
 }
-
-/// Strings that go with an array, in every zsh.
-pub(super) const TIED: [&str; 9] =
-    ["CDPATH", "FIGNORE", "FPATH", "MAILPATH", "MANPATH", "MODULE_PATH", "PATH", "PSVAR", "WATCH"];
-
-/// Numbers of zsh's own.
-pub(super) const NUMBERS: [&str; 4] = ["FUNCNEST", "HISTSIZE", "OPTIND", "SAVEHIST"];
-
-/// Strings of zsh's own, and others that every kernel has: worth restoring, not
-/// worth showing.
-const USUAL: [&str; 33] = [
-    "HISTCHARS",
-    "HOME",
-    "IFS",
-    "KEYBOARD_HACK",
-    "KEYTIMEOUT",
-    "LANG",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_NUMERIC",
-    "LC_TIME",
-    "LISTMAX",
-    "MAILCHECK",
-    "NULLCMD",
-    "OLDPWD",
-    "OPTARG",
-    "PS1",
-    "PS2",
-    "PS3",
-    "PS4",
-    "READNULLCMD",
-    "RPROMPT",
-    "RPROMPT2",
-    "RPS1",
-    "RPS2",
-    "SPROMPT",
-    "TERM",
-    "TERMINFO",
-    "TIMEFMT",
-    "TMPPREFIX",
-    "WORDCHARS",
-    "ZDOTDIR",
-];
-
-/// Facts about the process, or computed when asked for.
-const DYNAMIC: [&str; 26] = [
-    "ARGC",
-    "COLUMNS",
-    "EGID",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "ERRNO",
-    "EUID",
-    "GID",
-    "HISTCMD",
-    "LINENO",
-    "LINES",
-    "PPID",
-    "PROMPT",
-    "PROMPT2",
-    "PROMPT3",
-    "PROMPT4",
-    "RANDOM",
-    "SECONDS",
-    "TRY_BLOCK_ERROR",
-    "TRY_BLOCK_INTERRUPT",
-    "TTYIDLE",
-    "UID",
-    "USERNAME",
-    "ZSH_EVAL_CONTEXT",
-    "ZSH_SUBSHELL",
-    "_",
-];
-
-/// The same, in small letters: zsh's own, and its modules'.
-const DYNAMIC_ARRAYS: [&str; 46] = [
-    "aliases",
-    "argv",
-    "builtins",
-    "commands",
-    "dirstack",
-    "dis_aliases",
-    "dis_builtins",
-    "dis_functions",
-    "dis_functions_source",
-    "dis_galiases",
-    "dis_patchars",
-    "dis_reswords",
-    "dis_saliases",
-    "epochtime",
-    "errnos",
-    "funcfiletrace",
-    "funcsourcetrace",
-    "funcstack",
-    "functions",
-    "functions_source",
-    "functrace",
-    "galiases",
-    "histchars",
-    "history",
-    "historywords",
-    "jobdirs",
-    "jobstates",
-    "jobtexts",
-    "keymaps",
-    "langinfo",
-    "mapfile",
-    "modules",
-    "nameddirs",
-    "options",
-    "parameters",
-    "patchars",
-    "pipestatus",
-    "prompt",
-    "reswords",
-    "saliases",
-    "signals",
-    "status",
-    "sysparams",
-    "userdirs",
-    "usergroups",
-    "widgets",
-];
-
-/// Facts about the process that a user may still have exported.
-const FACTS: [&str; 7] = ["CPUTYPE", "HOST", "LOGNAME", "MACHTYPE", "OSTYPE", "TTY", "VENDOR"];
 
 impl Variable<'_> {
     fn is_carried(&self) -> bool {
@@ -379,7 +186,7 @@ fn options(listing: &[u8]) -> Option<Vec<(&str, bool)>> {
         };
         match name.strip_prefix("no") {
             Some(usual) if !["match", "tify"].contains(&usual) => {
-                options.push((usual, sign == "+"))
+                options.push((usual, sign == "+"));
             }
             Some(_) | None => options.push((name, sign == "-")),
         }
@@ -479,11 +286,9 @@ fn variables(listing: &[u8]) -> Option<Variables<'_>> {
             listing.skip(" ");
             let other = std::str::from_utf8(listing.before(b"= \n")).ok()?;
             if attributes.contains('a') {
-                name = other
-            } else {
-                tied = Some(other)
+                name = other;
             }
-            tied = tied.or(Some(other));
+            tied = Some(other);
         }
         if attributes.contains('T') && attributes.contains('U') {
             unique.push(name);

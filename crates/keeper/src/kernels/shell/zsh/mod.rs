@@ -1,13 +1,250 @@
 //! zsh.
 
 mod listing;
+mod names;
 mod restore;
 
+use super::dialect::{Dialect, Environment, FirstWords, Guard};
+use super::guard::AFTER;
+use super::quoting::quote;
+use super::terminal::Way;
+use super::traps::stands_alone;
 use super::view::Interpreted;
+use super::voice::{SURE_ECHO, Voice};
 use listing::State;
+use sessile_protocol::RunNo;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-/// What a capture says; `None` for a part of one.
-pub(super) fn interpret(bytes: &[u8]) -> Option<Interpreted> {
-    let state = State::read(bytes)?;
-    Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
+#[derive(Debug)]
+pub(super) struct Zsh;
+
+/// Turns tracing off without a trace, and keeps whether it was on: words are
+/// expanded before they are shown. Nothing else would do, because while `exit`
+/// runs, zsh writes traces to a descriptor that no redirection reaches.
+const HUSH: &str =
+    "\\builtin : __sessile_exit ${__sessile_x::=$options[xtrace]} ${options[xtrace]::=off}";
+
+/// What follows an `exec` that is no command, so that `set -e` does not mind it:
+/// zsh gives it the status of the last command substitution, even of an earlier
+/// run's.
+const SURE: &str = " || \\builtin :";
+
+impl Dialect for Zsh {
+    fn name(&self) -> &'static str {
+        "zsh"
+    }
+
+    fn arguments(&self) -> &'static [&'static str] {
+        &["-f", "-i", "-s", "+o", "zle", "+o", "banghist"]
+    }
+
+    fn files(&self) -> &'static [(&'static str, &'static str)] {
+        &[("capture", include_str!("capture.zsh"))]
+    }
+
+    fn boot(&self) -> &'static str {
+        "PS1='%{%}'; unsetopt promptsp promptcr\n"
+    }
+
+    /// `command` is for programs here.
+    fn sources(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("\\builtin ", "\\builtin ."),
+            ("\\builtin ", "\\builtin source"),
+            ("\\", "\\."),
+            ("\\", "\\source"),
+        ]
+    }
+
+    fn echoes(&self) -> &'static [&'static str] {
+        &["\\builtin echo", "\\echo", SURE_ECHO]
+    }
+
+    fn doubtful(&self) -> &'static [&'static str] {
+        &["disable", "builtin()", "builtin ()", "function builtin"]
+    }
+
+    /// Before a builtin, zsh would set but not export them.
+    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
+        let prefix = voice.prefix;
+        let mut env = Environment { source: voice.source.to_owned(), ..Environment::default() };
+        for (name, value) in variables {
+            let kept = format!("__sessile_kept_{name}");
+            let _ = write!(
+                env.before,
+                "{kept}=${{{name}+x}}${{{name}-}};{prefix}export {name}={};",
+                quote(value)
+            );
+            let _ = write!(
+                env.after,
+                ";[[ -z ${kept} ]] && {prefix}unset {name} || {name}=${{{kept}#x}};\
+                 {prefix}unset {kept}"
+            );
+        }
+        env
+    }
+
+    fn sure(&self) -> &'static str {
+        SURE
+    }
+
+    fn shield(&self, source: String, has_terminal: bool, shows_next: bool, voice: Voice) -> String {
+        let mut always = Vec::new();
+        if has_terminal {
+            // Line editing would take its next line from the terminal.
+            always.push(format!("{}unsetopt zle", voice.prefix));
+        }
+        if shows_next {
+            // If the text is aborted, the next line of ours would be shown.
+            always.push(voice.speak(format!("\\exec 2>/dev/null{SURE}")));
+        }
+        match always.is_empty() {
+            true => source,
+            false => format!("{{ {source}; }} always {{ {}; }}", always.join("; ")),
+        }
+    }
+
+    fn traces_around(&self) -> bool {
+        true
+    }
+
+    /// In the user's first line, which is printed by ours if it would be shown.
+    fn first_words(&self, first: FirstWords<'_>, text: &[u8]) -> Vec<u8> {
+        let FirstWords { words, traces, shows, prefix } = first;
+        let first = if traces { format!("{{ {words} }} 2>/dev/null;") } else { words.to_owned() };
+        if !shows {
+            return first.into_bytes();
+        }
+        let mut lines = text.splitn(2, |b| *b == b'\n');
+        let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
+        words.extend(quote_bytes(lines.next().unwrap_or_default()));
+        // Not as it is: the lines of the text would be counted from the second.
+        words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
+        words.extend(format!(";{prefix}set -v;{first}").into_bytes());
+        words
+    }
+
+    /// It was taken away because it would see our lines.
+    fn debug_trap(&self, set: &str, status: i32) -> Option<String> {
+        Some(match status {
+            0 => format!("{set};"),
+            status => format!("{set} && /bin/sh -c 'exit {status}' && \\:;"),
+        })
+    }
+
+    /// It knows no real-time signals; nothing sends this one either.
+    fn halt_signal(&self) -> (i32, &'static str) {
+        (libc::SIGSTKFLT, "STKFLT")
+    }
+
+    /// It would end at an interrupt under `set -e`, which is listed and put back as
+    /// well.
+    fn halt_trap(&self, dir: &str, prefix: &str) -> String {
+        format!(
+            "{HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} >|{dir}/int; \
+             {prefix}unset __sessile_x; {prefix}unsetopt errexit; {prefix}trap - INT; \
+             {prefix}kill -s INT $$"
+        )
+    }
+
+    fn forgets_interrupts(&self) -> bool {
+        true
+    }
+
+    fn ends_at_interrupts(&self) -> bool {
+        true
+    }
+
+    fn waits_for_jobs(&self) -> bool {
+        true
+    }
+
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
+    fn capture(&self, dir: &str, as_of: RunNo) -> String {
+        format!(
+            "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture{SURE}; {}; \
+             \\builtin echo \"c {as_of}\" >{dir}/s)\n",
+            capture(dir, &format!("x{as_of}"), "")
+        )
+    }
+
+    /// A word and not a comment, which zsh would drop; braces make zsh wait for
+    /// the process.
+    fn exit_trap(&self, dir: &str) -> String {
+        format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "final"))
+    }
+
+    fn last_capture(&self, dir: &str, _: Option<&str>, _: Guard) -> String {
+        last_capture(dir, AFTER)
+    }
+
+    fn early_capture(&self, _: &str, _: Option<&str>, _: Guard) -> String {
+        String::new()
+    }
+
+    fn traps_section(&self) -> usize {
+        1
+    }
+
+    fn interpret(&self, bytes: &[u8]) -> Option<Interpreted> {
+        let state = State::read(bytes)?;
+        Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
+    }
+
+    fn has_exit_hook(&self) -> bool {
+        true
+    }
+
+    fn revealing(&self) -> &'static [&'static str] {
+        &["zshexit", "functions", "typeset", "whence", "which", "declare"]
+    }
+
+    fn shows_guard(&self, _: &str, text: &[u8]) -> bool {
+        stands_alone(text, "set")
+    }
+
+    fn guard_script(&self, dir: &str, _: Option<&str>) -> String {
+        let script = include_str!("guard.zsh").replace("@HUSH@", HUSH).replace("@DIR@", dir);
+        script.replace("@AFTER@", &last_capture(dir, AFTER))
+    }
+
+    fn guard(&self, dir: &str) -> String {
+        format!("\\builtin . {dir}/h;")
+    }
+
+    fn unguard(&self) -> &'static str {
+        "zshexit_functions=(\"${(@)zshexit_functions:#__sessile_bye}\"); \
+         [[ -n \"$zshexit_functions\" ]] || \\builtin unset zshexit_functions; \
+         \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
+    }
+
+    fn job_control(&self, _: Option<&str>) -> Way {
+        Way::Suspend
+    }
+}
+
+/// How the capture script is called (see capture.zsh).
+fn capture(dir: &str, out: &str, tracing: &str) -> String {
+    format!(
+        "\\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
+         \\builtin emulate -R zsh -o noaliases -c \"$(<{dir}/capture)\""
+    )
+}
+
+/// The same once tracing was hushed.
+fn last_capture(dir: &str, out: &str) -> String {
+    let tracing = format!(
+        "\\builtin print -r -- \"xtrace $__sessile_x\" >>{dir}/{out}; \\builtin unset __sessile_x; "
+    );
+    format!("\\builtin exec 2>/dev/null{SURE}; {}", capture(dir, out, &tracing))
+}
+
+/// Any bytes as one word of any POSIX shell.
+fn quote_bytes(text: &[u8]) -> Vec<u8> {
+    let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
+    [b"'", &inner[..], b"'"].concat()
 }

@@ -4,7 +4,8 @@
 //! one which zsh cannot read back costs no other.
 
 use super::super::quoting::{Assigned, quote_bytes};
-use super::listing::{FACTS_OF_START, NUMBERS, State, TIED, Variable, elements};
+use super::listing::{State, Variable, elements};
+use super::names::{FACTS_OF_START, NUMBERS, TIED};
 use std::fmt::Write;
 
 /// Of zsh's own: not there in the old kernel, they are taken from the new one.
