@@ -316,7 +316,7 @@ class TheCost(BashCase):
                     return min(capture_cost(BASH, text) for _ in range(3))
 
                 few, many = cost(500), cost(2000)
-                self.assertLess(many, 6 * few + 0.01)
+                self.assertLess(many, 10 * few + 0.01)
 
 
 class RandomStates(BashCase):
