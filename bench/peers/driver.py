@@ -181,7 +181,8 @@ class Driver:
 
 
 def check(answer, expect):
-    if answer.output.strip() != expect.encode():
+    # Peers may say something besides, such as that their history is locked.
+    if expect.encode() not in answer.output:
         raise RuntimeError(f"wrong answer: {answer!r}")
 
 
