@@ -1,5 +1,6 @@
-//! What every surface says alike, be it the command line, HTTP or MCP: answers
-//! as JSON, the `runtime` tool's words, and text that is made for a model.
+//! What the command line, HTTP and MCP have in common: answers as types
+//! ([`answer`]), errors with stable codes ([`Error`]), the requests and answers of
+//! the `runtime` tool ([`tool`]), and text for models ([`text`]).
 //!
 //! Nothing here does I/O.
 

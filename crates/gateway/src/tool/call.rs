@@ -1,7 +1,6 @@
-//! Calls of somebody who can come back to a run: waits on, interrupts, reads,
-//! gives input, signals, looks what goes on, takes back, forks.
-//!
-//! `runtime` takes them besides its own requests.
+//! Calls of `runtime` by a caller that can come back to a run: to wait for it,
+//! interrupt it, read its output, give it input or signal it, and to list, rewind
+//! or fork the session.
 
 use super::Shape;
 use super::branches::WorkspaceBranch;
@@ -11,8 +10,7 @@ use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
 
-/// What can be done besides, with runs that were begun before, or with the
-/// session as a whole.
+/// The actions on earlier runs, and on the session as a whole.
 const MORE_ACTIONS: &str =
     "interrupt, output, input, signal, jobs, checkpoint, checkpoints, rewind, undo, fork";
 
@@ -24,17 +22,17 @@ pub enum Call {
     Branch { target: Target, branch: WorkspaceBranch },
 }
 
-/// What is wanted of a run that was begun before.
+/// What to do with an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     Wait(RunNo, Shape),
     /// Without a number, whatever is running.
     Interrupt(Option<RunNo>),
     Read(Piece),
-    /// Gives it something to read, then waits.
+    /// Give it input, then wait.
     Feed(Feed),
     Signal(Recipient, i32),
-    /// Tells of all runs, and of what they have left in the background.
+    /// List all runs, and what they have left in the background.
     Jobs,
 }
 

@@ -38,7 +38,7 @@ impl NextCall {
         }
     }
 
-    /// Gives it something to read.
+    /// Gives it input.
     #[must_use]
     pub fn input(&self, run: u64) -> String {
         self.call("input", run, [("input", json!("…\n"))])
