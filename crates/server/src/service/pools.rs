@@ -13,7 +13,7 @@ use super::{ErrorCode, Service, ServiceError};
 use crate::keepers::blocking;
 use sessile_client::NewSession;
 use sessile_protocol::{Answer, Completed, Exec, Request, RunNo, SessionId};
-use sessile_store::{Directory, Liveness, Metadata, SessionStatus};
+use sessile_store::{Directory, Metadata, SessionStatus};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,12 +79,12 @@ impl Prepared {
         Self { session, directory, keeper }
     }
 
+    /// Asks its keeper: one that was killed a moment ago still takes
+    /// connections, and a session that is brought back has lost its Python.
     fn is_there(&self) -> bool {
-        let metadata = self.directory.metadata();
-        let is_same = metadata.is_ok_and(|metadata| {
+        self.directory.observed_metadata().is_ok_and(|metadata| {
             metadata.status == SessionStatus::Active && metadata.keeper_pid == self.keeper
-        });
-        is_same && matches!(self.directory.connect(), Liveness::Live(_))
+        })
     }
 }
 
