@@ -8,6 +8,7 @@
 
 use crate::reactor::Key;
 use sessile_protocol::{Language, RunNo};
+use sessile_session::operations::ImageId;
 use sessile_store::StreamName;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +48,6 @@ pub(crate) struct ClientId(pub(crate) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LeftPipeId(pub(crate) u64);
-
-/// Names the state of a kernel at some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ImageId(pub(crate) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileJobId(pub(crate) u64);

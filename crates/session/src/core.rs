@@ -87,12 +87,6 @@ pub enum Input {
         epoch: Epoch,
         chance: u64,
     },
-    /// What [`Effect::Prepare`] asked for has been done.
-    Prepared {
-        language: Language,
-        epoch: Epoch,
-        run: RunNo,
-    },
     Interrupt {
         run: Option<RunNo>,
     },
@@ -202,14 +196,14 @@ impl Core {
     }
 
     /// Lets no run begin until [`Core::release`]. What is going goes on.
-    pub fn hold(&mut self) {
+    pub(crate) fn hold(&mut self) {
         self.is_held = true;
         for kernel in self.kernels.values_mut() {
             kernel.is_held = true;
         }
     }
 
-    pub fn release(&mut self, now: Tick) -> Vec<Effect> {
+    pub(crate) fn release(&mut self, now: Tick) -> Vec<Effect> {
         let mut out = Vec::new();
         self.is_held = false;
         self.last_activity = now;
@@ -230,6 +224,21 @@ impl Core {
     /// Runs that wait for what has to be done before they begin.
     pub fn preparing(&self) -> impl Iterator<Item = (Language, Epoch, RunNo)> + '_ {
         self.kernels.values().filter_map(Kernel::preparing)
+    }
+
+    /// What had to be done before a run has been done.
+    pub(crate) fn prepared(
+        &mut self,
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+        now: Tick,
+    ) -> Vec<Effect> {
+        let mut out = Vec::new();
+        if let Some(kernel) = self.kernel(language, epoch) {
+            kernel.prepared(run, now, &mut out);
+        }
+        out
     }
 
     /// The first run that is going, or about to.
@@ -264,7 +273,7 @@ impl Core {
     }
 
     /// A number for something that is no run.
-    pub fn take_number(&mut self) -> RunNo {
+    pub(crate) fn take_number(&mut self) -> RunNo {
         self.last_run = self.last_run.next();
         self.last_run
     }
@@ -279,7 +288,7 @@ impl Core {
     ///
     /// # Errors
     /// When the session is ending, or one of them has a run.
-    pub fn replace(
+    pub(crate) fn replace(
         &mut self,
         plan: &[(Language, Origin)],
         now: Tick,
@@ -403,11 +412,6 @@ impl Core {
                     kernel.capture_refused(chance, now);
                 }
             }
-            (Phase::Open, Input::Prepared { language, epoch, run }) => {
-                if let Some(kernel) = self.kernel(language, epoch) {
-                    kernel.prepared(run, now, &mut out);
-                }
-            }
             (Phase::Open, Input::Interrupt { run }) => {
                 for kernel in self.kernels.values_mut() {
                     kernel.interrupt(run, Cause::Asked, now, &mut out);
@@ -445,7 +449,6 @@ impl Core {
                 | Input::Captured { .. }
                 | Input::CaptureOver { .. }
                 | Input::CaptureRefused { .. }
-                | Input::Prepared { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect
                 | Input::Close(_),

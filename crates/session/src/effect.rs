@@ -21,15 +21,6 @@ pub enum Effect {
         epoch: Epoch,
         source: Source,
     },
-    /// Do what has to be done before a run, and say so with
-    /// [`Input::Prepared`]. May come again for the same run.
-    ///
-    /// [`Input::Prepared`]: crate::Input::Prepared
-    Prepare {
-        language: Language,
-        epoch: Epoch,
-        run: RunNo,
-    },
     /// Kill a kernel process that is not wanted any more; nobody waits for its
     /// end.
     Discard {

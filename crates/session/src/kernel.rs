@@ -267,9 +267,7 @@ impl Kernel {
             return;
         };
         if self.is_gated {
-            let (language, epoch, run) = (self.language, self.epoch, next.run);
             self.process = Process::Preparing(next);
-            out.push(Effect::Prepare { language, epoch, run });
         } else {
             self.begin(&next, now, out);
         }

@@ -10,14 +10,16 @@
 //!                       └────────────────────────────────── Died ► Starting
 //! ```
 //!
-//! [`Session::submit`] and [`Session::step`] take what happened and a time, and
-//! give back [`Effect`]s for the keeper's driver to perform in order. Invariants:
+//! [`Session::submit`], [`Session::step`] and [`Session::operate`] take what
+//! happened and a time, and give back [`Effect`]s for the keeper's driver to
+//! perform in order. Invariants:
 //! - no I/O, no clock, no process here, so that every order of events can be
 //!   tried by a property test;
 //! - each admitted run ends in exactly one `Complete` or `Cancel`;
 //! - runs of one kernel begin in the order of their numbers, one at a time;
-//! - no run begins while the session is held ([`Session::hold`]), nor, where
-//!   runs are gated, before what has to precede it was done ([`Effect::Prepare`]);
+//! - no run begins under an operation on the session as a whole ([`operations`]),
+//!   nor, where checkpoints are taken by themselves, before the one that precedes
+//!   it;
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;
@@ -31,10 +33,10 @@ mod session;
 mod timeline;
 
 pub use closing::{Close, Teardown};
-pub use core::{Core as Session, Input, Limits, Refusal, Submission};
+pub use core::{Core, Input, Limits, Refusal, Submission};
 pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
 pub use pacing::{Pacing, Urgency};
-pub use session::Session as Whole;
+pub use session::Session;
 pub use timeline::{Point, PointId, Timeline, Unfound};

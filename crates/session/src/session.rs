@@ -131,9 +131,7 @@ impl Session {
                 self.operations.see(&effect, &mut scene);
                 // What comes ahead of it, in its place.
                 done.append(&mut scene.out);
-                if !matches!(effect, Effect::Prepare { .. }) {
-                    done.push(effect);
-                }
+                done.push(effect);
             }
             if !self.operations.is_idle() {
                 self.operations.advance(&mut scene);

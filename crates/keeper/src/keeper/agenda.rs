@@ -4,25 +4,40 @@
 //! effects are performed before the next fact is looked at, and whoever
 //! performs one only adds to the agenda: nothing is decided meanwhile.
 
+use sessile_session::operations::Event;
 use sessile_session::{Effect, Input};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    facts: VecDeque<Input>,
+    facts: VecDeque<Fact>,
     effects: VecDeque<Effect>,
     is_under_way: bool,
 }
 
+/// What the session is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fact {
+    Input(Input),
+    /// Of what is done with it as a whole.
+    Event(Event),
+}
+
+impl From<Input> for Fact {
+    fn from(input: Input) -> Self {
+        Self::Input(input)
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    Decide(Input),
+    Decide(Fact),
     Perform(Effect),
 }
 
 impl Agenda {
-    pub(super) fn note(&mut self, fact: Input) {
-        self.facts.push_back(fact);
+    pub(super) fn note(&mut self, fact: impl Into<Fact>) {
+        self.facts.push_back(fact.into());
     }
 
     pub(super) fn add(&mut self, effects: Vec<Effect>) {
@@ -52,13 +67,13 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.note(Input::Tick);
         assert!(agenda.begin());
-        assert_eq!(agenda.next(), Some(Item::Decide(Input::Tick)));
+        assert_eq!(agenda.next(), Some(Item::Decide(Fact::Input(Input::Tick))));
         agenda.add(vec![Effect::Forget, Effect::Finished]);
         assert_eq!(agenda.next(), Some(Item::Perform(Effect::Forget)));
         agenda.note(Input::Inspect);
         assert!(!agenda.begin(), "whoever performs does not decide");
         assert_eq!(agenda.next(), Some(Item::Perform(Effect::Finished)));
-        assert_eq!(agenda.next(), Some(Item::Decide(Input::Inspect)));
+        assert_eq!(agenda.next(), Some(Item::Decide(Fact::Input(Input::Inspect))));
         assert_eq!(agenda.next(), None);
         assert!(agenda.begin());
     }

@@ -25,7 +25,6 @@ impl Keeper {
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
-        self.prepare_ahead(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };

@@ -101,7 +101,6 @@ fn progress(
         | WaitsFor::OpenRuns
         | WaitsFor::RunsAfter(_)
         | WaitsFor::Close(_)
-        | WaitsFor::CloseLater(_)
         | WaitsFor::Operation
         | WaitsFor::Save => None,
     }
@@ -129,7 +128,6 @@ pub(super) fn so_far(
             | WaitsFor::OpenRuns
             | WaitsFor::RunsAfter(_)
             | WaitsFor::Close(_)
-            | WaitsFor::CloseLater(_)
             | WaitsFor::Operation
             | WaitsFor::Save,
             _,

@@ -27,13 +27,9 @@ pub(super) enum Deadline {
     Save,
     /// A durable session saves itself.
     DurableSave,
-    /// A run waits for its checkpoint in vain.
-    Preparation,
-    /// A fork, checkpoint or rewind goes on with what there is.
-    Operation,
 }
 
-const ALL: [Deadline; 13] = [
+const ALL: [Deadline; 11] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -45,8 +41,6 @@ const ALL: [Deadline; 13] = [
     Deadline::Prompts,
     Deadline::Save,
     Deadline::DurableSave,
-    Deadline::Preparation,
-    Deadline::Operation,
 ];
 
 /// Each deadline once, with its time if it has one.
@@ -105,12 +99,12 @@ mod tests {
     fn what_is_due_is_met_once() {
         let mut deadlines = Deadlines::default();
         assert_eq!(deadlines.next(), None);
-        deadlines.set(Deadline::Operation, 5);
+        deadlines.set(Deadline::Save, 5);
         deadlines.set(Deadline::Session, 7);
         deadlines.set(Deadline::Settle, 9);
         assert_eq!(deadlines.next(), Some(5));
         assert_eq!(taken(&mut deadlines, 4), []);
-        assert_eq!(taken(&mut deadlines, 7), [Deadline::Session, Deadline::Operation]);
+        assert_eq!(taken(&mut deadlines, 7), [Deadline::Session, Deadline::Save]);
         assert_eq!(taken(&mut deadlines, 7), []);
         assert_eq!(deadlines.next(), Some(9));
     }

@@ -5,11 +5,9 @@ use super::records::release;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::{Waiter, WaitsFor};
-use super::{Deadline, Keeper, Lifecycle, Live};
+use super::{Deadline, Keeper, Lifecycle};
 use crate::kernels::{Order, Stdin};
 use crate::processes;
-use crate::reactor::Interest;
-use crate::source;
 use rustix::process::Signal;
 use sessile_protocol::{Answer, Code, Duty, Failure, Language, Reset, RunNo, format_duration};
 use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
@@ -23,7 +21,6 @@ impl Keeper {
     pub(super) fn effect(&mut self, effect: Effect) {
         match effect {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
-            Effect::Prepare { language, epoch, run } => self.prepare(language, epoch, run),
             Effect::Discard { language, epoch: _ } => self.discard(language),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
@@ -42,7 +39,7 @@ impl Keeper {
             Effect::Teardown(step) => self.tear_down(step),
             Effect::Forget => self.forget(),
             Effect::Finished => self.finish(),
-            Effect::Operate(_) => {}
+            Effect::Operate(task) => self.task(task),
         }
     }
 
@@ -52,7 +49,7 @@ impl Keeper {
             return;
         };
         processes::signal(&[live.pid], Signal::KILL);
-        let directory = live.directory.clone();
+        let (directory, epoch) = (live.directory.clone(), live.epoch);
         self.lose_terminal(language);
         if let Some(live) = self.kernels.live.remove(&language) {
             self.reactor.remove(&live.reports);
@@ -61,27 +58,7 @@ impl Keeper {
             let _ = std::fs::remove_dir_all(directory);
         }
         self.answer_inspectors(language);
-        self.images_lose_kernel(language);
-    }
-
-    /// A copy that has come up takes the place of the kernel.
-    fn install(&mut self, language: Language, epoch: Epoch) {
-        match self.branches.thawed.remove(&language) {
-            Some(live) => {
-                let reports = source::Source::Reports(language);
-                self.reactor.change(&live.reports, reports, Interest::Read);
-                self.kernels.live.insert(language, Live { epoch, ..live });
-                self.agenda.note(Input::Ready { language, epoch });
-            }
-            None => {
-                self.agenda.note(Input::Died {
-                    language,
-                    epoch,
-                    exit_code: 127,
-                    left_state: false,
-                });
-            }
-        }
+        self.images_lose_kernel(language, epoch);
     }
 
     fn launch(&mut self, language: Language, epoch: Epoch, source: Source) {
@@ -129,7 +106,6 @@ impl Keeper {
         live.current = Some(number);
         live.is_pressed = false;
         live.was_prompted = false;
-        self.branches.timeline.ran(number);
         run.notes.extend(self.kernels.news.remove(&language).unwrap_or_default());
         run.begin();
         let (terminal, opened) = match opened {
@@ -237,7 +213,6 @@ impl Keeper {
     fn tear_down(&mut self, step: Teardown) {
         self.cancel_savings();
         self.cancel_upload();
-        self.cancel_operations();
         match step {
             Teardown::Exit => {
                 for live in self.kernels.live.values_mut() {

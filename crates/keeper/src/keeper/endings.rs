@@ -76,13 +76,12 @@ impl Keeper {
         self.kernels.live.remove(&language);
         self.answer_inspectors(language);
         self.save_loses_kernel(language);
-        self.images_lose_kernel(language);
+        self.images_lose_kernel(language, epoch);
         self.has_described(language);
         self.kernels.last_status.insert(language, exit_code);
         if self.session.is_open() {
             self.step(Input::Died { language, epoch, exit_code, left_state });
             self.report_failed_start(language);
-            self.pump_operations();
         } else if self.kernels.live.is_empty() {
             self.step(Input::KernelsGone);
         }

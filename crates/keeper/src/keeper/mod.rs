@@ -14,19 +14,15 @@
 mod agenda;
 mod bundle;
 mod captures;
-mod checkpoints;
 mod clients;
-mod copies;
 mod deadlines;
 mod durable;
 mod effects;
 mod endings;
 mod environment;
 mod family;
-mod forks;
 mod gathering;
 mod home;
-mod images;
 mod interaction;
 mod jobs;
 mod launching;
@@ -35,35 +31,31 @@ mod live;
 mod operations;
 mod orders;
 mod output;
-mod preparing;
 mod pressing;
 mod prompts;
 mod records;
 mod reports;
 mod requests;
-mod rewinding;
 mod saving;
 mod screens;
 mod silence;
 mod sources;
 mod starting;
 mod terminals;
-mod timeline;
 mod waiters;
 mod waiting;
-mod workspace;
 
 use crate::alertness::Alertness;
 use crate::reactor::{Lookout, Reactor};
 use crate::runs::Runs;
 use crate::source::Source;
 use sessile_protocol::{Failure, RunNo, SESSION_MARKER as MARKER};
+use sessile_session::operations::Event;
 use sessile_session::{Effect, Input, Session, Tick};
 use std::io;
 use std::time::Instant;
 
-use agenda::{Agenda, Item};
-use checkpoints::Branches;
+use agenda::{Agenda, Fact, Item};
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
 use family::Ties;
@@ -71,10 +63,10 @@ pub(crate) use family::{ForkOutcome, Position};
 use home::Home;
 use live::{Kernels, Live};
 use operations::Operations;
+use operations::files::FileJobs;
 use output::Output;
 use records::{Disk, Records};
 use saving::Saves;
-use workspace::FileJobs;
 
 /// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {
@@ -97,10 +89,9 @@ pub(crate) struct Keeper {
     records: Records,
     /// The pipes of runs.
     output: Output,
-    /// Where the session can go back to.
-    branches: Branches,
     /// Forks, checkpoints and rewinds.
     operations: Operations,
+    /// Work on the files of the workspace.
     files: FileJobs,
     saves: Saves,
     /// What ties it to other sessions of the process.
@@ -137,9 +128,6 @@ impl Keeper {
             self.meet(deadline);
         }
         self.tend_savings();
-        if self.operations.current.is_none() && !self.operations.requests.is_empty() {
-            self.pump_operations();
-        }
         Ok(())
     }
 
@@ -157,8 +145,6 @@ impl Keeper {
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Save => self.save_is_overdue(),
             Deadline::DurableSave => self.begin_durable_save(),
-            Deadline::Preparation => self.pump_preparing(),
-            Deadline::Operation => self.pump_operations(),
         }
     }
 
@@ -169,8 +155,6 @@ impl Keeper {
         self.deadlines.set(Deadline::Calls, self.clients.waiters.due());
         self.deadlines.set(Deadline::Save, self.saving_due());
         self.deadlines.set(Deadline::DurableSave, self.durable_due());
-        self.deadlines.set(Deadline::Preparation, self.preparing_due());
-        self.deadlines.set(Deadline::Operation, self.operation_due());
     }
 
     pub(crate) fn has_finished(&self) -> bool {
@@ -214,7 +198,7 @@ impl Keeper {
         let waiters = &self.clients.waiters;
         let is_awaited = |run: RunNo| waiters.any_of_run(run, |_| true);
         self.records.settle(&mut self.runs, &disk, is_awaited);
-        if self.branches.is_unwritten {
+        if !self.operations.record.is_written {
             let _ = self.write_timeline();
         }
     }
@@ -234,6 +218,12 @@ impl Keeper {
         self.work_off();
     }
 
+    /// The same of a fact about what is done with it as a whole.
+    fn operate(&mut self, event: Event) {
+        self.agenda.note(Fact::Event(event));
+        self.work_off();
+    }
+
     fn perform(&mut self, effects: Vec<Effect>) {
         self.agenda.add(effects);
         self.work_off();
@@ -246,8 +236,12 @@ impl Keeper {
         }
         while let Some(item) = self.agenda.next() {
             match item {
-                Item::Decide(fact) => {
-                    let effects = self.session.step(fact, self.now());
+                Item::Decide(Fact::Input(input)) => {
+                    let effects = self.session.step(input, self.now());
+                    self.agenda.add(effects);
+                }
+                Item::Decide(Fact::Event(event)) => {
+                    let effects = self.session.operate(event, self.now());
                     self.agenda.add(effects);
                 }
                 Item::Perform(effect) => self.effect(effect),

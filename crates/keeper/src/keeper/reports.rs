@@ -6,6 +6,7 @@ use crate::kernels::{AboutCopy, Ended, Loaded, Report};
 use crate::processes::{self, Room};
 use rustix::process::Signal;
 use sessile_protocol::{Language, RunNo};
+use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
 
 impl Keeper {
@@ -37,7 +38,7 @@ impl Keeper {
                     self.save_learns_state(language, as_of);
                 }
                 Report::NotCaptured => {
-                    self.has_not_captured(language);
+                    self.operate(Event::NotCaptured { language });
                     self.captures_done(language);
                 }
                 Report::LetGo => {
@@ -80,7 +81,6 @@ impl Keeper {
             Some(()) => self.step(Input::Loading { language, epoch }),
             None => self.step(Input::Ready { language, epoch }),
         }
-        self.pump_operations();
     }
 
     fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
@@ -97,7 +97,6 @@ impl Keeper {
             self.tell(language, None, format!("not carried over: {}", named.join("; ")));
         }
         self.step(Input::Ready { language, epoch });
-        self.pump_operations();
     }
 
     fn run_ended(&mut self, language: Language, ended: Ended) {

@@ -1,7 +1,6 @@
 //! What clients ask for.
 
 use super::lists::Lists;
-use super::operations::OperationRequest;
 use super::saving::SaveOrder;
 use super::waiters::{Caller, WaitsFor, WantedResult};
 use super::{Keeper, environment};
@@ -9,6 +8,7 @@ use sessile_protocol::{
     Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
     OutputView, ReadOutput, Request, RunNo, StateView, Status,
 };
+use sessile_session::operations::Order;
 use sessile_session::{Close, Input, Refusal, Tick};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +57,17 @@ impl Keeper {
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
             Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
-            Request::Fork(order) => order
-                .check()
-                .and_then(|()| self.request_operation(caller, OperationRequest::Fork(order))),
-            Request::Checkpoint(new) => new
-                .check()
-                .and_then(|()| self.request_operation(caller, OperationRequest::Checkpoint(new))),
+            Request::Fork(order) => {
+                order.check().and_then(|()| self.request_operation(caller, Order::Fork(order)))
+            }
+            Request::Checkpoint(new) => {
+                new.check().and_then(|()| self.request_operation(caller, Order::Checkpoint(new)))
+            }
             Request::Checkpoints => {
                 Ok(Some(Answer::Checkpoints { checkpoints: self.checkpoint_views() }))
             }
-            Request::Rewind(rewind) => {
-                self.request_operation(caller, OperationRequest::Rewind(rewind))
-            }
-            Request::DropCheckpoints(which) => self.drop_checkpoints(&which).map(Some),
+            Request::Rewind(rewind) => self.request_operation(caller, Order::Rewind(rewind)),
+            Request::DropCheckpoints(which) => self.request_operation(caller, Order::Drop(which)),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
             Request::Save { path, files, wait } => {
                 self.begin_save(caller, SaveOrder { path: Some(path), files, wait })
@@ -217,11 +215,6 @@ impl Keeper {
         caller: Caller,
         closing: Closing,
     ) -> Result<Option<Answer>, Failure> {
-        if self.changes_files() {
-            self.clients.waiters.add(caller, WaitsFor::CloseLater(closing), None);
-            return Ok(None);
-        }
-        self.cancel_operations();
         self.clients.waiters.add(caller, WaitsFor::Close(closing), None);
         let why = match closing {
             Closing::Reset => Close::Reset,

@@ -1,18 +1,17 @@
 //! How a session's keeper comes to be.
 
 use super::agenda::Agenda;
-use super::checkpoints::Branches;
 use super::clients::Clients;
 use super::deadlines::Deadlines;
 use super::family::Ties;
 use super::home::Home;
 use super::live::Kernels;
 use super::operations::Operations;
+use super::operations::files::{self, FileJobs};
 use super::output::Output;
 use super::records::Records;
 use super::saving::Saves;
 use super::waiters::Waiters;
-use super::workspace::{self, FileJobs};
 use super::{Keeper, Lifecycle, MARKER, durable, endings};
 use crate::alertness::Alertness;
 use crate::connections::Connections;
@@ -61,7 +60,7 @@ impl Keeper {
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
         }
-        workspace::recover(&directory);
+        files::recover(&directory);
         directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
         let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
@@ -136,7 +135,6 @@ impl Keeper {
             runs: Runs::new(),
             records: Records::new(metadata, history, None),
             output: Output::default(),
-            branches: Branches::default(),
             operations: Operations::default(),
             files: FileJobs::default(),
             saves,

@@ -18,7 +18,7 @@ pub(super) struct Caller {
 
 /// Names one who waits, for those who do what is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(u64);
+pub(super) struct Ticket(pub(super) u64);
 
 #[derive(Debug)]
 pub(super) struct Waiter {
@@ -47,8 +47,6 @@ pub(super) enum WaitsFor {
     OpenRuns,
     RunsAfter(RunNo),
     Close(Closing),
-    /// Asked for while files were put back, which is not left half done.
-    CloseLater(Closing),
     /// A fork, checkpoint or rewind.
     Operation,
     Save,
@@ -76,7 +74,6 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::CloseLater(_)
             | Self::Operation
             | Self::Save => None,
         }
@@ -92,7 +89,6 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::CloseLater(_)
             | Self::Operation
             | Self::Save => false,
         }
@@ -116,7 +112,6 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::CloseLater(_)
             | Self::Operation
             | Self::Save => false,
         }
@@ -185,9 +180,7 @@ impl Waiters {
     /// Takes all whose clients are gone, but for those who have closed the
     /// session: it is closed, whoever hears of it.
     pub(super) fn take_gone(&mut self, gone: &[ClientId]) -> Vec<Waiter> {
-        let closes = |waiter: &Waiter| {
-            matches!(waiter.waits_for, WaitsFor::Close(_) | WaitsFor::CloseLater(_))
-        };
+        let closes = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::Close(_));
         self.take_all(|waiter| gone.contains(&waiter.caller.client) && !closes(waiter))
     }
 }

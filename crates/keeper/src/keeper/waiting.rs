@@ -56,10 +56,7 @@ impl Keeper {
                 WaitsFor::OpenRuns => Ok(Answer::Runs(self.lists().open())),
                 WaitsFor::RunsAfter(after) => Ok(Answer::Runs(self.lists().after(*after))),
                 // These wait for as long as it takes.
-                WaitsFor::Close(_)
-                | WaitsFor::CloseLater(_)
-                | WaitsFor::Operation
-                | WaitsFor::Save => continue,
+                WaitsFor::Close(_) | WaitsFor::Operation | WaitsFor::Save => continue,
             };
             self.clients.answer(waiter.caller, outcome, &self.reactor);
         }
@@ -144,8 +141,7 @@ impl Keeper {
                 | WaitsFor::State { .. }
                 | WaitsFor::OpenRuns
                 | WaitsFor::RunsAfter(_)
-                | WaitsFor::Close(_)
-                | WaitsFor::CloseLater(_) => {}
+                | WaitsFor::Close(_) => {}
             }
         }
     }

@@ -194,7 +194,6 @@ impl Operations {
             Effect::Capture { language, .. } => self.prepare_ahead(*language, scene),
             Effect::Forget | Effect::Finished => self.clear(scene),
             Effect::Launch { .. }
-            | Effect::Prepare { .. }
             | Effect::Discard { .. }
             | Effect::Press { .. }
             | Effect::Listen { .. }

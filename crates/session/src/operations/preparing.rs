@@ -6,7 +6,6 @@
 
 use super::checkpoints::Files;
 use super::{FilesId, Operations, Scene, Task};
-use crate::core::Input;
 use crate::effect::{Epoch, Tick};
 use crate::timeline::PointId;
 use sessile_protocol::{Auto, Failure, FilesView, Language, RunNo};
@@ -64,8 +63,7 @@ impl Operations {
                 }
                 None => {
                     let Preparing { language, epoch, run, .. } = preparing;
-                    let input = Input::Prepared { language, epoch, run };
-                    let effects = scene.core.step(input, scene.now);
+                    let effects = scene.core.prepared(language, epoch, run, scene.now);
                     scene.out.extend(effects);
                 }
             }

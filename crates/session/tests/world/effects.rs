@@ -19,9 +19,6 @@ impl World {
     fn effect(&mut self, effect: Effect) -> Checked {
         match effect {
             Effect::Launch { language, epoch, source } => self.launch(language, epoch, source),
-            Effect::Prepare { run, .. } => {
-                Err(TestCaseError::fail(format!("{run} is to be prepared by the driver")))
-            }
             Effect::Discard { language, epoch } => self.discard(language, epoch),
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),

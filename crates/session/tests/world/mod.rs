@@ -5,9 +5,7 @@ use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
-use sessile_session::{
-    Close, Epoch, Input, Limits, Origin, Refusal, Submission, Tick, Whole as Session,
-};
+use sessile_session::{Close, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod effects;
@@ -476,7 +474,6 @@ impl World {
             | Input::Interrupt { .. }
             | Input::Inspect
             | Input::Close(_)
-            | Input::Prepared { .. }
             | Input::Tick => {}
         }
     }

@@ -5,13 +5,14 @@
 //! done is written down: a keeper that is killed in the middle leaves it to the
 //! next, which finishes it.
 
-use super::bundle::omissions;
-use super::{Keeper, timeline};
+use super::super::Keeper;
+use super::super::bundle::omissions;
+use super::record;
 use crate::source::{FileJobId, Source};
 use crate::worker::{Awaited, Progress, Worker};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, RunNo};
-use sessile_session::{Epoch, PointId};
+use sessile_session::operations::{Event, FilesId, PutFailure, RequestId};
 use sessile_snapshot::files::{self, Depot, Restored, Rules, TreeId};
 use sessile_store::{Directory, Entry, SavedKernel};
 use std::collections::BTreeMap;
@@ -29,14 +30,14 @@ const JOURNAL: &str = "rewind.json";
 
 /// A workspace and where its files are stored.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+struct Place {
     root: PathBuf,
     depot: PathBuf,
     sessions: PathBuf,
 }
 
 #[derive(Debug)]
-pub(super) enum Task {
+enum Task {
     Take,
     /// Make the workspace what it was, or leave it as it is.
     Put {
@@ -57,7 +58,7 @@ pub(super) struct Taken {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Outcome {
+enum Outcome {
     Taken(Taken),
     Put(RestoredFiles),
     /// What is not in the copies.
@@ -65,39 +66,38 @@ pub(super) enum Outcome {
     Swept,
 }
 
-/// What became of a rewind's worker.
-#[derive(Debug)]
-pub(super) enum Step {
-    Taken(Taken),
-    Put(RestoredFiles),
-    /// Nothing was changed.
-    Refused(Failure),
-    /// It was ended, and nobody knows how far it was.
-    Killed,
-}
-
 /// Whom a worker works for.
 #[derive(Debug)]
-pub(super) enum Purpose {
-    Checkpoint(PointId),
-    Prepare { point: PointId, language: Language, epoch: Epoch, run: RunNo },
-    Rewind,
-    Fork,
+enum Purpose {
+    Take(FilesId),
+    Put(FilesId),
+    Fork(RequestId),
     Sweep,
 }
 
-/// What workers do with the files.
-#[derive(Debug, Default)]
-pub(super) struct FileJobs {
-    pub(super) jobs: Vec<FileJob>,
-    pub(super) last: u64,
-}
-
 #[derive(Debug)]
-pub(super) struct FileJob {
+struct FileJob {
     id: FileJobId,
     worker: Worker,
     purpose: Purpose,
+}
+
+/// Work on the files, and what was taken of them.
+#[derive(Debug, Default)]
+pub(in super::super) struct FileJobs {
+    jobs: Vec<FileJob>,
+    last: u64,
+    trees: BTreeMap<FilesId, Taken>,
+}
+
+impl FileJobs {
+    pub(super) fn tree(&self, files: FilesId) -> Option<&Taken> {
+        self.trees.get(&files)
+    }
+
+    pub(super) fn keep(&mut self, files: FilesId, taken: Taken) {
+        self.trees.insert(files, taken);
+    }
 }
 
 /// What a rewind that has begun to change files is to bring about.
@@ -126,67 +126,108 @@ impl Keeper {
         }
     }
 
-    pub(super) fn send_out(&mut self, task: Task, purpose: Purpose) -> Result<(), Failure> {
+    pub(super) fn take_files(&mut self, files: FilesId) {
+        if let Err(failure) = self.start_file_job(Task::Take, Purpose::Take(files)) {
+            self.operate(Event::FilesNotTaken { files, failure });
+        }
+    }
+
+    pub(super) fn put_files(&mut self, files: FilesId, to: FilesId, before: FilesId) {
+        let tree = |files| self.files.tree(files).map(|taken| taken.tree);
+        let task = match (tree(to), tree(before)) {
+            (Some(tree), Some(before)) => Ok(Task::Put { tree, before }),
+            (None, _) | (_, None) => Err(unexpected()),
+        };
+        let started = task.and_then(|task| self.start_file_job(task, Purpose::Put(files)));
+        if let Err(failure) = started {
+            let failure = PutFailure::Refused(failure);
+            self.operate(Event::FilesNotPut { files, failure });
+        }
+    }
+
+    pub(super) fn copy_files(
+        &mut self,
+        request: RequestId,
+        to: Vec<PathBuf>,
+    ) -> Result<(), Failure> {
+        self.start_file_job(Task::Copy(to), Purpose::Fork(request))
+    }
+
+    /// Has the files removed that no checkpoint needs any more.
+    pub(super) fn sweep_files(&mut self, keep: &[FilesId]) {
+        let trees = &mut self.files.trees;
+        trees.retain(|files, _| keep.contains(files));
+        let keep = trees.values().map(|taken| taken.tree).collect();
+        let _ = self.start_file_job(Task::Sweep(keep), Purpose::Sweep);
+    }
+
+    fn start_file_job(&mut self, task: Task, purpose: Purpose) -> Result<(), Failure> {
         let place = self.place();
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
-        let id = FileJobId(self.files.last + 1);
+        let files = &mut self.files;
+        let id = FileJobId(files.last + 1);
         let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
             .map_err(|error| {
                 Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
             })?;
-        self.files.last += 1;
-        self.files.jobs.push(FileJob { id, worker, purpose });
+        files.last += 1;
+        files.jobs.push(FileJob { id, worker, purpose });
         Ok(())
     }
 
     /// A worker answers.
-    pub(super) fn read_file_worker(&mut self, id: FileJobId) {
-        let Some(at) = self.files.jobs.iter().position(|job| job.id == id) else {
+    pub(in super::super) fn read_file_worker(&mut self, id: FileJobId) {
+        let jobs = &mut self.files.jobs;
+        let Some(at) = jobs.iter().position(|job| job.id == id) else {
             return;
         };
-        let outcome = match self.files.jobs[at].worker.read(&mut self.output.buffer) {
-            Progress::Going => return,
-            Progress::Done(answer) => serde_json::from_slice(&answer).ok(),
-            Progress::Failed => None,
-        };
-        let FileJob { purpose, .. } = self.files.jobs.remove(at);
-        let was_killed = outcome.is_none();
-        let outcome: Result<Outcome, Failure> = outcome.unwrap_or_else(|| {
-            let message = "the process that looked after the files was ended";
-            Err(Failure::new(Code::Storage, message))
-        });
-        match purpose {
-            Purpose::Checkpoint(point) => self.files_taken(point, outcome),
-            Purpose::Prepare { point, language, epoch, run } => {
-                if let Err(failure) = &outcome {
-                    let note = format!("undo will not bring the files back: {failure}");
-                    self.tell(language, None, note);
+        let outcome: Option<Result<Outcome, Failure>> =
+            match jobs[at].worker.read(&mut self.output.buffer) {
+                Progress::Going => return,
+                Progress::Done(answer) => serde_json::from_slice(&answer).ok(),
+                Progress::Failed => None,
+            };
+        match jobs.remove(at).purpose {
+            Purpose::Take(files) => self.files_taken(files, outcome.unwrap_or_else(was_ended)),
+            Purpose::Put(files) => self.operate(match outcome {
+                Some(Ok(Outcome::Put(restored))) => Event::FilesPut { files, restored },
+                Some(Ok(Outcome::Taken(_) | Outcome::Copied(_) | Outcome::Swept)) => {
+                    Event::FilesNotPut { files, failure: PutFailure::Refused(unexpected()) }
                 }
-                self.files_taken(point, outcome);
-                self.prepared(language, epoch, run);
-            }
-            Purpose::Rewind => {
-                self.operations.put_back = Some(match outcome {
-                    Ok(Outcome::Taken(before)) => Step::Taken(before),
-                    Ok(Outcome::Put(restored)) => Step::Put(restored),
-                    Ok(Outcome::Copied(_) | Outcome::Swept) => Step::Refused(unexpected()),
-                    Err(_) if was_killed => Step::Killed,
-                    Err(failure) => Step::Refused(failure),
-                });
-            }
-            Purpose::Fork => {
-                self.operations.copied = Some(outcome.and_then(|outcome| match outcome {
+                Some(Err(failure)) => {
+                    Event::FilesNotPut { files, failure: PutFailure::Refused(failure) }
+                }
+                None => Event::FilesNotPut { files, failure: PutFailure::Killed },
+            }),
+            Purpose::Fork(request) => {
+                let outcome = outcome.unwrap_or_else(was_ended);
+                let copied = outcome.and_then(|outcome| match outcome {
                     Outcome::Copied(left) => Ok(left),
                     Outcome::Taken(_) | Outcome::Put(_) | Outcome::Swept => Err(unexpected()),
-                }));
+                });
+                self.files_copied(request, copied);
             }
             Purpose::Sweep => {}
         }
-        self.pump_operations();
+    }
+
+    fn files_taken(&mut self, files: FilesId, outcome: Result<Outcome, Failure>) {
+        let event = match outcome {
+            Ok(Outcome::Taken(taken)) => {
+                let view = taken.view.clone();
+                self.files.keep(files, taken);
+                Event::FilesTaken { files, view }
+            }
+            Ok(Outcome::Put(_) | Outcome::Copied(_) | Outcome::Swept) => {
+                Event::FilesNotTaken { files, failure: unexpected() }
+            }
+            Err(failure) => Event::FilesNotTaken { files, failure },
+        };
+        self.operate(event);
     }
 
     /// Whether a process is there for the files.
-    pub(super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
+    pub(in super::super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
         self.files.jobs.iter().any(|job| job.worker.pid() == pid)
     }
 
@@ -195,13 +236,14 @@ impl Keeper {
         for job in std::mem::take(&mut self.files.jobs) {
             job.worker.kill();
         }
+        self.files.trees.clear();
         let depot = self.place().depot;
         if depot.exists() {
             let _ = std::fs::remove_dir_all(depot);
         }
     }
 
-    pub(super) fn write_journal(&self, journal: &Journal) -> Result<(), Failure> {
+    pub(super) fn write_to_journal(&self, journal: &Journal) -> Result<(), Failure> {
         self.home
             .directory
             .write_json(JOURNAL, journal)
@@ -215,7 +257,7 @@ impl Keeper {
 
 /// Finishes what a keeper that was killed had begun: the session is as of the
 /// checkpoint then, files and shells; or, if that cannot be, as it was.
-pub(super) fn recover(directory: &Directory) {
+pub(in super::super) fn recover(directory: &Directory) {
     let Ok(journal) = directory.read_json::<Journal>(JOURNAL) else {
         return;
     };
@@ -227,7 +269,7 @@ pub(super) fn recover(directory: &Directory) {
             let mut state = directory.state().unwrap_or_default();
             state.kernels = journal.kernels;
             let _ = directory.write_state(&state);
-            timeline::recover_line(directory, journal.line);
+            record::recover_line(directory, journal.line);
             "finished after the keeper was ended".to_owned()
         }
         Err(failure) => format!("the keeper was ended in it: {failure}"),
@@ -236,6 +278,10 @@ pub(super) fn recover(directory: &Directory) {
     let entry = Entry::event(journal.run, journal.language, "rewind", command);
     let _ = directory.history().append(&entry);
     let _ = std::fs::remove_file(directory.path().join(JOURNAL));
+}
+
+fn was_ended<T>() -> Result<T, Failure> {
+    Err(Failure::new(Code::Storage, "the process that looked after the files was ended"))
 }
 
 fn unexpected() -> Failure {

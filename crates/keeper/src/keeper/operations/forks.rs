@@ -5,18 +5,18 @@
 //! moment that it is made: directory, socket, limits, and numbers, which go on
 //! from the original's. In a new session made in this way they begin with 1.
 
-use super::images::{Form, Purpose as Coming};
-use super::operations::{Progress, Stage};
-use super::workspace::{Purpose, Task};
-use super::{ForkOutcome, Keeper, Lifecycle, MARKER};
+use super::super::{ForkOutcome, Keeper, Lifecycle, MARKER};
+use super::copies::Purpose;
+use super::images::Content;
 use crate::kernels::{Copy, Kind};
 use crate::processes;
 use rustix::process::Pid;
 use sessile_protocol::{
-    Answer, Boot, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView,
-    ForkedView, Language, LeftBehind, RunNo, SessionId,
+    Boot, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
+    Language, LeftBehind, RunNo, SessionId,
 };
-use sessile_session::{Origin, Session, Tick};
+use sessile_session::operations::{Event, Heritage, RequestId};
+use sessile_session::{Origin, Session};
 use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, UserState,
     new_session_id, timestamp,
@@ -24,32 +24,24 @@ use sessile_store::{
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Forks that are coming up.
+/// The name of a fork's own workspace in its directory.
+const WORKSPACE: &str = "workspace";
+
+/// Forks that are being made.
 #[derive(Debug)]
-pub(super) struct Forking {
-    view: ForkedView,
+pub(super) struct Pending {
+    request: RequestId,
+    order: ForkOrder,
     /// Directories of those that are yet to be made.
     planned: Vec<(SessionId, Directory)>,
-    order: ForkOrder,
-    /// Those whose processes are not there yet.
-    expected: Vec<SessionId>,
-    /// The process that copies itself for them.
-    original: Option<Pid>,
-    failure: Option<Failure>,
-}
-
-impl Forking {
-    /// Clears away what was planned; the forks that were made already.
-    pub(super) fn abandon(&self) -> Vec<SessionId> {
-        discard(&self.planned);
-        self.view.forks.iter().map(|fork| fork.session.clone()).collect()
-    }
+    view: ForkedView,
 }
 
 /// What a fork starts from.
 struct Seed {
     state: SavedState,
     known: Vec<(Language, Origin)>,
+    left: Vec<LeftBehind>,
 }
 
 impl Seed {
@@ -69,135 +61,125 @@ impl Seed {
     }
 }
 
-/// How long a copy may take to say that it is there when its original is not.
-const LAST_WORDS: Tick = 1000;
-
-/// The name of a fork's own workspace in its directory.
-const WORKSPACE: &str = "workspace";
+type Kernels = [(Language, RunNo, Heritage)];
 
 impl Keeper {
-    pub(super) fn begin_forking(&mut self, order: ForkOrder) -> Progress {
-        let mut left = Vec::new();
-        let seed = self.seed(&order, &mut left);
+    /// Makes the directories, and has the files copied if that is wanted.
+    pub(super) fn plan_forks(&mut self, request: RequestId, order: ForkOrder, kernels: &Kernels) {
+        let seed = self.seed(&order, kernels);
         let kernels = self.carried(&seed);
         let as_of_run = self.session.last_begun();
+        let mut left = seed.left;
         left.extend(self.background_left());
         let view = ForkedView { as_of_run, forks: Vec::new(), kernels, left };
-        let (planned, expected, original) = (Vec::new(), Vec::new(), self.pid(Language::Python));
-        let mut forking = Forking { view, planned, order, expected, original, failure: None };
-        if let Err(failure) = self.plan_forks(&mut forking) {
-            discard(&forking.planned);
-            return Progress::failed(failure);
-        }
-        self.go_on_forking(forking, false)
+        let files = order.files;
+        let mut pending = Pending { request, order, planned: Vec::new(), view };
+        let planned = self.make_directories(&pending.order, &mut pending.planned);
+        let to = pending.planned.iter().map(|(_, at)| at.path().join(WORKSPACE)).collect();
+        self.operations.forks = Some(pending);
+        let outcome = match (planned, files) {
+            (Ok(()), ForkFiles::Copy) => match self.copy_files(request, to) {
+                Ok(()) => return,
+                Err(failure) => Err(failure),
+            },
+            (planned, ForkFiles::Copy | ForkFiles::Share) => planned,
+        };
+        self.operate(Event::ForksPlanned { request, outcome });
     }
 
-    /// Makes the directories, and has the files copied if that is wanted.
-    fn plan_forks(&mut self, forking: &mut Forking) -> Result<(), Failure> {
-        let failed = |why: String| Failure::new(Code::ForkFailed, why);
-        let root = self.home.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
-        self.operations.copied = Some(Ok(Vec::new()));
-        if let Some(new) = &forking.order.new {
-            let directory = Directory::at(new.directory.clone());
-            forking.planned.push((new.session.clone(), directory));
+    fn make_directories(
+        &self,
+        order: &ForkOrder,
+        planned: &mut Vec<(SessionId, Directory)>,
+    ) -> Result<(), Failure> {
+        if let Some(new) = &order.new {
+            planned.push((new.session.clone(), Directory::at(new.directory.clone())));
             return Ok(());
         }
-        for _ in 0..forking.order.count {
+        let failed = |why: String| Failure::new(Code::ForkFailed, why);
+        let root = self.home.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
+        for _ in 0..order.count {
             let session = new_session_id().map_err(|error| failed(error.to_string()))?;
-            let directory =
-                Sessions::at(root.clone(), UserState::at(self.home.boot.user_state.clone()))
-                    .create(&session);
+            let user_state = UserState::at(self.home.boot.user_state.clone());
+            let directory = Sessions::at(root.clone(), user_state).create(&session);
             let directory = directory.map_err(|error| failed(error.to_string()))?;
-            forking.planned.push((session, directory));
-        }
-        if forking.order.files == ForkFiles::Copy {
-            let to = forking.planned.iter().map(|(_, at)| at.path().join(WORKSPACE)).collect();
-            self.operations.copied = None;
-            self.send_out(Task::Copy(to), Purpose::Fork)?;
+            planned.push((session, directory));
         }
         Ok(())
     }
 
-    pub(super) fn go_on_forking(&mut self, mut forking: Forking, is_over: bool) -> Progress {
-        match self.operations.copied.take() {
-            Some(Ok(left)) => {
-                forking.view.left.extend(left);
-                self.make_forks(&mut forking);
+    /// The workspace was copied for forks, or was not.
+    pub(super) fn files_copied(
+        &mut self,
+        request: RequestId,
+        copied: Result<Vec<LeftBehind>, Failure>,
+    ) {
+        let pending = self.operations.forks.as_mut();
+        let outcome = copied.map(|left| {
+            if let Some(pending) = pending.filter(|pending| pending.request == request) {
+                pending.view.left.extend(left);
             }
-            Some(Err(failure)) => {
-                discard(&forking.planned);
-                return Progress::failed(failure);
+        });
+        self.operate(Event::ForksPlanned { request, outcome });
+    }
+
+    pub(super) fn make_forks(&mut self, request: RequestId, kernels: &Kernels) {
+        processes::raise_descriptor_limit();
+        let Some(mut pending) = self.operations.forks.take() else {
+            return;
+        };
+        let seed = self.seed(&pending.order, kernels);
+        let (mut expected, mut failure) = (Vec::new(), None);
+        let planned = std::mem::take(&mut pending.planned);
+        for (at, (session, directory)) in planned.iter().enumerate() {
+            match self.fork_once(&pending.order, session, directory, &seed) {
+                Ok((fork, is_expected)) => {
+                    expected.extend(is_expected.then(|| fork.session.clone()));
+                    pending.view.forks.push(fork);
+                }
+                Err(why) => {
+                    discard(&planned[at..]);
+                    failure = Some(why);
+                    break;
+                }
             }
-            None if !forking.planned.is_empty() => {
-                return Progress::Waiting(Stage::Forking(forking), Self::files_patience());
-            }
-            None => {}
         }
-        if is_over && !forking.expected.is_empty() {
-            forking.expected.clear();
-            forking.failure = Some(Failure::new(Code::ForkFailed, "a fork did not come up"));
-        }
-        if !forking.expected.is_empty() {
-            // Of one that is dead, only a copy that is on its way may come yet.
-            let is_there = self.pid(Language::Python) == forking.original;
-            let patience = if is_there { Self::copy_patience() } else { LAST_WORDS };
-            return Progress::Waiting(Stage::Forking(forking), patience);
-        }
-        // The images that were made for this.
-        self.forget_checkpoints(&[]);
-        match forking.failure {
-            None => Progress::Done(Ok(Answer::Forked(Box::new(forking.view)))),
-            Some(failure) => {
-                // All or none: nobody would know of them.
-                self.family
-                    .unwanted
-                    .extend(forking.view.forks.into_iter().map(|fork| fork.session));
-                Progress::failed(failure)
-            }
+        self.operations.forks = Some(pending);
+        self.operate(Event::ForksMade { request, expected, failure });
+    }
+
+    /// All or none: nobody would know of them.
+    pub(super) fn end_forks(&mut self, request: RequestId) {
+        let pending = self.operations.forks.take_if(|pending| pending.request == request);
+        if let Some(pending) = pending {
+            discard(&pending.planned);
+            self.family.unwanted.extend(pending.view.forks.into_iter().map(|fork| fork.session));
         }
     }
 
-    fn make_forks(&mut self, forking: &mut Forking) {
-        let seed = self.seed(&forking.order, &mut Vec::new());
-        processes::raise_descriptor_limit();
-        let planned = std::mem::take(&mut forking.planned);
-        for (at, (session, directory)) in planned.iter().enumerate() {
-            match self.fork_once(&forking.order, session, directory, &seed) {
-                Ok((fork, is_expected)) => {
-                    if is_expected {
-                        forking.expected.push(fork.session.clone());
-                    }
-                    forking.view.forks.push(fork);
-                }
-                Err(failure) => {
-                    discard(&planned[at..]);
-                    forking.failure = Some(failure);
-                    return;
-                }
-            }
-        }
+    pub(super) fn forked_view(&mut self, request: RequestId) -> Result<ForkedView, Failure> {
+        let pending = self.operations.forks.take_if(|pending| pending.request == request);
+        let gone = || Failure::new(Code::ForkFailed, "the forks are gone");
+        pending.map(|pending| pending.view).ok_or_else(gone)
     }
 
     /// A fork's processes are there, or will not be.
-    pub(crate) fn fork_came_up(&mut self, fork: ForkOutcome) {
-        let Some(Stage::Forking(forking)) = self.stage() else {
-            return;
-        };
-        forking.expected.retain(|session| *session != fork.child);
-        match fork.outcome {
-            Ok(left) => {
+    pub(crate) fn fork_came_up(&mut self, outcome: ForkOutcome) {
+        let ForkOutcome { child: fork, outcome, .. } = outcome;
+        let pending = self.operations.forks.as_mut();
+        let outcome = outcome.map(|left| {
+            if let Some(pending) = pending {
                 for thing in left {
-                    if !forking.view.left.contains(&thing) {
-                        forking.view.left.push(thing);
+                    if !pending.view.left.contains(&thing) {
+                        pending.view.left.push(thing);
                     }
                 }
             }
-            Err(failure) => forking.failure = Some(failure),
-        }
-        self.pump_operations();
+        });
+        self.operate(Event::ForkUp { fork, outcome });
     }
 
-    /// Forks that were made and are not wanted: the rest of a failed request.
+    /// Forks that were made and are not wanted.
     pub(crate) fn take_unwanted(&mut self) -> Vec<SessionId> {
         std::mem::take(&mut self.family.unwanted)
     }
@@ -207,32 +189,32 @@ impl Keeper {
     }
 
     /// What kernels have that can be handed on.
-    fn seed(&self, order: &ForkOrder, left: &mut Vec<LeftBehind>) -> Seed {
+    fn seed(&self, order: &ForkOrder, kernels: &Kernels) -> Seed {
         let mut state = self.home.directory.state().unwrap_or_default();
-        let states: Vec<_> = self.session.states().collect();
-        state.kernels.retain(|language, _| states.iter().any(|(l, _)| l == language));
-        let mut known = Vec::new();
-        for (language, as_of) in states {
-            let origin = match language {
-                Language::Python => Origin::Image(as_of),
-                Language::Node => {
-                    let image = self.image_at_hand(language);
+        state.kernels.retain(|language, _| kernels.iter().any(|(l, ..)| l == language));
+        let (mut known, mut left) = (Vec::new(), Vec::new());
+        for (language, as_of, heritage) in kernels.iter().copied() {
+            let origin = match heritage {
+                Heritage::Copy => Origin::Image(as_of),
+                Heritage::Image(id) => {
+                    let image = self.session.operations().image(id);
                     left.extend(image.iter().flat_map(|image| image.left.iter().cloned()));
-                    match image.map(|image| &image.form) {
-                        Some(Form::Saved(saved)) => {
+                    match self.operations.images.get(id) {
+                        Some(Content::Saved(saved)) => {
                             state.kernels.insert(language, (**saved).clone());
                             Origin::Saved(as_of)
                         }
                         Some(_) | None => Origin::Nothing,
                     }
                 }
-                Language::Bash | Language::Sh | Language::Zsh => {
+                Heritage::Written => {
                     let saved = state.kernels.get(&language);
                     match saved.filter(|saved| saved.restore.is_some()) {
                         Some(saved) => Origin::Saved(saved.as_of_run),
                         None => Origin::Nothing,
                     }
                 }
+                Heritage::Nothing => Origin::Nothing,
             };
             if origin == Origin::Nothing && as_of.0 > 0 {
                 left.push(LeftBehind {
@@ -243,7 +225,7 @@ impl Keeper {
             }
             known.push((language, origin));
         }
-        let seed = Seed { state, known };
+        let seed = Seed { state, known, left };
         if order.new.is_some() { seed.before_all_runs() } else { seed }
     }
 
@@ -420,7 +402,7 @@ impl Keeper {
             self.kernels.live.keys().copied().filter(|l| *l == Language::Python).collect();
         for language in copied {
             let epoch = child.session.epoch(language).unwrap_or_default();
-            let directory = child.expect(language, Coming::First(epoch))?;
+            let directory = child.expect(language, Purpose::First(epoch))?;
             let cwd = self.pid(language).and_then(processes::directory);
             let cwd = cwd.and_then(|cwd| self.moved(&cwd, &child.home.boot, order));
             let env = variables(order).collect();
@@ -437,15 +419,16 @@ impl Keeper {
         language: Language,
         outcome: Result<Vec<LeftBehind>, String>,
     ) {
-        let Some(parent) = self.family.parent.clone().filter(|_| self.family.is_expected) else {
+        let family = &mut self.family;
+        let Some(parent) = family.parent.clone().filter(|_| family.is_expected) else {
             return;
         };
-        self.family.is_expected = false;
         let outcome = outcome.map_err(|error| {
             Failure::new(Code::ForkFailed, format!("{language} was not forked: {error}"))
         });
-        self.family.fork_outcome =
-            Some(ForkOutcome { parent, child: self.home.boot.session.clone(), outcome });
+        let child = self.home.boot.session.clone();
+        family.is_expected = false;
+        family.fork_outcome = Some(ForkOutcome { parent, child, outcome });
     }
 }
 

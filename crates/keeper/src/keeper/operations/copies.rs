@@ -1,0 +1,270 @@
+//! Copies of kernel processes: those that wait to be gone back to, and those that
+//! are to become kernels.
+//!
+//! A copy is made by the interpreter itself, takes its orders in a directory of
+//! its own, and says there that it is up. Until then its process has no number
+//! that we know.
+
+use super::super::Keeper;
+use super::super::launching::letter;
+use super::super::live::Live;
+use super::images::Content;
+use crate::kernels::{AboutCopy, Born, DriverFiles, Kernel, Report, open_channel};
+use crate::processes;
+use crate::reactor::Interest;
+use crate::scratch::Inbox;
+use crate::source::Source;
+use crate::streams::Stream;
+use rustix::process::Pid;
+use sessile_protocol::{Language, LeftBehind};
+use sessile_session::operations::{CopyId, Event, ImageId};
+use sessile_session::{Epoch, Input};
+use sessile_store::StreamName;
+use std::io;
+use std::path::PathBuf;
+
+/// Where a copy takes orders and reports.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) kernel: Box<dyn Kernel>,
+    pub(super) reports: Inbox,
+    pub(super) directory: PathBuf,
+}
+
+/// A kernel process that is about to say that it is there.
+#[derive(Debug)]
+pub(super) struct Coming {
+    pub(super) purpose: Purpose,
+    pub(super) channel: Channel,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// What a process is for that is coming up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The kernel that a fork begins with.
+    First(Epoch),
+    /// To take the place of another, when all that is needed is there.
+    Successor(CopyId),
+}
+
+impl Channel {
+    pub(super) fn open(
+        language: Language,
+        directory: PathBuf,
+        files: DriverFiles,
+    ) -> io::Result<Self> {
+        let (kernel, reports) = open_channel(language, &directory, files)?;
+        Ok(Self { kernel, reports, directory })
+    }
+
+    pub(super) fn is_at(&self, directory: &str) -> bool {
+        self.directory.as_os_str() == directory
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Vec<AboutCopy> {
+        let read = rustix::io::read(&self.reports, &mut *buffer).unwrap_or(0);
+        let reports = self.kernel.hear(&buffer[..read]).into_iter();
+        let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
+        reports.filter_map(about_copy).collect()
+    }
+}
+
+impl Keeper {
+    /// Prepares for a copy that becomes a kernel of this session.
+    pub(super) fn expect(&mut self, language: Language, purpose: Purpose) -> io::Result<PathBuf> {
+        let name = match purpose {
+            Purpose::First(_) => letter(language).to_owned(),
+            // The one that is there goes on until this one has come up.
+            Purpose::Successor(copy) => format!("{}{}", letter(language), copy.0),
+        };
+        let directory = self.home.scratch.subdirectory(&name)?;
+        let stdout = Stream::create(&directory, StreamName::Stdout)?;
+        let stderr = Stream::create(&directory, StreamName::Stderr)?;
+        let channel = Channel::open(language, directory.clone(), DriverFiles::Installed)?;
+        self.reactor.add(&channel.reports, Source::Copy(language), Interest::Read)?;
+        let coming = Coming { purpose, channel, stdout, stderr };
+        self.operations.images.coming.insert(language, coming);
+        Ok(directory)
+    }
+
+    /// Reads what a copy that is kept says.
+    pub(in super::super) fn read_image_reports(&mut self, image: ImageId) {
+        let content = self.operations.images.get_mut(image);
+        let Some(Content::Coming(channel) | Content::Process(_, channel)) = content else {
+            return;
+        };
+        let own = channel.directory.clone();
+        for said in channel.read(&mut self.output.buffer) {
+            match said {
+                AboutCopy::Born(born) => self.image_is_up(image, &born),
+                AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
+                    self.operate(Event::ImageLost { image, why: error });
+                }
+                // Of a copy of the image itself, which is what going back needs.
+                AboutCopy::Unborn { directory, error } => {
+                    self.family.failed_copies.push((directory, error));
+                }
+                AboutCopy::Copied { directory, pid } => self.expect_copy(pid, directory),
+            }
+        }
+    }
+
+    fn image_is_up(&mut self, image: ImageId, born: &Born) {
+        let Some(pid) = own_child(born) else {
+            let why = "it is no process of this keeper".to_owned();
+            return self.operate(Event::ImageLost { image, why });
+        };
+        let images = &mut self.operations.images;
+        match images.remove(image) {
+            Some(Content::Coming(channel)) => images.put(image, Content::Process(pid, channel)),
+            Some(other) => images.put(image, other),
+            None => {}
+        }
+        let language = self.session.operations().image(image).map(|image| image.language);
+        let left = language.map(|language| left_behind(language, born)).unwrap_or_default();
+        self.operate(Event::ImageReady { image, left, is_restless: born.restless });
+    }
+
+    /// Reads what a copy says that is to become a kernel.
+    pub(in super::super) fn read_copy_reports(&mut self, language: Language) {
+        let Some(coming) = self.operations.images.coming.get_mut(&language) else {
+            return;
+        };
+        match coming.channel.read(&mut self.output.buffer).pop() {
+            Some(AboutCopy::Born(born)) => self.copy_is_up(language, &born),
+            Some(AboutCopy::Unborn { error, .. }) => self.copy_failed(language, &error),
+            Some(AboutCopy::Copied { .. }) | None => {}
+        }
+    }
+
+    fn copy_is_up(&mut self, language: Language, born: &Born) {
+        let Some(pid) = own_child(born) else {
+            return self.copy_failed(language, "it is no process of this keeper");
+        };
+        let Some(coming) = self.operations.images.coming.remove(&language) else {
+            return;
+        };
+        let Coming { purpose, channel: Channel { kernel, reports, directory }, stdout, stderr } =
+            coming;
+        self.kernels.origins.add_kernel(pid, language);
+        if let Some(label) = self.label() {
+            label.put_on(pid);
+        }
+        let epoch = match purpose {
+            Purpose::First(epoch) => epoch,
+            Purpose::Successor(_) => Epoch::default(),
+        };
+        let live = Live::new(epoch, pid, kernel, reports, (stdout, stderr), directory);
+        let live = Live { has_come_up: true, ..live };
+        match purpose {
+            Purpose::First(epoch) => {
+                self.reactor.change(&live.reports, Source::Reports(language), Interest::Read);
+                self.kernels.live.insert(language, live);
+                self.step(Input::Ready { language, epoch });
+                self.report_fork(language, Ok(left_behind(language, born)));
+            }
+            Purpose::Successor(copy) => {
+                self.operations.images.successors.insert(language, (copy, live));
+                self.operate(Event::CopyUp { copy });
+            }
+        }
+    }
+
+    /// A copy that was to become a kernel does not come up.
+    pub(in super::super) fn copy_failed(&mut self, language: Language, error: &str) {
+        let Some(coming) = self.operations.images.coming.remove(&language) else {
+            return;
+        };
+        self.close_channel(&coming.channel);
+        match coming.purpose {
+            Purpose::First(epoch) => {
+                let message = format!("the {language} process could not be copied: {error}");
+                self.kernels.launch_failures.insert(language, message.clone());
+                self.tell(language, None, message);
+                self.report_fork(language, Err(error.to_owned()));
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+            Purpose::Successor(copy) => {
+                self.operate(Event::CopyLost { copy, why: error.to_owned() });
+            }
+        }
+    }
+
+    /// The original has made a copy, which has not said anything yet.
+    pub(in super::super) fn expect_copy(&mut self, pid: Pid, directory: String) {
+        self.family.copies.push((pid, directory));
+        if processes::stat(pid).is_none_or(|stat| stat.has_ended()) {
+            self.copy_ended(pid);
+        }
+    }
+
+    /// A process has ended: if it is a copy that has not said anything, it will
+    /// not. Of the others nobody waits for that.
+    pub(in super::super) fn copy_ended(&mut self, pid: Pid) {
+        let ended = self.family.copies.extract_if(.., |(copy, _)| *copy == pid);
+        let why = "its process was ended before it was there";
+        self.family.failed_copies.extend(ended.map(|(_, directory)| (directory, why.to_owned())));
+    }
+
+    /// The original says that there is no copy for that directory.
+    pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
+        let images = &self.operations.images;
+        if let Some(image) = images.coming_in(directory) {
+            return self.operate(Event::ImageLost { image, why: error.to_owned() });
+        }
+        let coming = images.coming.iter().find(|(_, coming)| coming.channel.is_at(directory));
+        if let Some(language) = coming.map(|(language, _)| *language) {
+            self.copy_failed(language, error);
+        }
+    }
+
+    /// A process has ended: it may have been an image.
+    pub(in super::super) fn image_ended(&mut self, pid: Pid) {
+        let images = &mut self.operations.images;
+        if let Some(image) = images.of_process(pid) {
+            return self.operate(Event::ImageLost { image, why: "its copy has ended".to_owned() });
+        }
+        let ended = images.successors.iter().find(|(_, (_, live))| live.pid == pid);
+        if let Some((language, copy)) = ended.map(|(language, (copy, _))| (*language, *copy)) {
+            images.successors.remove(&language);
+            let why = "its process has ended".to_owned();
+            self.operate(Event::CopyLost { copy, why });
+        }
+    }
+
+    /// A copy that has come up takes the place of the kernel.
+    pub(in super::super) fn install(&mut self, language: Language, epoch: Epoch) {
+        match self.operations.images.successors.remove(&language) {
+            Some((_, live)) => {
+                self.reactor.change(&live.reports, Source::Reports(language), Interest::Read);
+                self.kernels.live.insert(language, Live { epoch, ..live });
+                self.step(Input::Ready { language, epoch });
+            }
+            None => {
+                self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
+            }
+        }
+    }
+}
+
+/// The process that says that it is there, if it descends from this one.
+fn own_child(born: &Born) -> Option<Pid> {
+    let pid = Pid::from_raw(i32::try_from(born.pid).ok()?)?;
+    processes::is_below(pid, rustix::process::getpid()).then_some(pid)
+}
+
+/// What the original alone has.
+fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {
+    let left = |name: &String, reason: &str| LeftBehind {
+        language: Some(language),
+        name: name.clone(),
+        reason: reason.to_owned(),
+    };
+    let threads = born.threads.iter().map(|name| {
+        left(&format!("thread {name}"), "a thread cannot be copied; it goes on in the original")
+    });
+    let rest = born.left.iter().map(|name| left(name, "it stays with the original"));
+    threads.chain(rest).collect()
+}

@@ -1,0 +1,306 @@
+//! What is inside of images: a copy of a process that waits, a file, or a text.
+
+use super::super::Keeper;
+use super::super::live::Live;
+use super::copies::{Channel, Coming, Purpose};
+use crate::kernels::{Copy, DriverFiles, Dumped, Kind};
+use crate::processes;
+use crate::reactor::Interest;
+use crate::source::Source;
+use rustix::process::{Pid, Signal};
+use sessile_protocol::{Language, LeftBehind, RunNo};
+use sessile_session::Epoch;
+use sessile_session::operations::{Copies, CopyId, Event, ImageId};
+use sessile_store::SavedKernel;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Default)]
+pub(in super::super) struct Images {
+    contents: BTreeMap<ImageId, Content>,
+    /// Copies that are to become kernels and have not said that they are there.
+    pub(super) coming: BTreeMap<Language, Coming>,
+    /// Processes that are to take the place of kernels.
+    pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A copy that has not said that it is there.
+    Coming(Channel),
+    /// A copy that waits.
+    Process(Pid, Channel),
+    /// Being written into that file.
+    Dumping(PathBuf),
+    /// What will be captured of that language, as of that run.
+    Awaited(Language, RunNo),
+    /// What state.json has of that language at the moment.
+    Current(Language),
+    Saved(Box<SavedKernel>),
+}
+
+impl Images {
+    pub(super) fn get(&self, id: ImageId) -> Option<&Content> {
+        self.contents.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: ImageId) -> Option<&mut Content> {
+        self.contents.get_mut(&id)
+    }
+
+    pub(super) fn put(&mut self, id: ImageId, content: Content) {
+        self.contents.insert(id, content);
+    }
+
+    pub(super) fn remove(&mut self, id: ImageId) -> Option<Content> {
+        self.contents.remove(&id)
+    }
+
+    /// The image whose copy takes orders in that directory and is yet to come.
+    pub(super) fn coming_in(&self, directory: &str) -> Option<ImageId> {
+        let is_it = |content: &Content| matches!(content, Content::Coming(channel) if channel.is_at(directory));
+        self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
+    }
+
+    /// The image that a process is.
+    pub(super) fn of_process(&self, pid: Pid) -> Option<ImageId> {
+        let is_it = |content: &Content| matches!(content, Content::Process(of, _) if *of == pid);
+        self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
+    }
+
+    fn are_copies_coming(&self) -> bool {
+        self.contents.values().any(|content| matches!(content, Content::Coming(_)))
+    }
+}
+
+impl Keeper {
+    /// Asks a live kernel for a copy of itself.
+    pub(super) fn copy(&mut self, language: Language, copy: &Copy<'_>) -> io::Result<()> {
+        let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        live.kernel.copy(copy)
+    }
+
+    pub(super) fn copy_to_image(&mut self, image: ImageId, language: Language) {
+        match self.try_copy_to_image(image, language) {
+            Ok(channel) => self.operations.images.put(image, Content::Coming(channel)),
+            Err(error) => {
+                let why = format!("no copy of it could be made: {error}");
+                self.operate(Event::ImageLost { image, why });
+            }
+        }
+    }
+
+    fn try_copy_to_image(&mut self, image: ImageId, language: Language) -> io::Result<Channel> {
+        let directory = self.home.scratch.subdirectory(&format!("i{}", image.0))?;
+        let channel = Channel::open(language, directory.clone(), DriverFiles::Absent)?;
+        self.reactor.add(&channel.reports, Source::Image(image), Interest::Read)?;
+        self.copy(language, &Copy { directory: &directory, kind: Kind::Image })?;
+        Ok(channel)
+    }
+
+    /// The state of a kernel whose process cannot be copied, in a file.
+    pub(super) fn dump_to_image(&mut self, image: ImageId, language: Language) {
+        match self.try_dump_to_image(image, language) {
+            Ok(path) => self.operations.images.put(image, Content::Dumping(path)),
+            Err(error) => {
+                let why = format!("it could not be written down: {error}");
+                self.operate(Event::ImageLost { image, why });
+            }
+        }
+    }
+
+    fn try_dump_to_image(&mut self, image: ImageId, language: Language) -> io::Result<PathBuf> {
+        let folder = self.home.directory.make_kernels().map_err(io::Error::other)?;
+        let path = folder.join(format!("image-{}-{language}", image.0));
+        let _ = std::fs::remove_file(&path);
+        let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
+        live.kernel.dump(&path)?;
+        Ok(path)
+    }
+
+    /// A kernel has written its state into a file. False: nobody here has asked.
+    pub(in super::super) fn image_dumped(&mut self, language: Language, dumped: &Dumped) -> bool {
+        let is_it =
+            |content: &Content| matches!(content, Content::Dumping(path) if *path == dumped.path);
+        let contents = &mut self.operations.images.contents;
+        let Some((image, content)) = contents.iter_mut().find(|(_, content)| is_it(content)) else {
+            return false;
+        };
+        let image = *image;
+        let name = dumped.path.file_name().and_then(|name| name.to_str());
+        let as_of = self.session.operations().image(image).map(|image| image.as_of);
+        let event = match (&dumped.error, name, as_of) {
+            (None, Some(name), Some(as_of)) => {
+                let view = self
+                    .home
+                    .directory
+                    .state()
+                    .and_then(|mut state| state.kernels.remove(&language));
+                let view = view.filter(|saved| saved.as_of_run == as_of);
+                *content = Content::Saved(Box::new(SavedKernel {
+                    as_of_run: as_of,
+                    view: view.map(|saved| saved.view).unwrap_or_default(),
+                    restore: None,
+                    dump: Some(name.to_owned()),
+                    dump_as_of_run: Some(as_of),
+                }));
+                let left = dumped.left.iter().map(|left| LeftBehind {
+                    language: Some(language),
+                    name: left.name.clone(),
+                    reason: left.reason.clone(),
+                });
+                Event::ImageReady { image, left: left.collect(), is_restless: false }
+            }
+            (Some(error), _, _) => Event::ImageLost { image, why: error.clone() },
+            (None, _, _) => Event::ImageLost { image, why: "its file has no name".to_owned() },
+        };
+        self.operate(event);
+        true
+    }
+
+    /// The written-down state of a kernel, which is there or about to be.
+    pub(super) fn keep_state(&mut self, image: ImageId, language: Language, as_of: RunNo) {
+        let state = self.home.directory.state().unwrap_or_default();
+        let is_current = |saved: &&SavedKernel| saved.as_of_run == as_of && saved.restore.is_some();
+        let aside = self.saves.aside.get(&language);
+        let content = match aside.filter(|saved| saved.as_of_run == as_of) {
+            _ if state.kernels.get(&language).filter(is_current).is_some() => {
+                Content::Current(language)
+            }
+            Some(saved) => Content::Saved(Box::new(saved.clone())),
+            None => Content::Awaited(language, as_of),
+        };
+        self.operations.images.put(image, content);
+    }
+
+    /// A kernel's state is about to be replaced in the file.
+    pub(in super::super) fn take_out_of_file(&mut self, language: Language, saved: &SavedKernel) {
+        for content in self.operations.images.contents.values_mut() {
+            if matches!(content, Content::Current(of) if *of == language) {
+                *content = Content::Saved(Box::new(saved.clone()));
+            }
+        }
+    }
+
+    /// A kernel's state has been written to the file.
+    pub(in super::super) fn has_captured(&mut self, language: Language, as_of: RunNo) {
+        for content in self.operations.images.contents.values_mut() {
+            if matches!(content, Content::Awaited(of, run) if (*of, *run) == (language, as_of)) {
+                *content = Content::Current(language);
+            }
+        }
+        self.operate(Event::Captured { language, as_of });
+    }
+
+    /// A kernel's state is known that is not in the file, and will not be.
+    pub(in super::super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
+        let as_of = saved.as_of_run;
+        for content in self.operations.images.contents.values_mut() {
+            if matches!(content, Content::Awaited(of, run) if (*of, *run) == (language, as_of)) {
+                *content = Content::Saved(Box::new(saved.clone()));
+            }
+        }
+        self.saves.aside.insert(language, saved.clone());
+        self.operate(Event::Captured { language, as_of });
+    }
+
+    /// A kernel process is gone that was to write its state down, or to copy
+    /// itself.
+    pub(in super::super) fn images_lose_kernel(&mut self, language: Language, epoch: Epoch) {
+        // A copy that it had made is there, though it has not said so.
+        let is_on_its_way = self.operations.images.are_copies_coming()
+            && self.own_children().iter().any(|pid| !self.is_known(*pid));
+        let copies = if is_on_its_way { Copies::OnTheirWay } else { Copies::Lost };
+        self.operate(Event::KernelGone { language, epoch, copies });
+    }
+
+    /// Whether a process is there for something that is known.
+    fn is_known(&self, pid: Pid) -> bool {
+        self.kernels.live.values().any(|live| live.pid == pid)
+            || self.is_copy(pid)
+            || self.works_on_files(pid)
+    }
+
+    /// Whether a process is a copy that waits: no job of anybody's.
+    pub(in super::super) fn is_copy(&self, pid: Pid) -> bool {
+        let images = &self.operations.images;
+        images.of_process(pid).is_some()
+            || images.successors.values().any(|(_, live)| live.pid == pid)
+    }
+
+    /// Has a process made of an image, which stays as it is.
+    pub(super) fn bring_up(&mut self, copy: CopyId, language: Language, image: ImageId) {
+        if let Err(error) = self.try_bring_up(copy, language, image) {
+            self.operations.images.coming.remove(&language);
+            self.operate(Event::CopyLost { copy, why: error.to_string() });
+        }
+    }
+
+    fn try_bring_up(&mut self, copy: CopyId, language: Language, image: ImageId) -> io::Result<()> {
+        let directory = self.expect(language, Purpose::Successor(copy))?;
+        let order = Copy { directory: &directory, kind: Kind::Kernel };
+        match self.operations.images.get_mut(image) {
+            Some(Content::Process(_, channel)) => channel.kernel.copy(&order),
+            Some(
+                Content::Coming(_)
+                | Content::Dumping(_)
+                | Content::Awaited(..)
+                | Content::Current(_)
+                | Content::Saved(_),
+            )
+            | None => Err(io::Error::other("it is no process")),
+        }
+    }
+
+    /// Ends processes that were to take the place of kernels.
+    pub(super) fn abandon_copies(&mut self, copies: &[CopyId]) {
+        let images = &mut self.operations.images;
+        let is_one = |purpose: Purpose| match purpose {
+            Purpose::First(_) => false,
+            Purpose::Successor(copy) => copies.contains(&copy),
+        };
+        let coming = images.coming.iter().filter(|(_, coming)| is_one(coming.purpose));
+        let coming: Vec<Language> = coming.map(|(language, _)| *language).collect();
+        images.successors.retain(|_, (copy, live)| {
+            let is_kept = !copies.contains(copy);
+            if !is_kept {
+                processes::signal(&[live.pid], Signal::KILL);
+                let _ = std::fs::remove_dir_all(&live.directory);
+            }
+            is_kept
+        });
+        for language in coming {
+            if let Some(coming) = self.operations.images.coming.remove(&language) {
+                self.close_channel(&coming.channel);
+            }
+        }
+    }
+
+    /// Lets go of an image.
+    pub(super) fn release_image(&mut self, image: ImageId) {
+        match self.operations.images.remove(image) {
+            Some(Content::Process(pid, channel)) => {
+                processes::signal(&[pid], Signal::KILL);
+                self.close_channel(&channel);
+            }
+            // It may come up any moment; then it finds nobody, and ends.
+            Some(Content::Coming(channel)) => self.close_channel(&channel),
+            Some(Content::Dumping(path)) => {
+                let _ = std::fs::remove_file(path);
+            }
+            Some(Content::Saved(saved)) => {
+                let dump = saved.dump.as_deref().and_then(|name| self.home.directory.dump(name));
+                if let Some(dump) = dump {
+                    let _ = std::fs::remove_file(dump);
+                }
+            }
+            Some(Content::Awaited(..) | Content::Current(_)) | None => {}
+        }
+    }
+
+    pub(super) fn close_channel(&self, channel: &Channel) {
+        self.reactor.remove(&channel.reports);
+        let _ = std::fs::remove_dir_all(&channel.directory);
+    }
+}

@@ -1,0 +1,130 @@
+//! Forks, checkpoints and rewinds: doing what the session decides about them.
+//!
+//! `sessile_session::operations` decides, and asks by [`Task`]s; what became of
+//! each goes back as an [`Event`]. Nothing is decided here. What a task works on
+//! has a name there and its content here: images of kernels (`images`, `copies`),
+//! files of the workspace (`files`), points on disk (`record`), forks (`forks`).
+
+pub(super) mod checkpoints;
+pub(super) mod copies;
+pub(super) mod files;
+pub(super) mod forks;
+pub(super) mod images;
+pub(super) mod record;
+pub(super) mod rewinding;
+
+use super::Keeper;
+use super::waiters::{Caller, Ticket, WaitsFor};
+use forks::Pending;
+use images::Images;
+use record::Record;
+use sessile_protocol::{Answer, Failure, Language};
+use sessile_session::Urgency;
+use sessile_session::operations::{Done, Event, Order, RequestId, Task};
+
+/// What a session has for its operations.
+#[derive(Default)]
+pub(super) struct Operations {
+    images: Images,
+    /// Forks that are being made.
+    forks: Option<Pending>,
+    pub(super) record: Record,
+}
+
+impl Keeper {
+    /// Takes a request, to be answered when it is decided.
+    pub(super) fn request_operation(
+        &mut self,
+        caller: Caller,
+        order: Order,
+    ) -> Result<Option<Answer>, Failure> {
+        let Ticket(number) = self.clients.waiters.add(caller, WaitsFor::Operation, None);
+        self.operate(Event::Asked { request: RequestId(number), order });
+        Ok(None)
+    }
+
+    /// Whoever asked for this is gone.
+    pub(super) fn withdraw_operation(&mut self, ticket: Ticket) {
+        self.operate(Event::Left { request: RequestId(ticket.0) });
+    }
+
+    pub(super) fn task(&mut self, task: Task) {
+        match task {
+            Task::Answer { request, outcome } => self.answer_request(request, outcome),
+            Task::AnswerWritten { request, done } => {
+                let written = self.write_timeline();
+                self.answer_request(request, written.map(|()| done));
+            }
+            Task::Tell { language, note } => self.tell(language, None, note),
+            Task::Capture { language, as_of } => {
+                if let Some(epoch) = self.session.epoch(language) {
+                    self.capture(language, epoch, as_of, Urgency::Now);
+                }
+            }
+            Task::Copy { image, language } => self.copy_to_image(image, language),
+            Task::Dump { image, language } => self.dump_to_image(image, language),
+            Task::Keep { image, language, as_of } => self.keep_state(image, language, as_of),
+            Task::Release { image } => self.release_image(image),
+            Task::BringUp { copy, language, image } => self.bring_up(copy, language, image),
+            Task::Abandon { copies } => self.abandon_copies(&copies),
+            Task::Mark { point } => self.operations.record.mark(point),
+            Task::NoteTimeline => self.operations.record.is_written = false,
+            Task::WriteTimeline { request } => {
+                let outcome = self.write_timeline();
+                if let Some(request) = request {
+                    self.operate(Event::TimelineWritten { request, outcome });
+                }
+            }
+            Task::TakeFiles { files } => self.take_files(files),
+            Task::PutFiles { files, to, before } => self.put_files(files, to, before),
+            Task::SweepFiles { keep } => self.sweep_files(&keep),
+            Task::WriteJournal { point, plan, to, before } => {
+                let outcome = self.write_journal(point, &plan, to, before);
+                self.operate(Event::JournalWritten { outcome });
+            }
+            Task::RemoveJournal => self.remove_journal(),
+            Task::WriteStates { point, plan } => {
+                let outcome = self.write_states(point, &plan);
+                self.operate(Event::StatesWritten { outcome });
+            }
+            Task::RecordRewind { run, checkpoint, undone } => {
+                self.record_rewind(run, &checkpoint, &undone);
+            }
+            Task::PlanForks { request, order, kernels } => {
+                self.plan_forks(request, order, &kernels);
+            }
+            Task::MakeForks { request, kernels } => self.make_forks(request, &kernels),
+            Task::EndForks { request } => self.end_forks(request),
+        }
+    }
+
+    fn answer_request(&mut self, request: RequestId, outcome: Result<Done, Failure>) {
+        let outcome = outcome.and_then(|done| match done {
+            Done::Forked => self.forked_view(request).map(|view| Answer::Forked(Box::new(view))),
+            Done::Checkpointed(point) => {
+                let view = self.checkpoint_view(point).ok_or_else(checkpoints::gone)?;
+                Ok(Answer::Checkpointed(Box::new(view)))
+            }
+            Done::Rewound(view) => {
+                self.durable_changed();
+                Ok(Answer::Rewound(view))
+            }
+            Done::Dropped(names) => Ok(Answer::Dropped { names }),
+        });
+        self.clients.answer_ticket(Ticket(request.0), outcome, &self.reactor);
+    }
+
+    /// A kernel has nothing left to say of its state.
+    pub(super) fn has_described(&mut self, language: Language) {
+        if self.session.operations().is_active() {
+            self.operate(Event::Described { language });
+        }
+    }
+
+    /// After a reset, or at the end: nothing is needed any more. Images have been
+    /// let go of one by one.
+    pub(super) fn clear_checkpoints(&mut self) {
+        self.operations.record.clear(&self.home.directory);
+        self.remove_files();
+    }
+}
