@@ -135,9 +135,12 @@ fn events_are_followed_as_json() {
     let h = harness!();
     let s = h.session();
     let mut log = Log::follow(&h, &s, &["--json"]);
-    s.run("printf '\\377'; exit 3");
+    // It goes on until it was seen to begin: who comes later is told less.
+    let text = "until [ -e go ]; do sleep 0.01; done; printf '\\377'; exit 3";
+    s.link().accept(Exec { until: Until::Accepted, ..order(text) });
     let started = log.json();
     assert_eq!((&started["event"], &started["run"]), (&"started".into(), &1.into()));
+    std::fs::write(h.path("go"), "").expect("a file");
     let output = log.json();
     assert_eq!((&output["data"], &output["encoding"]), (&"/w==".into(), &"base64".into()));
     let exited = log.json();
