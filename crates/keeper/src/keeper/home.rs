@@ -27,6 +27,12 @@ impl Home {
         UserState::at(self.boot.user_state.clone())
     }
 
+    /// Makes the session known to all of the user's programs. Whoever cannot be
+    /// found elsewhere is still found in its sessions directory.
+    pub(super) fn register(&self) {
+        let _ = self.user().register(&self.boot.session, self.directory.path());
+    }
+
     /// The session's time.
     pub(super) fn now(&self) -> Tick {
         ticks(self.clock)

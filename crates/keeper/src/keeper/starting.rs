@@ -179,9 +179,7 @@ impl Keeper {
             self.records.metadata.status = SessionStatus::Active;
             self.records.metadata.ended_at = None;
             self.records.metadata.keeper_pid = Some(std::process::id());
-            // Whoever cannot be found elsewhere is still found here.
-            let (session, directory) = (&self.home.boot.session, self.home.directory.path());
-            let _ = self.home.user().register(session, directory);
+            self.home.register();
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());

@@ -294,7 +294,6 @@ impl Service {
             cwd: Some(cwd),
             // Should this server be killed meanwhile, it ends by itself.
             idle_timeout_ms: 5000,
-            name: Some("one-shot".to_owned()),
             owner: caller.token.clone(),
             durable: None,
             ..self.defaults.session(NewSession::default())

@@ -310,6 +310,7 @@ impl Keeper {
         let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
         child.begin_listening()?;
         child.lifecycle = Lifecycle::Serving;
+        child.home.register();
         child.durable_changed();
         child.family.parent = Some(self.home.boot.session.clone());
         let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));

@@ -54,11 +54,12 @@ fn sessions_of_all_directories_are_listed_and_ended() {
         rows.iter().map(|row| row["name"].as_str().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(ids(&["list"]), ["here"]);
+    assert!(elsewhere(&["fork", "there", "--name", "a fork"]).status.success());
     let mut all = ids(&["list", "--all"]);
     all.sort();
-    assert_eq!(all, ["here", "there"]);
+    assert_eq!(all, ["a fork", "here", "there"]);
     let ended = h.sessile(&["end", "--all-dirs"]).json();
-    assert_eq!(ended["session_ids"].as_array().map(Vec::len), Some(2), "{ended}");
+    assert_eq!(ended["session_ids"].as_array().map(Vec::len), Some(3), "{ended}");
     assert_eq!(ids(&["list", "--all"]), ["here"], "ended ones of this directory only");
     assert_eq!(h.list()[0]["session_id"], here.as_str());
 }
