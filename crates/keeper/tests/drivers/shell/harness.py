@@ -25,6 +25,12 @@ class Died(Exception):
     """The shell ended while its answer was awaited."""
 
 
+def usual_signals():
+    """A job in the background of a script ignores these, and so would its shells."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def interpreter():
     """The program that makes sense of captures: the keeper's own code."""
     package = os.path.normpath(os.path.join(HERE, "../../.."))
@@ -93,6 +99,7 @@ class Kernel:
             env=env,
             cwd=self.cwd,
             start_new_session=True,
+            preexec_fn=usual_signals,
         )
         self.pidfd = os.pidfd_open(self.process.pid)
 
