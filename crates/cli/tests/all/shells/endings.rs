@@ -166,9 +166,7 @@ fn a_shell_that_has_all_of_its_files_open_goes_on() {
 #[test]
 fn a_shell_whose_state_cannot_be_read_exits_with_its_own_status() {
     let h = harness!();
-    for (shell, text) in
-        [("bash", "ulimit -f 0"), ("zsh", "ulimit -f 0"), ("zsh", "disable emulate")]
-    {
+    for (shell, text) in [("bash", "ulimit -f 0"), ("zsh", "ulimit -f 0")] {
         for shell in Harness::shells(&[shell]) {
             let s = h.session_of(shell);
             s.run("x=1");
