@@ -198,15 +198,19 @@ impl Environment {
 mod tests {
     use super::*;
     use crate::{SocketState, ticks_since_boot};
+    use std::io::Read;
     use std::net::TcpListener;
     use std::process::{Child, Command, Stdio};
 
-    /// Waits for a line on its stdin.
+    /// Waits for a line on its stdin. It has told that it runs: before that, its
+    /// environment may not be in place.
     fn child(name: &str, value: &str) -> Child {
         let mut command = Command::new("sh");
-        let script = "exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait";
-        let command = command.args(["-c", script]).env(name, value).stdin(Stdio::piped());
-        command.spawn().unwrap()
+        let script = "echo; exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait";
+        let command = command.args(["-c", script]).env(name, value);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
     }
 
     #[test]
