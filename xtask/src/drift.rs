@@ -9,13 +9,19 @@ const GENERATED: &[(&str, &[&str])] = &[
     ("docs/openapi.json", &["serve", "--openapi"]),
 ];
 
+/// Built as the tests have it (all of the workspace), so that nothing is
+/// compiled twice.
+fn build() -> anyhow::Result<()> {
+    run::cargo(&["build", "--quiet", "--workspace", "--bins"])
+}
+
 fn text(args: &[&str]) -> anyhow::Result<String> {
-    let mut words = vec!["run", "--quiet", "--package", "sessile", "--"];
-    words.extend(args);
-    run::output("cargo", &words)
+    let program = run::target().join("debug/sessile");
+    run::output(&program.display().to_string(), args)
 }
 
 pub(crate) fn generate() -> anyhow::Result<()> {
+    build()?;
     for (path, args) in GENERATED {
         std::fs::write(run::root().join(path), text(args)?)?;
         eprintln!("wrote {path}");
@@ -24,6 +30,7 @@ pub(crate) fn generate() -> anyhow::Result<()> {
 }
 
 pub(crate) fn check() -> anyhow::Result<()> {
+    build()?;
     for (path, args) in GENERATED {
         let there = std::fs::read_to_string(run::root().join(path)).unwrap_or_default();
         if there != text(args)? {

@@ -76,7 +76,7 @@ fn explore() -> anyhow::Result<()> {
 fn check() -> anyhow::Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
     run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    run::cargo(&["check", "--package", "sessile", "--all-targets", "--features", "otlp"])?;
+    run::cargo(&["check", "--workspace", "--all-targets", "--features", "sessile/otlp"])?;
     tools::deny()?;
     drift::check()
 }
