@@ -7,10 +7,11 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A yielded core comes back within a microsecond when nobody else wants it, and
-/// soon after when who wanted it is the one that is looked out for.
-const ALONE: Duration = Duration::from_micros(10);
-const IN_A_MOMENT: Duration = Duration::from_micros(100);
+/// A yielded core comes back within a microsecond when nobody else wants it. Those
+/// that one works with, a client that has just been answered or the kernel itself,
+/// want it for a moment; who keeps it for longer is somebody else.
+const ALONE: Duration = Duration::from_micros(5);
+const IN_A_MOMENT: Duration = Duration::from_micros(60);
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -101,6 +102,7 @@ impl<K: Key> Reactor<K> {
         let mut lookout = Lookout::Undisturbed;
         if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
             let mut before = Instant::now();
+            let mut lent = Duration::ZERO;
             while before < until {
                 if self.poll(Some(0), news)? {
                     return Ok(lookout);
@@ -109,12 +111,15 @@ impl<K: Key> Reactor<K> {
                 rustix::thread::sched_yield();
                 let after = Instant::now();
                 let away = after.duration_since(before);
-                if away > IN_A_MOMENT || (away > ALONE && !self.poll(Some(0), news)?) {
+                if away > ALONE {
+                    if self.poll(Some(0), news)? {
+                        return Ok(lookout);
+                    }
+                    lent += away;
+                }
+                if lent > IN_A_MOMENT {
                     lookout = Lookout::Crowded;
                     break;
-                }
-                if !news.is_empty() {
-                    return Ok(lookout);
                 }
                 before = after;
             }
