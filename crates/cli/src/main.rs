@@ -18,10 +18,13 @@ mod otlp;
 #[path = "no_otlp.rs"]
 mod otlp;
 mod output;
+mod people;
 mod presence;
 mod progress;
 mod reader;
+mod script;
 mod settings;
+mod streaming;
 mod tool;
 mod top;
 mod transcript;

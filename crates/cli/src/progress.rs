@@ -3,8 +3,9 @@
 //! It is on stderr, comes after half a second, and is gone when the work is
 //! done: nothing of it is left on the screen, and in a pipe there never is any.
 
+use crate::people::words::{cut, on_one_line};
 use sessile_client::Client;
-use sessile_protocol::{Answer, ReadOutput, Request, RunNo};
+use sessile_protocol::{Answer, ReadOutput, Request, RunNo, RunPhase};
 use sessile_store::{Directory, Liveness};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -45,6 +46,12 @@ impl Progress {
             }
         });
         Self { drawing: Some((done, drawing)) }
+    }
+
+    /// What is being done, which tells nothing of how far it is.
+    pub(crate) fn of(doing: impl Into<String>) -> Self {
+        let doing = doing.into();
+        Self::show(move || doing.clone())
     }
 
     /// About a run: how much it has written, and its last line.
@@ -96,8 +103,7 @@ fn draw(line: &str) {
     let width = rustix::termios::tcgetwinsize(rustix::stdio::stderr())
         .map_or(80, |size| usize::from(size.ws_col))
         .max(2);
-    let shown = line.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let shown: String = shown.take(width - 1).collect();
+    let shown = cut(&on_one_line(line), width - 1);
     let _ = write!(io::stderr().lock(), "\r{shown}\x1b[K");
 }
 
@@ -111,6 +117,7 @@ struct Glance {
     client: Option<Client>,
     read: ReadOutput,
     last: Vec<u8>,
+    phase: RunPhase,
     is_open: bool,
 }
 
@@ -126,17 +133,24 @@ impl Glance {
             Liveness::Gone => None,
         };
         let read = ReadOutput { wait: false, max: 64 << 10, ..ReadOutput::waiting(run) };
-        Self { client, read, last: Vec::new(), is_open: false }
+        Self { client, read, last: Vec::new(), phase: RunPhase::Running, is_open: false }
     }
 
     fn text(&mut self) -> String {
         if self.look().is_none() {
             self.client = None;
         }
+        let run = self.read.run;
+        if self.phase == RunPhase::Queued {
+            return format!("run {run} waits for its turn");
+        }
         let bytes = self.read.stdout_from + self.read.stderr_from;
+        if bytes == 0 {
+            return format!("run {run}, no output yet");
+        }
         let last = String::from_utf8_lossy(&self.last);
         let line = last.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-        format!("run {}, {} of output: {}", self.read.run, size(bytes), line.trim())
+        format!("run {run}, {} of output: {}", size(bytes), line.trim())
     }
 
     /// Reads on; `None` when there is nobody to ask any more.
@@ -153,6 +167,7 @@ impl Glance {
             };
             self.is_open = false;
             let Ok(Answer::Output(view)) = reply.outcome else { return None };
+            self.phase = view.phase;
             let is_dry = view.stdout.is_empty() && view.stderr.is_empty();
             (self.read.stdout_from, self.read.stderr_from) = (view.stdout_next, view.stderr_next);
             for new in [view.stdout, view.stderr] {

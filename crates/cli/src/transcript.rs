@@ -7,6 +7,7 @@
 //! had to be shown in between.
 
 use crate::following::{Began, Ended, Event, Happened};
+use crate::people::words::took;
 use serde_json::{Map, Value, json};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
@@ -206,20 +207,13 @@ fn to_second(timestamp: &str) -> String {
 
 fn end(ended: &Ended) -> String {
     let Ended { run, exit_code, duration_us, .. } = ended;
-    let mut text = format!("{run} = exit {exit_code} after {}", seconds(*duration_us));
+    let mut text = format!("{run} = exit {exit_code} after {}", took(*duration_us));
     for (is_so, word) in [(ended.timed_out, "timed out"), (ended.interrupted, "interrupted")] {
         if is_so {
             let _ = write!(text, ", {word}");
         }
     }
     text
-}
-
-fn seconds(us: u64) -> String {
-    match us {
-        0..1_000_000 => format!("{} ms", us / 1000),
-        _ => format!("{}.{} s", us / 1_000_000, us / 100_000 % 10),
-    }
 }
 
 fn line(value: &Value) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Looks at the terminal of a run, now or when it shows what is awaited.
 
 use crate::args;
+use crate::progress::Progress;
 use crate::reader::Reader;
 use anyhow::bail;
 use clap::Args;
@@ -71,6 +72,7 @@ impl Waiting {
         run: RunNo,
         before: Option<u64>,
     ) -> anyhow::Result<(ScreenView, Awaited)> {
+        let _progress = Progress::of(format!("waiting for the screen of run {run}"));
         let begun = Instant::now();
         let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);

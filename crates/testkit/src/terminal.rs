@@ -5,10 +5,11 @@ use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
-/// Runs it with a terminal as its stdout: what is shown there.
+/// Runs it with a terminal as its stdout, without colours: what is shown there.
 pub(crate) fn show(mut command: Command) -> String {
     let (ours, theirs) = open();
-    let mut child = command.stdin(Stdio::null()).stdout(theirs).spawn().expect("spawn");
+    command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(theirs);
+    let mut child = command.spawn().expect("spawn");
     // It holds the terminal's other side as well; then, after the child's end,
     // reading fails instead of waiting.
     drop(command);

@@ -30,7 +30,8 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let new = NewCheckpoint { name: self.name, files: self.files, wait: self.wait };
-        let answer = branching::ask(settings, &self.id, Request::Checkpoint(new))?;
+        let answer =
+            branching::ask(settings, &self.id, "taking a checkpoint of", Request::Checkpoint(new))?;
         let Answer::Checkpointed(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };

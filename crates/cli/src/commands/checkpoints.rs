@@ -1,9 +1,10 @@
+use crate::branching;
+use crate::people::{self, Form};
 use crate::settings::Settings;
-use crate::{branching, output};
 use clap::Args;
+use jiff::Timestamp;
 use sessile_gateway::answer::Checkpoint;
-use sessile_protocol::{Answer, CheckpointView, Request};
-use std::io::{self, IsTerminal};
+use sessile_protocol::{Answer, Request};
 use std::process::ExitCode;
 
 /// List the points that a session can be rewound to, oldest first
@@ -23,35 +24,14 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        let answer = branching::ask(settings, &self.id, Request::Checkpoints)?;
+        let answer = branching::ask(settings, &self.id, "asking", Request::Checkpoints)?;
         let Answer::Checkpoints { checkpoints } = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };
-        if io::stdout().is_terminal() && !self.json {
-            output::all(&mut io::stdout().lock(), table(&checkpoints).as_bytes())?;
-        } else {
-            let list: Vec<Checkpoint> = checkpoints.iter().map(Checkpoint::from).collect();
-            output::json(&list)?;
-        }
+        Form::of_stdout(self.json).print(
+            || checkpoints.iter().map(Checkpoint::from).collect::<Vec<_>>(),
+            |page| people::checkpoints::list(&checkpoints, Timestamp::now(), page),
+        )?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn table(checkpoints: &[CheckpointView]) -> String {
-    if checkpoints.is_empty() {
-        return "No checkpoints.\n".to_owned();
-    }
-    let row = |point: &CheckpointView| {
-        let kernels: Vec<&str> = point.kernels.iter().map(|k| k.language.as_str()).collect();
-        let files = point.files.as_ref().map_or("-".to_owned(), |files| files.files.to_string());
-        vec![
-            point.name.clone(),
-            point.created_at.chars().take(19).collect(),
-            point.as_of_run.to_string(),
-            kernels.join(","),
-            files,
-        ]
-    };
-    let rows: Vec<Vec<String>> = checkpoints.iter().map(row).collect();
-    output::table(&["NAME", "TAKEN (UTC)", "AFTER RUN", "KERNELS", "FILES"], &rows)
 }

@@ -27,7 +27,12 @@ impl Drop {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let which =
             if self.all { DropCheckpoints::All } else { DropCheckpoints::Named(self.names) };
-        let answer = branching::ask(settings, &self.id, Request::DropCheckpoints(which))?;
+        let answer = branching::ask(
+            settings,
+            &self.id,
+            "dropping checkpoints of",
+            Request::DropCheckpoints(which),
+        )?;
         let Answer::Dropped { names } = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };

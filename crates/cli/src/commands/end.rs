@@ -32,7 +32,9 @@ impl End {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         if let Some(id) = self.id {
             let id = settings.session(&id)?;
+            let progress = Progress::of(format!("ending {id}"));
             settings.launcher.end(&settings.sessions.find(&id)?)?;
+            drop(progress);
             output::json(&Ended::new(id))?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -1,6 +1,8 @@
 use super::start::milliseconds;
+use crate::people::{Colour, Form, Paint, outcome};
 use crate::progress::{self, Progress};
 use crate::settings::Settings;
+use crate::streaming::{self, Line, Streamed, explain};
 use crate::{args, interrupts, output, reader};
 use anyhow::bail;
 use clap::Args;
@@ -8,8 +10,7 @@ use serde::Serialize;
 use sessile_client::{Client, ClientError};
 use sessile_gateway::answer::{self, Output, RunResult};
 use sessile_protocol::{
-    Answer, Completed, Exec as Order, Language, ReadOutput, Request, RunNo, RunPhase, TerminalSize,
-    Until,
+    Answer, Completed, Exec as Order, Language, Request, SessionId, TerminalSize, Until,
 };
 use sessile_store::Directory;
 use std::io::{self, IsTerminal, Read};
@@ -19,8 +20,11 @@ use std::time::Duration;
 /// Run a command in a session
 ///
 /// The command is read from stdin, any number of lines, or given after `--`.
-/// Prints one JSON object; exits 0 when the command ran, whatever its own exit
-/// code. Ctrl-C interrupts the command and keeps the session.
+///
+/// Prints one JSON object, and exits with 0 when the command ran, whatever its
+/// own exit code. At a terminal it passes the output on as it comes, and exits
+/// with the command's exit code, unless --json is given. Ctrl-C interrupts the
+/// command and keeps the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
@@ -47,6 +51,9 @@ pub(crate) struct Exec {
     /// Pass stdout, stderr and the exit code through as they come
     #[arg(long)]
     raw: bool,
+    /// JSON at a terminal, too
+    #[arg(long, conflicts_with = "raw")]
+    json: bool,
     /// Answer with the run's number and its output so far after this long; the
     /// command goes on
     #[arg(long, value_name = "TIME", value_parser = args::duration, conflicts_with = "raw")]
@@ -84,7 +91,7 @@ impl Exec {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let text = self.text()?;
-        let stdin = self.stdin()?;
+        let stdin = bytes_for_stdin(self.stdin.as_deref(), !self.command.is_empty())?;
         let mut client = settings.launcher.open(&directory)?;
         interrupts::watch()?;
         let order = Order {
@@ -103,43 +110,58 @@ impl Exec {
             ..Order::default()
         };
         if self.raw {
-            return Ok(ExitCode::from(stream(&mut client, order)?));
+            return Ok(ExitCode::from(pass(&mut client, order)?));
         }
-        output::json(&answer(&mut client, order, &directory)?)?;
-        Ok(ExitCode::SUCCESS)
+        match Form::of_stdout(self.json) {
+            Form::Json => {
+                output::json(&answer(&mut client, order, &directory)?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Form::Text(_) => show(&mut client, order, &directory, &id),
+        }
     }
 
     fn text(&self) -> anyhow::Result<Vec<u8>> {
         if !self.command.is_empty() {
             return Ok(self.command.join(" ").into_bytes());
         }
-        if io::stdin().is_terminal() {
-            eprintln!("Type the command, then Ctrl-D:");
-        }
-        let mut text = Vec::new();
-        io::stdin().lock().read_to_end(&mut text)?;
-        if text.iter().all(u8::is_ascii_whitespace) {
-            bail!("No command provided (stdin is empty)");
-        }
-        Ok(text)
+        text_from_stdin()
     }
+}
 
-    fn stdin(&self) -> anyhow::Result<Option<Vec<u8>>> {
-        match self.stdin.as_deref() {
-            None => Ok(None),
-            Some("-") if self.command.is_empty() => {
-                bail!("--stdin - needs the command after --, because our stdin cannot be both")
-            }
-            Some("-") => {
-                let mut bytes = Vec::new();
-                io::stdin().lock().read_to_end(&mut bytes)?;
-                Ok(Some(bytes))
-            }
-            Some(path) => match std::fs::read(path) {
-                Ok(bytes) => Ok(Some(bytes)),
-                Err(error) => bail!("cannot read {path} for the command's stdin: {error}"),
-            },
+/// The command that is typed or piped into us.
+pub(crate) fn text_from_stdin() -> anyhow::Result<Vec<u8>> {
+    if io::stdin().is_terminal() {
+        eprintln!("Type the command, then Ctrl-D:");
+    }
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text)?;
+    if text.iter().all(u8::is_ascii_whitespace) {
+        bail!("No command provided (stdin is empty)");
+    }
+    Ok(text)
+}
+
+/// What a command gets on its stdin: a file, or ours for `-` if the command
+/// `is_said` and not read from there.
+pub(crate) fn bytes_for_stdin(
+    from: Option<&str>,
+    is_said: bool,
+) -> anyhow::Result<Option<Vec<u8>>> {
+    match from {
+        None => Ok(None),
+        Some("-") if !is_said => {
+            bail!("--stdin - needs the command after --, because our stdin cannot be both")
         }
+        Some("-") => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        }
+        Some(path) => match std::fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) => bail!("cannot read {path} for the command's stdin: {error}"),
+        },
     }
 }
 
@@ -202,53 +224,77 @@ fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyh
         .map_err(explain)
 }
 
-/// A second Ctrl-C leaves, and the command stays.
-fn explain(error: ClientError) -> anyhow::Error {
-    if let ClientError::Io(cause) = &error
-        && cause.kind() == io::ErrorKind::Interrupted
-    {
-        return anyhow::anyhow!("left; the command goes on in the session");
-    }
-    error.into()
-}
-
-/// Runs a command and passes its output on as it comes. Its exit code.
-pub(crate) fn stream(client: &mut Client, order: Order) -> anyhow::Result<u8> {
-    let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
-        bail!(ClientError::Unexpected);
-    };
-    let mut signals = interrupts::Count::default();
-    let mut read = ReadOutput::waiting(run);
-    loop {
-        let answer =
-            client.call_watching(Request::Output(read), Some(run), interrupts::watch()?, || {
-                signals.take()
-            })?;
-        let Answer::Output(view) = answer else { bail!(ClientError::Unexpected) };
-        output::all(&mut io::stdout().lock(), &view.stdout)?;
-        output::all(&mut io::stderr().lock(), &view.stderr)?;
-        read.stdout_from = view.stdout_next;
-        read.stderr_from = view.stderr_next;
-        let is_over = matches!(view.phase, RunPhase::Exited | RunPhase::Closed);
-        if is_over && view.stdout.is_empty() && view.stderr.is_empty() {
-            return exit_code(client, run);
-        }
-    }
-}
-
-fn exit_code(client: &mut Client, run: RunNo) -> anyhow::Result<u8> {
-    let Answer::Completed(done) = client.call(Request::Result {
-        run,
-        max_output: 0,
-        patience_ms: None,
-        until_input: false,
-    })?
-    else {
+/// Runs a command and passes its output through as it comes. Its exit code.
+pub(crate) fn pass(client: &mut Client, order: Order) -> anyhow::Result<u8> {
+    let Streamed::Finished { done, .. } = streaming::stream(client, order, None)? else {
         bail!(ClientError::Unexpected);
     };
     // Nothing in the streams would tell.
     for note in &done.notes {
         eprintln!("sessile: {note}");
     }
-    Ok(u8::try_from(done.exit_code).unwrap_or(255))
+    Ok(streaming::exit_code(&done))
+}
+
+/// The same for a person: with the value of the last expression, and one line
+/// about what the output does not tell.
+fn show(
+    client: &mut Client,
+    order: Order,
+    directory: &Directory,
+    id: &SessionId,
+) -> anyhow::Result<ExitCode> {
+    let has_terminal = order.terminal.is_some();
+    let streamed = if has_terminal {
+        on_its_terminal(client, order, directory)?
+    } else {
+        streaming::stream(client, order, progress::is_wanted().then_some(directory))?
+    };
+    match streamed {
+        Streamed::Finished { mut done, mut line } => {
+            if let Some(value) = done.result.as_ref().filter(|value| !value.text.is_empty()) {
+                let text = format!("{}{}\n", line.closed(), value.text);
+                output::all(&mut io::stdout().lock(), text.as_bytes())?;
+                line = Line::Fresh;
+            }
+            done.notes.splice(0..0, client.revived().map(answer::revival));
+            if let Some(text) = outcome::finished(&done) {
+                remark(line, &text)?;
+            }
+            Ok(ExitCode::from(streaming::exit_code(&done)))
+        }
+        Streamed::Left { run, why, line } => {
+            if let Some(previous) = client.revived() {
+                remark(line, &answer::revival(previous))?;
+            }
+            remark(line, &outcome::going(run, id.as_str(), why, has_terminal))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// A program that draws on a terminal of its own does not draw on ours while it
+/// is going: half of what it does to a screen would stay.
+fn on_its_terminal(
+    client: &mut Client,
+    order: Order,
+    directory: &Directory,
+) -> anyhow::Result<Streamed> {
+    match ask_showing(client, order, directory)? {
+        Answer::Completed(done) => {
+            let line = streaming::replay(client, done.run)?;
+            Ok(Streamed::Finished { done, line })
+        }
+        Answer::Accepted { run, waiting_for_input } => {
+            let why = if waiting_for_input { outcome::Left::Input } else { outcome::Left::Time };
+            Ok(Streamed::Left { run, why, line: Line::Fresh })
+        }
+        _ => bail!(ClientError::Unexpected),
+    }
+}
+
+/// One quiet line.
+fn remark(line: Line, text: &str) -> anyhow::Result<()> {
+    let text = Paint::at(&io::stderr()).text(Colour::Dim, text);
+    output::all(&mut io::stderr().lock(), format!("{}{text}\n", line.closed()).as_bytes())
 }

@@ -47,7 +47,7 @@ impl Fork {
         };
         let order =
             ForkOrder { count: self.count, files, wait: self.wait, name: self.name, new: None };
-        let answer = branching::ask(settings, &self.id, Request::Fork(order))?;
+        let answer = branching::ask(settings, &self.id, "forking", Request::Fork(order))?;
         let Answer::Forked(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };

@@ -1,9 +1,13 @@
-use crate::output;
+use crate::people::{self, Form};
 use crate::settings::Settings;
 use clap::Args;
+use jiff::Timestamp;
+use sessile_gateway::answer::RunRow;
 use std::process::ExitCode;
 
 /// Show what was run in a session, newest last
+///
+/// Prints a JSON array; at a terminal, a table.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile history sess_…\n  sessile history sess_… --limit 5 | jq -r '.[].command'"
@@ -14,6 +18,9 @@ pub(crate) struct History {
     /// Show the newest N
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
 }
 
 impl History {
@@ -23,7 +30,13 @@ impl History {
         // there for sessions that have ended, too.
         let max = directory.metadata()?.max_history;
         let entries = directory.history().newest(self.limit.min(max));
-        output::json(&entries)?;
+        Form::of_stdout(self.json).print(
+            || &entries,
+            |page| {
+                let rows: Vec<RunRow> = entries.iter().map(RunRow::from).collect();
+                people::runs::list(&rows, Timestamp::now(), page)
+            },
+        )?;
         Ok(ExitCode::SUCCESS)
     }
 }

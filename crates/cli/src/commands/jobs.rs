@@ -1,10 +1,9 @@
-use crate::output;
+use crate::people::{self, Form};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
+use jiff::Timestamp;
 use sessile_gateway::answer;
-use sessile_protocol::{Job, Port};
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 /// List what runs have left in the background
@@ -28,46 +27,10 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let jobs = Reader::find(settings, &self.id)?.jobs()?;
-        if io::stdout().is_terminal() && !self.json {
-            output::all(&mut io::stdout().lock(), table(&jobs).as_bytes())?;
-        } else {
-            output::json(&jobs.iter().map(answer::Job::from).collect::<Vec<_>>())?;
-        }
+        Form::of_stdout(self.json).print(
+            || jobs.iter().map(answer::Job::from).collect::<Vec<_>>(),
+            |page| people::jobs::list(&jobs, Timestamp::now(), page),
+        )?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn table(jobs: &[Job]) -> String {
-    if jobs.is_empty() {
-        return "No jobs: nothing runs in the background.\n".to_owned();
-    }
-    let rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
-    let heads =
-        ["PID", "RUN", "STATE", "STARTED (UTC)", "CPU", "MEMORY", "PROCESSES", "PORTS", "COMMAND"];
-    output::table(&heads, &rows)
-}
-
-fn row(job: &Job) -> Vec<String> {
-    let ports: Vec<String> = job.ports.iter().map(port).collect();
-    vec![
-        job.pid.to_string(),
-        job.run.map_or_else(|| "-".to_owned(), |run| run.to_string()),
-        job.state.as_str().to_owned(),
-        job.started_at.chars().take(19).collect(),
-        format!("{:.1} s", job.cpu_ms as f64 / 1000.0),
-        format!("{:.1} MiB", job.memory as f64 / f64::from(1 << 20)),
-        job.processes.to_string(),
-        ports.join(","),
-        // A command may have any number of lines.
-        job.command.split_whitespace().collect::<Vec<_>>().join(" "),
-    ]
-}
-
-fn port(port: &Port) -> String {
-    let address = match port.address {
-        address if address.is_unspecified() => String::new(),
-        std::net::IpAddr::V4(address) => address.to_string(),
-        std::net::IpAddr::V6(address) => format!("[{address}]"),
-    };
-    format!("{address}:{}/{}", port.port, port.transport.as_str())
 }

@@ -1,4 +1,5 @@
 use crate::following::{Began, Ended, Event, Following, Happened, Next, Past, written};
+use crate::people::Paint;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::transcript::{Form, Reading, Transcript};
@@ -6,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use sessile_protocol::RunPhase;
 use sessile_store::SessionStatus;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -71,12 +72,10 @@ impl Logs {
     }
 
     fn form(&self) -> Form {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        match (self.json, io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb) {
+        match (self.json, Paint::at(&io::stdout())) {
             (true, _) => Form::Json,
-            (false, true) => Form::Coloured,
-            (false, false) => Form::Plain,
+            (false, Paint::Colours) => Form::Coloured,
+            (false, Paint::Plain) => Form::Plain,
         }
     }
 }

@@ -1,4 +1,5 @@
 use crate::output;
+use crate::progress::Progress;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_gateway::answer;
@@ -20,7 +21,9 @@ impl Reset {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
+        let progress = Progress::of(format!("resetting {}", self.id));
         settings.launcher.open(&directory)?.call(Request::Reset)?;
+        drop(progress);
         output::json(&answer::Reset::new(id, None))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,3 +1,4 @@
+use crate::progress::Progress;
 use crate::settings::{Settings, environment};
 use crate::{args, output, uploader};
 use anyhow::{Context, ensure};
@@ -52,6 +53,7 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let progress = Progress::of(format!("restoring {}", self.file.display()));
         let fetched = match self.file.to_str().filter(|text| text.contains("://")) {
             Some(url) => Some(Fetched::from(url, settings, self.max_size)?),
             None => None,
@@ -71,6 +73,7 @@ impl Restore {
                 environment: environment(),
             },
         )?;
+        drop(progress);
         let answer = Restored::of(
             &restored.metadata,
             &restored.manifest,

@@ -56,7 +56,7 @@ impl Options {
         to: RewindTo,
     ) -> anyhow::Result<ExitCode> {
         let order = Order { to, keep_files: self.keep_files, wait: self.wait };
-        let answer = branching::ask(settings, id, Request::Rewind(order))?;
+        let answer = branching::ask(settings, id, "rewinding", Request::Rewind(order))?;
         let Answer::Rewound(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };

@@ -1,35 +1,65 @@
-use super::exec;
+use super::exec::{self, bytes_for_stdin, text_from_stdin};
 use super::start::milliseconds;
 use crate::config::Source;
 use crate::settings::Settings;
-use crate::{args, interrupts};
+use crate::{args, interrupts, script};
 use anyhow::Context;
 use clap::Args;
 use sessile_client::NewSession;
 use sessile_protocol::{Exec as Order, Until};
-use sessile_store::Sessions;
+use sessile_store::{Directory, Sessions};
+use std::fs::File;
+use std::io::Read;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Run commands one after the other in a temporary session
+/// Run commands or a script in a temporary session
+///
+/// Each CMD is a command of its own, and they are run one after the other. Words
+/// after `--` are one command. Without any, the commands are read from stdin.
+///
+/// If the first CMD is a script, it is run with the rest as its arguments: a file
+/// that begins with `#!`, or whose name ends in .sh, .bash, .zsh, .py, .js, .mjs
+/// or .cjs. Arguments that begin with `-` go after `--`.
 ///
 /// Output is passed through, and the last command's exit code is ours.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  sessile run 'x=41' 'echo $((x+1))'")]
+#[command(after_help = "Examples:\n  \
+    sessile run 'x=41' 'echo $((x+1))'\n  \
+    sessile run -- echo hi there\n  \
+    sessile run script.py input.txt -- --verbose\n  \
+    sessile run --shell python3 <program.txt")]
 pub(crate) struct Run {
-    /// The commands
-    #[arg(required = true, value_name = "CMD")]
+    /// The commands, or a script and its arguments
+    #[arg(value_name = "CMD")]
     commands: Vec<String>,
-    /// The program of the session
-    #[arg(long, default_value = "bash")]
-    shell: String,
+    /// The program of the session; for a script, its interpreter [default: bash;
+    /// for a script, what it names]
+    #[arg(long)]
+    shell: Option<String>,
     /// Interrupt a command after this long; 0: never
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = args::duration)]
     timeout: Duration,
+    /// Give the commands this file as their stdin (`-` is our own stdin)
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<String>,
+    /// One more command; its words are joined by spaces. After a script: more
+    /// arguments
+    #[arg(last = true, value_name = "WORD")]
+    words: Vec<String>,
+}
+
+/// What is to be run, and in what.
+struct Plan {
+    program: String,
+    texts: Vec<Vec<u8>>,
 }
 
 impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let is_said = !(self.commands.is_empty() && self.words.is_empty());
+        let stdin = bytes_for_stdin(self.stdin.as_deref(), is_said)?;
+        let plan = self.plan()?;
         let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
         let settings = Settings {
             sessions: Sessions::at(place.clone(), settings.launcher.user().clone()),
@@ -38,7 +68,7 @@ impl Run {
             sessions_dir_from: Source::Default,
         };
         let new = NewSession {
-            program: self.shell,
+            program: plan.program,
             idle_timeout_ms: 0,
             command_timeout_ms: milliseconds(self.timeout),
             output_cap: 1 << 30,
@@ -49,26 +79,52 @@ impl Run {
             .create(&settings.sessions, new)
             .with_context(|| "cannot start a temporary session")?;
         interrupts::watch()?;
-        let mut code = 0;
-        let mut outcome = Ok(());
-        for command in self.commands {
-            let order =
-                Order { text: command.into_bytes(), until: Until::Accepted, ..Order::default() };
-            let status = settings
-                .launcher
-                .open(&directory)
-                .map_err(anyhow::Error::from)
-                .and_then(|mut client| exec::stream(&mut client, order));
-            match status {
-                Ok(status) => code = status,
-                Err(error) => {
-                    outcome = Err(error);
-                    break;
-                }
-            }
-        }
+        let outcome = run_all(&settings, &directory, plan.texts, stdin.as_deref());
         settings.launcher.end(&directory)?;
         let _ = std::fs::remove_dir_all(place);
-        outcome.map(|()| ExitCode::from(code))
+        outcome.map(ExitCode::from)
     }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        if let Some(text) = self.script() {
+            return Ok(Plan { program: "sh".to_owned(), texts: vec![text.into_bytes()] });
+        }
+        let mut texts: Vec<Vec<u8>> =
+            self.commands.iter().map(|command| command.clone().into_bytes()).collect();
+        if !self.words.is_empty() {
+            texts.push(self.words.join(" ").into_bytes());
+        }
+        if texts.is_empty() {
+            texts.push(text_from_stdin()?);
+        }
+        let program = self.shell.clone().unwrap_or_else(|| "bash".to_owned());
+        Ok(Plan { program, texts })
+    }
+
+    /// The command that runs the first argument, if that is a script.
+    fn script(&self) -> Option<String> {
+        let (path, rest) = self.commands.split_first()?;
+        let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|m| m.is_file()));
+        let mut head = Vec::new();
+        file?.take(script::FIRST_LINE as u64).read_to_end(&mut head).ok()?;
+        let arguments = [rest, &self.words].concat();
+        script::command(path, &head, self.shell.as_deref(), &arguments)
+    }
+}
+
+/// Runs the commands one after the other: the exit code of the last.
+fn run_all(
+    settings: &Settings,
+    directory: &Directory,
+    texts: Vec<Vec<u8>>,
+    stdin: Option<&[u8]>,
+) -> anyhow::Result<u8> {
+    let mut code = 0;
+    for text in texts {
+        let stdin = stdin.map(|bytes| bytes.to_vec().into());
+        let order = Order { text, stdin, until: Until::Accepted, ..Order::default() };
+        let mut client = settings.launcher.open(directory)?;
+        code = exec::pass(&mut client, order)?;
+    }
+    Ok(code)
 }

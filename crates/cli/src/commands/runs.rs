@@ -1,11 +1,14 @@
-use crate::output;
+use crate::people::{self, Form};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
+use jiff::Timestamp;
 use sessile_gateway::answer;
 use std::process::ExitCode;
 
 /// List the runs of a session, newest last: queued, running and finished ones
+///
+/// Prints a JSON array; at a terminal, a table.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile runs sess_…\n  sessile runs sess_… | jq '.[] | select(.phase == \"running\") | .run'"
@@ -16,6 +19,9 @@ pub(crate) struct Runs {
     /// Show the newest N of the finished ones
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
 }
 
 impl Runs {
@@ -26,7 +32,9 @@ impl Runs {
         let open = reader.open_runs()?;
         let max = reader.directory.metadata()?.max_history;
         let finished = reader.directory.history().newest(self.limit.min(max));
-        output::json(&answer::runs(&open, &finished))?;
+        let runs = answer::runs(&open, &finished);
+        Form::of_stdout(self.json)
+            .print(|| &runs, |page| people::runs::list(&runs, Timestamp::now(), page))?;
         Ok(ExitCode::SUCCESS)
     }
 }

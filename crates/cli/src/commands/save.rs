@@ -1,4 +1,5 @@
 use crate::output;
+use crate::progress::Progress;
 use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
@@ -41,11 +42,13 @@ impl Save {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
         let path = std::path::absolute(&self.output)?;
+        let progress = Progress::of(format!("saving to {}", self.output.display()));
         let mut client = settings.launcher.open(&directory)?;
         let request = Request::Save { path: path.clone(), files: self.files, wait: self.wait };
         let Answer::Saved(view) = client.call(request)? else {
             bail!(ClientError::Unexpected);
         };
+        drop(progress);
         output::json(&Saved::of(&id, &path, &view))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,5 +1,6 @@
 use crate::args;
 use crate::output;
+use crate::progress::Progress;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_client::{NewSession, SavedTo};
@@ -80,7 +81,9 @@ impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let from = self.from.as_deref().map(|id| settings.session(id)).transpose()?;
         let new = NewSession { from, ..self.options.session(self.shell) };
+        let progress = Progress::of("starting a session");
         let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
+        drop(progress);
         output::json(&Started::from(&metadata))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,7 @@
-use crate::output;
-use crate::settings::Settings;
+use crate::people::{self, Form};
+use crate::settings::{Settings, environment};
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use sessile_client::{Client, ClientError};
 use sessile_gateway::answer;
@@ -12,6 +13,9 @@ use std::process::ExitCode;
 ///
 /// Read from the live kernels, without disturbing them. Of a kernel that is in
 /// the middle of a run, the state is the last captured one (`busy` is true).
+///
+/// Prints one JSON object. At a terminal it prints a summary, with those
+/// environment variables that differ from yours.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile state sess_…\n  sessile state sess_… | jq .working_dir"
@@ -19,6 +23,9 @@ use std::process::ExitCode;
 pub(crate) struct State {
     /// The session
     id: String,
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
 }
 
 /// Entries of the history that a state shows.
@@ -37,7 +44,21 @@ impl State {
             ),
         };
         let history = directory.history().newest(HISTORY);
-        output::json(&answer::State::new(kernels, history, &metadata))?;
+        Form::of_stdout(self.json).print(
+            || answer::State::new(kernels.clone(), history.clone(), &metadata),
+            |page| {
+                let home = std::env::home_dir();
+                let remembered = people::state::Remembered {
+                    metadata: &metadata,
+                    kernels: &kernels,
+                    last: history.last(),
+                    environment: &environment(),
+                    home: home.as_deref(),
+                    now: Timestamp::now(),
+                };
+                people::state::show(&remembered, page)
+            },
+        )?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,7 @@
 //! What each command answers.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Harness, harness, needs};
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
@@ -293,4 +293,44 @@ fn run_passes_the_output_of_each_command_through_and_leaves_nothing() {
     h.sessile(&["run", "false", "true"]).prints("").exits(0);
     h.sessile(&["run", "setsid sleep 1000 & echo hi"]).prints("hi\n").exits(0);
     assert_eq!(h.list(), Vec::<Value>::new());
+}
+
+#[test]
+fn run_joins_the_words_of_a_command_and_takes_it_from_stdin() {
+    let h = harness!();
+    h.sessile(&["run", "--", "echo", "hi", "--timeout", "there"]).prints("hi --timeout there\n");
+    h.sessile(&["run", "x=1", "--", "echo", "$x"]).prints("1\n").exits(0);
+    let piped = |args: &[&str], stdin: &str| h.begin(args, stdin.as_bytes()).finish();
+    piped(&["run"], "x=41\necho $((x+1))\nexit 3\n").prints("42\n").exits(3);
+    piped(&["run", "--shell", "python3"], "print(6 * 7)").prints("42\n").exits(0);
+    piped(&["run", "--stdin", "-", "sort"], "b\na\n").prints("a\nb\n").exits(0);
+    let none = "Error: No command provided (stdin is empty)\n";
+    piped(&["run"], "").prints("").warns(none).exits(1);
+    let _ = piped(&["run", "--stdin", "-"], "echo hi").exits(1);
+}
+
+#[test]
+fn run_takes_a_script_of_any_language_with_its_arguments() {
+    let h = harness!();
+    let write = |name: &str, text: &str| std::fs::write(h.path(name), text).unwrap();
+    write("a.sh", "echo \"$1|$2|$#\"; ls a.sh; exit 3");
+    h.sessile(&["run", "a.sh", "x y", "--", "--z"]).prints("x y|--z|2\na.sh\n").exits(3);
+    write(
+        "b.py",
+        "import sys, threading\n\
+         def late(): print('late')\n\
+         if __name__ == '__main__':\n    \
+             print(sys.argv)\n    \
+             threading.Timer(0.1, late).start()\n",
+    );
+    h.sessile(&["run", "b.py", "it's"]).prints("['b.py', \"it's\"]\nlate\n").exits(0);
+    write("tool", "#!/usr/bin/env python3\nraise SystemExit(4)\n");
+    h.sessile(&["run", "tool"]).prints("").warns("").exits(4);
+    // No script: a command, as ever.
+    write("words.txt", "echo no");
+    h.sessile(&["run", "cat words.txt", "echo"]).prints("echo no\n").exits(0);
+    if needs::has_program("node") {
+        write("c.mjs", "setTimeout(() => console.log(process.argv[2]), 10);");
+        h.sessile(&["run", "c.mjs", "7"]).prints("7\n").exits(0);
+    }
 }

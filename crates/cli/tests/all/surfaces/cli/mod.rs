@@ -3,6 +3,7 @@
 mod attach;
 mod commands;
 mod names;
+mod people;
 mod progress;
 mod stopped;
 mod top;

@@ -9,20 +9,26 @@ const SIZE: (u16, u16) = (100, 10);
 fn a_run_that_takes_long_is_told_of_at_a_terminal() {
     let h = harness!();
     let s = h.session();
-    s.run("mkfifo go");
-    let text = "echo one; echo two >&2; read -r _ <go; echo three";
+    s.run("mkfifo go end");
+    let text = "read -r _ <go; echo one; echo two >&2; read -r _ <end; echo three";
     let mut exec = h.tty(&["exec", s.id(), "--", text], SIZE);
-    exec.shows("run 2, 8 B of output: two");
+    exec.shows("run 2, no output yet");
+    let mut queued = h.tty(&["exec", s.id(), "--", "echo four"], SIZE);
+    queued.shows("run 3 waits for its turn");
     let mut wait = h.tty(&["wait", s.id(), "2"], SIZE);
-    wait.shows("run 2, 8 B of output: two");
     std::fs::write(h.path("go"), "\n").unwrap();
-    for mut command in [exec, wait] {
-        assert_eq!(command.finish().0, Some(0));
-        let screen = command.screen();
-        let answer = r#"{"stdout":"one\nthree\n","stderr":"two\n""#;
-        assert!(screen[0].starts_with(answer), "{screen:?}");
-        assert!(!screen.iter().any(|line| line.contains("of output")), "{screen:?}");
-    }
+    wait.shows("run 2, 8 B of output: two");
+    exec.shows("two");
+    std::fs::write(h.path("end"), "\n").unwrap();
+    assert_eq!(exec.finish().0, Some(0));
+    assert_eq!(exec.screen()[..4], ["one", "two", "three", ""]);
+    assert_eq!(queued.finish().0, Some(0));
+    assert_eq!(queued.screen()[..2], ["four", ""]);
+    assert_eq!(wait.finish().0, Some(0));
+    let screen = wait.screen();
+    let answer = r#"{"stdout":"one\nthree\n","stderr":"two\n""#;
+    assert!(screen[0].starts_with(answer), "{screen:?}");
+    assert!(!screen.iter().any(|line| line.contains("of output")), "{screen:?}");
 }
 
 #[test]
@@ -30,8 +36,7 @@ fn what_is_over_soon_shows_nothing_else() {
     let h = harness!();
     let s = h.session();
     let (code, shown) = h.tty(&["exec", s.id(), "--", "echo hi"], SIZE).finish();
-    assert_eq!(code, Some(0));
-    assert!(shown.starts_with(r#"{"stdout":"hi\n""#) && shown.lines().count() == 1, "{shown:?}");
+    assert_eq!((code, shown.as_str()), (Some(0), "hi\r\n"));
 }
 
 #[test]
@@ -39,20 +44,49 @@ fn nothing_is_shown_in_a_pipe_or_at_a_dumb_terminal() {
     let h = harness!();
     let s = h.session();
     s.run("mkfifo go");
-    let mut command = h.command(&["exec", s.id(), "--", "echo hi; read -r _ <go"]);
+    let mut command = h.command(&["exec", s.id(), "--", "read -r _ <go; echo hi; false"]);
     command.env("TERM", "dumb");
     let mut dumb = Tty::spawn(command, SIZE);
     until("run 2", || (s.sessile("runs").json()[1]["phase"] == "running").then_some(()));
     let piped = h.begin(&["wait", s.id(), "2"], b"");
     // One that came last tells, so the others would have told by now.
     let mut seen = h.tty(&["wait", s.id(), "2"], SIZE);
-    seen.shows("run 2, 3 B of output: hi");
+    seen.shows("run 2, no output yet");
     std::fs::write(h.path("go"), "\n").unwrap();
     seen.finish();
     let (code, shown) = dumb.finish();
-    assert_eq!(code, Some(0));
-    assert!(shown.starts_with(r#"{"stdout":"hi\n""#) && shown.lines().count() == 1, "{shown:?}");
+    assert_eq!(code, Some(1));
+    assert!(shown.starts_with("hi\r\nrun 2: exit 1 after "), "{shown:?}");
+    assert!(!shown.contains('\x1b') && shown.lines().count() == 2, "{shown:?}");
     assert_eq!(piped.finish().warns("").json()["stdout"], "hi\n");
+}
+
+#[test]
+fn what_waits_for_a_run_says_what_it_does() {
+    let h = harness!();
+    let s = h.session_with(&["--auto", "3"]);
+    s.run("mkfifo go");
+    let going = s.begin("echo >begun; read -r _ <go");
+    h.wait_for_file("begun");
+    let mut waiting: Vec<Tty> = [
+        (&["fork", s.id(), "--wait"][..], "forking "),
+        (&["save", s.id(), "-o", "work.sessile", "--wait"], "saving to work.sessile"),
+        (&["checkpoint", s.id(), "--wait"], "taking a checkpoint of "),
+    ]
+    .into_iter()
+    .map(|(args, says)| {
+        let mut tty = h.tty(args, SIZE);
+        tty.shows(&format!("s {says}"));
+        tty
+    })
+    .collect();
+    std::fs::write(h.path("go"), "\n").unwrap();
+    s.answer(going, "the run").exits(0);
+    for tty in &mut waiting {
+        assert_eq!(tty.finish().0, Some(0));
+        let screen = tty.screen();
+        assert!(screen[0].starts_with('{'), "{screen:?}");
+    }
 }
 
 #[test]

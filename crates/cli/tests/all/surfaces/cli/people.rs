@@ -1,0 +1,127 @@
+//! What commands show at a terminal, to people.
+
+use serde_json::Value;
+use sessile_testkit::{Harness, Tty, harness};
+
+const SIZE: (u16, u16) = (80, 24);
+
+/// What a command leaves on the screen, and its exit code.
+fn shown(h: &Harness, args: &[&str], size: (u16, u16)) -> (Option<i32>, Vec<String>) {
+    let mut tty = h.tty(args, size);
+    let code = tty.finish().0;
+    let mut screen = tty.screen();
+    while screen.last().is_some_and(String::is_empty) {
+        screen.pop();
+    }
+    (code, screen)
+}
+
+/// The same, byte by byte.
+fn written(h: &Harness, args: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = h.command(args);
+    command.env_remove("NO_COLOR").envs(variables.iter().copied());
+    Tty::spawn(command, SIZE).finish().1
+}
+
+#[test]
+fn exec_shows_the_output_the_value_and_one_line_about_the_rest() {
+    let h = harness!();
+    let s = h.session();
+    let exec = |text: &str| shown(&h, &["exec", s.id(), "--", text], SIZE);
+    assert_eq!(exec("echo out; echo err >&2"), (Some(0), vec!["out".into(), "err".into()]));
+    let (code, screen) = exec("printf half; (exit 7)");
+    assert_eq!((code, screen[0].as_str(), screen.len()), (Some(7), "half", 2), "{screen:?}");
+    assert!(screen[1].starts_with("run 2: exit 7 after "), "{screen:?}");
+    let (code, screen) = exec("x=1; exit 5");
+    assert_eq!((code, screen.len()), (Some(5), 1), "{screen:?}");
+    assert!(screen[0].ends_with("; bash was restarted"), "{screen:?}");
+    assert_eq!(exec("echo $x"), (Some(0), vec!["1".into()]));
+    let python = ["exec", s.id(), "--language", "python", "--", "print('a', end=''); 6 * 7"];
+    assert_eq!(shown(&h, &python, SIZE), (Some(0), vec!["a".into(), "42".into()]));
+}
+
+#[test]
+fn exec_passes_the_output_on_while_the_command_runs() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let text = "echo before; read -r _ <go; echo after";
+    let mut tty = h.tty(&["exec", s.id(), "--", text], SIZE);
+    tty.shows("before");
+    tty.press("\x03");
+    let (code, _) = tty.finish();
+    assert_eq!(code, Some(130));
+    let screen = tty.screen();
+    assert!(screen.iter().any(|line| line.ends_with(", interrupted")), "{screen:?}");
+    assert!(!screen.iter().any(|line| line.contains("after ↵")), "{screen:?}");
+}
+
+#[test]
+fn a_run_that_goes_on_is_told_with_how_to_see_more() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo go");
+    let id = s.id();
+    let text = "echo one; read -r _ <go";
+    let wide = (200, 24);
+    let (code, screen) = shown(&h, &["exec", id, "--background", "--", text], wide);
+    let told = format!("run 2 goes on; see: sessile output {id} 2 --follow");
+    assert_eq!((code, screen.last()), (Some(0), Some(&told)));
+    std::fs::write(h.path("go"), "\n").unwrap();
+    let text = "printf 'name? '; read -r name; echo hi $name";
+    let (code, screen) = shown(&h, &["exec", id, "--interactive", "--", text], wide);
+    let told = format!("run 3 waits for input; give it some with: sessile input {id} 3");
+    assert_eq!((code, screen), (Some(0), vec!["name?".into(), told]));
+    let (_, screen) = shown(&h, &["exec", id, "-l", "sh", "--pty", "--", "cat"], wide);
+    let told = format!("run 4 goes on in its own terminal; see: sessile screen {id} 4");
+    assert_eq!(screen, [told]);
+    let (code, screen) =
+        shown(&h, &["exec", id, "-l", "sh", "--pty", "--", "tty >f; echo hi"], wide);
+    assert_eq!((code, screen[0].as_str()), (Some(0), "hi"), "{screen:?}");
+}
+
+#[test]
+fn lists_are_tables_in_colour_and_json_if_that_is_asked_for() {
+    let h = harness!();
+    let s = h.session_with(&["--name", "web"]);
+    s.run("echo one");
+    s.run("(exit 3)");
+    let (_, screen) = shown(&h, &["runs", "web"], SIZE);
+    assert!(screen[0].starts_with("RUN  STATE "), "{screen:?}");
+    assert!(screen[1].starts_with("  1  exit 0") && screen[1].ends_with("echo one"), "{screen:?}");
+    assert!(screen[2].starts_with("  2  exit 3") && screen[2].ends_with("(exit 3)"), "{screen:?}");
+    assert_eq!(shown(&h, &["history", "web"], SIZE).1, screen);
+    let (_, screen) = shown(&h, &["list"], SIZE);
+    let words: Vec<&str> = screen[1].split_whitespace().collect();
+    assert_eq!(words[1..5], ["web", "active", "bash", "2"], "{screen:?}");
+    assert!(s.id().starts_with(words[0]), "{screen:?}");
+    s.run("x=41; cd /usr; export STAGE=test");
+    let (_, screen) = shown(&h, &["state", "web"], SIZE);
+    for part in [" web, active", "directory    /usr", "x = 41", "environment  STAGE = test"] {
+        assert!(screen.iter().any(|line| line.contains(part)), "{part} in {screen:?}");
+    }
+    for command in ["runs", "history", "state", "jobs", "checkpoints"] {
+        let json = written(&h, &[command, "web", "--json"], &[]);
+        let value: Value = serde_json::from_str(&json).expect(command);
+        assert!(value.is_array() || value.is_object(), "{value}");
+        assert!(written(&h, &[command, "web"], &[("NO_COLOR", "1")]).find('\x1b').is_none());
+        assert!(written(&h, &[command, "web"], &[("TERM", "dumb")]).find('\x1b').is_none());
+    }
+    let json = written(&h, &["exec", "web", "--json", "--", "false"], &[]);
+    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON")["exit_code"], 1);
+    assert!(written(&h, &["runs", "web"], &[]).contains("\x1b[31mexit 3\x1b[0m"));
+}
+
+#[test]
+fn tables_are_no_wider_than_the_terminal() {
+    let h = harness!();
+    let s = h.session_with(&["--name", "日本語"]);
+    s.run("# 日本語 日本語 日本語 日本語 日本語 日本語 日本語 日本語 日本語\necho \x1b[31m");
+    for columns in [40, 80, 200] {
+        for args in [&["list"][..], &["runs", s.id()], &["state", s.id()]] {
+            let lines = |size| shown(&h, args, size).1.len();
+            // A line that was too long would be wrapped.
+            assert_eq!(lines((columns, 50)), lines((1000, 50)), "{args:?} at {columns}");
+        }
+    }
+}
