@@ -280,17 +280,16 @@ fn on_its_terminal(
     order: Order,
     directory: &Directory,
 ) -> anyhow::Result<Streamed> {
-    match ask_showing(client, order, directory)? {
-        Answer::Completed(done) => {
-            let line = streaming::replay(client, done.run)?;
-            Ok(Streamed::Finished { done, line })
-        }
-        Answer::Accepted { run, waiting_for_input } => {
-            let why = if waiting_for_input { outcome::Left::Input } else { outcome::Left::Time };
-            Ok(Streamed::Left { run, why, line: Line::Fresh })
-        }
-        _ => bail!(ClientError::Unexpected),
+    let answer = ask_showing(client, order, directory)?;
+    if let Answer::Completed(done) = answer {
+        let line = streaming::replay(client, done.run)?;
+        return Ok(Streamed::Finished { done, line });
     }
+    let Answer::Accepted { run, waiting_for_input } = answer else {
+        bail!(ClientError::Unexpected)
+    };
+    let why = if waiting_for_input { outcome::Left::Input } else { outcome::Left::Time };
+    Ok(Streamed::Left { run, why, line: Line::Fresh })
 }
 
 /// One quiet line.
