@@ -479,6 +479,22 @@ impl Core {
         self.kernels.values().filter_map(Kernel::running)
     }
 
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether runs are going, or wait for their turn.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.running().next().is_some() || self.queued() > 0
+    }
+
+    /// Whether every kernel that there is could be looked into now.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let mut there = self.kernels.values().filter(|kernel| kernel.is_there());
+        self.is_open() && !self.is_working() && there.all(Kernel::is_idle)
+    }
+
     /// The highest number that a run has had.
     #[must_use]
     pub fn last_run(&self) -> RunNo {

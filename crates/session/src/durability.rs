@@ -34,7 +34,7 @@ enum Phase {
 
 /// The saves of one session.
 #[derive(Clone, Copy, Debug)]
-pub struct Durability {
+pub(crate) struct Durability {
     phase: Phase,
     /// No save before this.
     not_before: Tick,
@@ -49,7 +49,7 @@ impl Default for Durability {
 
 impl Durability {
     /// A run has ended, or something else has changed the session.
-    pub fn changed(&mut self, now: Tick) {
+    pub(crate) fn changed(&mut self, now: Tick) {
         self.phase = match self.phase {
             Phase::Saved => Phase::Changed { first: now, last: now },
             Phase::Changed { first, .. } => Phase::Changed { first, last: now },
@@ -61,7 +61,7 @@ impl Durability {
 
     /// When the next save is due. It can begin when nothing runs.
     #[must_use]
-    pub fn due(&self) -> Option<Tick> {
+    pub(crate) fn due(&self) -> Option<Tick> {
         match self.phase {
             Phase::Changed { first, last } => {
                 Some((last + QUIET).min(first + AT_LEAST).max(self.not_before))
@@ -71,19 +71,19 @@ impl Durability {
     }
 
     /// A save begins, of all that there is now.
-    pub fn begin(&mut self, now: Tick) {
+    pub(crate) fn begin(&mut self, now: Tick) {
         if !self.is_saving() {
             self.phase = Phase::Saving { began: now, first: None, last: now };
         }
     }
 
     #[must_use]
-    pub fn is_saving(&self) -> bool {
+    pub(crate) fn is_saving(&self) -> bool {
         matches!(self.phase, Phase::Saving { .. })
     }
 
     /// The save that was under way is there.
-    pub fn saved(&mut self, now: Tick) {
+    pub(crate) fn saved(&mut self, now: Tick) {
         let Phase::Saving { began, first, last } = self.phase else {
             return;
         };
@@ -93,7 +93,7 @@ impl Durability {
     }
 
     /// The save that was under way came to nothing.
-    pub fn failed(&mut self, now: Tick) {
+    pub(crate) fn failed(&mut self, now: Tick) {
         let Phase::Saving { began, first, last } = self.phase else {
             return;
         };

@@ -34,7 +34,6 @@ mod timeline;
 
 pub use closing::{Close, Teardown};
 pub use core::{Core, Input, Limits, Refusal, Submission};
-pub use durability::Durability;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
 pub use kernel::Origin;
 pub use pacing::{Pacing, Urgency};

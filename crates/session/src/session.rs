@@ -1,10 +1,9 @@
 //! The session: its runs and kernels, and what is done with it as a whole.
 
-use crate::core::{Core, Input, Limits, Refusal, Submission};
+use crate::core::{Core, Input, Refusal, Submission};
 use crate::effect::{Effect, Tick};
-use crate::kernel::Origin;
-use crate::operations::{Event, Operations, Recalled, Recalling, Scene};
-use sessile_protocol::{Language, RunNo};
+use crate::operations::{Durable, Event, InStore, Operations, Recalled, Recalling, Scene};
+use sessile_protocol::RunNo;
 use std::ops::Deref;
 
 /// What can be asked of its runs and kernels is in [`Core`].
@@ -22,40 +21,14 @@ impl Deref for Session {
     }
 }
 
+impl From<Core> for Session {
+    fn from(core: Core) -> Self {
+        let operations = Operations::new(core.limits().auto);
+        Self { core, operations }
+    }
+}
+
 impl Session {
-    #[must_use]
-    pub fn new(default: Language, limits: Limits, now: Tick) -> Self {
-        Self::around(Core::new(default, limits, now), limits)
-    }
-
-    /// A session whose keeper was lost: see [`Core::revived`].
-    #[must_use]
-    pub fn revived(
-        default: Language,
-        limits: Limits,
-        now: Tick,
-        last_run: RunNo,
-        known: &[(Language, Option<RunNo>)],
-    ) -> Self {
-        Self::around(Core::revived(default, limits, now, last_run, known), limits)
-    }
-
-    /// A fork: its numbers go on from the original's.
-    #[must_use]
-    pub fn forked(
-        default: Language,
-        limits: Limits,
-        now: Tick,
-        last_run: RunNo,
-        known: &[(Language, Origin)],
-    ) -> Self {
-        Self::around(Core::forked(default, limits, now, last_run, known), limits)
-    }
-
-    fn around(core: Core, limits: Limits) -> Self {
-        Self { core, operations: Operations::new(limits.auto) }
-    }
-
     /// What is done with the session as a whole.
     #[must_use]
     pub fn operations(&self) -> &Operations {
@@ -64,12 +37,22 @@ impl Session {
 
     /// A checkpoint of an earlier keeper.
     pub fn recall(&mut self, recalling: Recalling) -> Recalled {
-        self.operations.recall(recalling)
+        self.operations.checkpoints.recall(recalling)
     }
 
     /// The runs that had led to where the session was under an earlier keeper.
     pub fn set_line(&mut self, line: Vec<RunNo>) {
-        self.operations.set_line(line);
+        self.operations.checkpoints.set_line(line);
+    }
+
+    /// From now on it saves itself.
+    pub fn make_durable(&mut self, store: InStore, now: Tick) {
+        self.operations.make_durable(Durable::new(store, now));
+    }
+
+    /// Something has changed that a save would have, besides runs.
+    pub fn changed(&mut self, now: Tick) {
+        self.operations.changed(now);
     }
 
     /// Starts the default kernel ahead of its first run.
@@ -119,7 +102,9 @@ impl Session {
     /// When [`Input::Tick`] is next wanted.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
-        self.core.due().into_iter().chain(self.operations.due()).min()
+        let operations =
+            self.operations.due().into_iter().chain(self.operations.save_due(&self.core));
+        self.core.due().into_iter().chain(operations).min()
     }
 
     /// Lets operations go on with what has become possible.

@@ -10,6 +10,7 @@ mod world;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use sessile_protocol::Auto;
+use sessile_session::operations::InStore;
 use sessile_session::{Close, Limits};
 use std::hash::{BuildHasher, RandomState};
 use world::{Act, Asked, World};
@@ -51,7 +52,14 @@ fn orders() -> impl Strategy<Value = Asked> {
         4 => (0..3_usize, any::<bool>()).prop_map(|(name, files)| Asked::Checkpoint { name, files }),
         5 => (0..6_usize, any::<bool>()).prop_map(|(to, files)| Asked::Rewind { to, files }),
         1 => prop::option::of(0..3_usize).prop_map(Asked::Drop),
+        4 => any::<bool>().prop_map(|files| Asked::Save { files }),
     ]
+}
+
+/// Some sessions save themselves, some of them to a store as well.
+fn durability() -> impl Strategy<Value = Option<InStore>> {
+    let store = prop_oneof![Just(InStore::None), Just(InStore::Current), Just(InStore::Behind)];
+    prop::option::of(store)
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
@@ -90,23 +98,29 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_order_of_events_keeps_the_promises(limits in limits(), acts in acts(1, 3)) {
-        World::new(limits).live(acts)?;
+    fn every_order_of_events_keeps_the_promises(limits in limits(), durability in durability(),
+                                                acts in acts(1, 3)) {
+        World::new(limits).durable(durability).live(acts)?;
     }
 
     #[test]
-    fn a_revived_session_keeps_them_too(limits in limits(), last in 0..50_u64,
+    fn a_revived_session_keeps_them_too(limits in limits(), durability in durability(),
+                                        last in 0..50_u64,
                                         captured in prop::option::of(0..50_u64), acts in acts(1, 3)) {
-        World::revived(limits, last, captured.map(|c| c.min(last))).live(acts)?;
+        World::revived(limits, last, captured.map(|c| c.min(last)))
+            .durable(durability)
+            .live(acts)?;
     }
 
     #[test]
-    fn so_does_one_that_is_left_in_peace(limits in limits(), acts in acts(0, 1)) {
-        World::new(limits).live(acts)?;
+    fn so_does_one_that_is_left_in_peace(limits in limits(), durability in durability(),
+                                         acts in acts(0, 1)) {
+        World::new(limits).durable(durability).live(acts)?;
     }
 
     #[test]
-    fn so_does_a_fork(limits in limits(), last in 0..50_u64, acts in acts(1, 3)) {
-        World::forked(limits, last).live(acts)?;
+    fn so_does_a_fork(limits in limits(), durability in durability(), last in 0..50_u64,
+                      acts in acts(1, 3)) {
+        World::forked(limits, last).durable(durability).live(acts)?;
     }
 }

@@ -75,7 +75,7 @@ impl Keeper {
             self.take_out_of_file(language, &before);
         }
         let is_written = self.home.directory.write_state(&state).is_ok();
-        self.saves.aside.remove(&language);
+        self.operations.images.aside.remove(&language);
         if is_written {
             self.has_captured(language, as_of);
         } else if let Some(saved) = state.kernels.get(&language) {

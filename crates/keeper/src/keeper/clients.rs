@@ -101,8 +101,7 @@ fn progress(
         | WaitsFor::OpenRuns
         | WaitsFor::RunsAfter(_)
         | WaitsFor::Close(_)
-        | WaitsFor::Operation
-        | WaitsFor::Save => None,
+        | WaitsFor::Operation => None,
     }
 }
 
@@ -128,8 +127,7 @@ pub(super) fn so_far(
             | WaitsFor::OpenRuns
             | WaitsFor::RunsAfter(_)
             | WaitsFor::Close(_)
-            | WaitsFor::Operation
-            | WaitsFor::Save,
+            | WaitsFor::Operation,
             _,
         ) => accepted,
     }

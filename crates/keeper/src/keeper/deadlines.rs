@@ -23,13 +23,9 @@ pub(super) enum Deadline {
     Silence,
     /// Interactive runs are looked at: they may wait for input.
     Prompts,
-    /// A save waits for something in vain.
-    Save,
-    /// A durable session saves itself.
-    DurableSave,
 }
 
-const ALL: [Deadline; 11] = [
+const ALL: [Deadline; 9] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -39,8 +35,6 @@ const ALL: [Deadline; 11] = [
     Deadline::Calls,
     Deadline::Silence,
     Deadline::Prompts,
-    Deadline::Save,
-    Deadline::DurableSave,
 ];
 
 /// Each deadline once, with its time if it has one.
@@ -99,12 +93,12 @@ mod tests {
     fn what_is_due_is_met_once() {
         let mut deadlines = Deadlines::default();
         assert_eq!(deadlines.next(), None);
-        deadlines.set(Deadline::Save, 5);
+        deadlines.set(Deadline::Calls, 5);
         deadlines.set(Deadline::Session, 7);
         deadlines.set(Deadline::Settle, 9);
         assert_eq!(deadlines.next(), Some(5));
         assert_eq!(taken(&mut deadlines, 4), []);
-        assert_eq!(taken(&mut deadlines, 7), [Deadline::Session, Deadline::Save]);
+        assert_eq!(taken(&mut deadlines, 7), [Deadline::Session, Deadline::Calls]);
         assert_eq!(taken(&mut deadlines, 7), []);
         assert_eq!(deadlines.next(), Some(9));
     }

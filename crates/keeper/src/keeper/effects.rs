@@ -180,7 +180,6 @@ impl Keeper {
         self.alertness.run_ended(Instant::now());
         self.kernels.origins.seal(number);
         self.unsettle(number);
-        self.durable_changed();
         let wants_record =
             |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Result(wanted) if wanted.recorded);
         if self.clients.waiters.any_of_run(number, wants_record) {
@@ -211,8 +210,6 @@ impl Keeper {
     }
 
     fn tear_down(&mut self, step: Teardown) {
-        self.cancel_savings();
-        self.cancel_upload();
         match step {
             Teardown::Exit => {
                 for live in self.kernels.live.values_mut() {
@@ -250,7 +247,6 @@ impl Keeper {
         }
         self.kernels.last_status.clear();
         self.home.directory.forget_runs();
-        self.durable_changed();
         self.records.forget();
         let _ = self.write_metadata();
         self.answer_closers();

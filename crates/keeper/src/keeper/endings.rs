@@ -20,7 +20,8 @@ impl Keeper {
             self.image_ended(pid);
         }
         self.copy_ended(pid);
-        self.writer_ended(pid);
+        let news = self.operations.saves.writer_ended(pid);
+        self.operate_all(news);
     }
 
     /// While closing: whether anything is left that could end.
@@ -75,7 +76,6 @@ impl Keeper {
         self.lose_terminal(language);
         self.kernels.live.remove(&language);
         self.answer_inspectors(language);
-        self.save_loses_kernel(language);
         self.images_lose_kernel(language, epoch);
         self.has_described(language);
         self.kernels.last_status.insert(language, exit_code);

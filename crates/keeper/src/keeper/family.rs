@@ -130,7 +130,8 @@ impl Keeper {
     pub(super) fn own_children(&self) -> Vec<Pid> {
         let mut children = processes::children(rustix::process::getpid());
         if self.family.position != Position::Alone {
-            let is_worker = |pid: Pid| self.works_on_files(pid) || self.works_on_save(pid);
+            let is_worker =
+                |pid: Pid| self.works_on_files(pid) || self.operations.saves.has_process(pid);
             let session = &self.home.boot.session;
             children.retain(|pid| {
                 self.kernels.has_pid(*pid) || self.family.owns(*pid, session, is_worker)

@@ -150,7 +150,8 @@ impl Keeper {
             scratch: self.home.scratch.path(),
             children: self.own_children(),
         };
-        search.find(|pid| self.is_copy(pid) || self.works_on_save(pid) || self.works_on_files(pid))
+        let saves = &self.operations.saves;
+        search.find(|pid| self.is_copy(pid) || saves.has_process(pid) || self.works_on_files(pid))
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.

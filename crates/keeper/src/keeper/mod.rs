@@ -12,16 +12,13 @@
 //! `requests`, `effects` and `waiting`.
 
 mod agenda;
-mod bundle;
 mod captures;
 mod clients;
 mod deadlines;
-mod durable;
 mod effects;
 mod endings;
 mod environment;
 mod family;
-mod gathering;
 mod home;
 mod interaction;
 mod jobs;
@@ -36,7 +33,6 @@ mod prompts;
 mod records;
 mod reports;
 mod requests;
-mod saving;
 mod screens;
 mod silence;
 mod sources;
@@ -66,7 +62,6 @@ use operations::Operations;
 use operations::files::FileJobs;
 use output::Output;
 use records::{Disk, Records};
-use saving::Saves;
 
 /// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {
@@ -89,11 +84,10 @@ pub(crate) struct Keeper {
     records: Records,
     /// The pipes of runs.
     output: Output,
-    /// Forks, checkpoints and rewinds.
+    /// Forks, checkpoints, rewinds and saves.
     operations: Operations,
     /// Work on the files of the workspace.
     files: FileJobs,
-    saves: Saves,
     /// What ties it to other sessions of the process.
     family: Ties,
     alertness: Alertness,
@@ -127,7 +121,6 @@ impl Keeper {
         for deadline in self.deadlines.take_due(self.now()) {
             self.meet(deadline);
         }
-        self.tend_savings();
         Ok(())
     }
 
@@ -143,8 +136,6 @@ impl Keeper {
             Deadline::Calls => self.answer_overdue(),
             Deadline::Silence => self.look_for_silence(),
             Deadline::Prompts => self.look_for_prompts(),
-            Deadline::Save => self.save_is_overdue(),
-            Deadline::DurableSave => self.begin_durable_save(),
         }
     }
 
@@ -153,8 +144,6 @@ impl Keeper {
         self.deadlines.set(Deadline::Session, self.session.due());
         self.deadlines.set(Deadline::Settle, self.records.due());
         self.deadlines.set(Deadline::Calls, self.clients.waiters.due());
-        self.deadlines.set(Deadline::Save, self.saving_due());
-        self.deadlines.set(Deadline::DurableSave, self.durable_due());
     }
 
     pub(crate) fn has_finished(&self) -> bool {
@@ -222,6 +211,12 @@ impl Keeper {
     fn operate(&mut self, event: Event) {
         self.agenda.note(Fact::Event(event));
         self.work_off();
+    }
+
+    fn operate_all(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.operate(event);
+        }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {

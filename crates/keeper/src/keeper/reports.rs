@@ -57,11 +57,13 @@ impl Keeper {
                     self.input_question_answered(language, question, input);
                 }
                 Report::Dumping { path, writer } => {
-                    self.save_learns_writer(language, path, writer);
+                    let news = self.operations.saves.has_writer(language, &path, writer);
+                    self.operate_all(news);
                 }
                 Report::Dumped(dumped) => {
                     if !self.image_dumped(language, &dumped) {
-                        self.save_learns_dump(language, *dumped);
+                        let news = self.operations.saves.has_dump(language, *dumped);
+                        self.operate_all(news);
                     }
                 }
                 Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),

@@ -1,14 +1,13 @@
 //! What clients ask for.
 
 use super::lists::Lists;
-use super::saving::SaveOrder;
 use super::waiters::{Caller, WaitsFor, WantedResult};
 use super::{Keeper, environment};
 use sessile_protocol::{
     Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
     OutputView, ReadOutput, Request, RunNo, StateView, Status,
 };
-use sessile_session::operations::Order;
+use sessile_session::operations::{Order, SaveOrder};
 use sessile_session::{Close, Input, Refusal, Tick};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +69,7 @@ impl Keeper {
             Request::DropCheckpoints(which) => self.request_operation(caller, Order::Drop(which)),
             Request::SignalJob { pid, signal } => self.signal_job(pid, signal).map(Some),
             Request::Save { path, files, wait } => {
-                self.begin_save(caller, SaveOrder { path: Some(path), files, wait })
+                self.request_save(caller, SaveOrder { path, files, wait })
             }
         };
         let outcome = match answer {

@@ -7,12 +7,12 @@ use super::family::Ties;
 use super::home::Home;
 use super::live::Kernels;
 use super::operations::Operations;
+use super::operations::durable;
 use super::operations::files::{self, FileJobs};
 use super::output::Output;
 use super::records::Records;
-use super::saving::Saves;
 use super::waiters::Waiters;
-use super::{Keeper, Lifecycle, MARKER, durable, endings};
+use super::{Keeper, Lifecycle, MARKER, endings};
 use crate::alertness::Alertness;
 use crate::connections::Connections;
 use crate::reactor::Reactor;
@@ -20,7 +20,7 @@ use crate::runs::Runs;
 use crate::scratch::Scratch;
 use crate::{guardian, processes};
 use sessile_protocol::{Boot, Code, Duty, Failure, Language, RunNo};
-use sessile_session::{Limits, Session};
+use sessile_session::{Core, Limits, Session};
 use sessile_store::{Accepted, Directory, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -56,7 +56,7 @@ impl Keeper {
         let limits = Self::limits(&boot);
         let language = boot.kernel.language;
         if boot.duty == Duty::Begin {
-            let session = Session::new(language, limits, 0);
+            let session = Session::from(Core::new(language, limits, 0));
             return Self::assemble(boot, directory, lock, metadata, scratch, session)
                 .map_err(storage);
         }
@@ -80,7 +80,7 @@ impl Keeper {
         let last = last.unwrap_or_default();
         let accepted = directory.accepted(last).ok();
         let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
-        let session = Session::revived(language, limits, 0, last, &known);
+        let session = Session::from(Core::revived(language, limits, 0, last, &known));
         let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
         let mut keeper = keeper.map_err(storage)?;
         keeper.bring_back_timeline();
@@ -114,15 +114,16 @@ impl Keeper {
         lock: Lock,
         metadata: Metadata,
         scratch: Scratch,
-        session: Session,
+        mut session: Session,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
-        let durable = metadata.durable.as_ref().map(durable::DurableSaves::of);
-        let saves = Saves { durable, ..Saves::default() };
+        if let Some(durable) = &metadata.durable {
+            session.make_durable(durable::in_store(durable), 0);
+        }
         let clock = Instant::now();
         Ok(Self {
             home: Home { boot, env, directory, scratch, clock, _lock: lock },
@@ -137,7 +138,6 @@ impl Keeper {
             output: Output::default(),
             operations: Operations::default(),
             files: FileJobs::default(),
-            saves,
             family: Ties::default(),
             alertness: Alertness::new(),
             news: Vec::new(),

@@ -47,9 +47,8 @@ pub(super) enum WaitsFor {
     OpenRuns,
     RunsAfter(RunNo),
     Close(Closing),
-    /// A fork, checkpoint or rewind.
+    /// A fork, checkpoint, rewind or save.
     Operation,
-    Save,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +73,7 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::Operation
-            | Self::Save => None,
+            | Self::Operation => None,
         }
     }
 
@@ -89,8 +87,7 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::Operation
-            | Self::Save => false,
+            | Self::Operation => false,
         }
     }
 
@@ -112,8 +109,7 @@ impl WaitsFor {
             | Self::OpenRuns
             | Self::RunsAfter(_)
             | Self::Close(_)
-            | Self::Operation
-            | Self::Save => false,
+            | Self::Operation => false,
         }
     }
 }

@@ -56,7 +56,7 @@ impl Keeper {
                 WaitsFor::OpenRuns => Ok(Answer::Runs(self.lists().open())),
                 WaitsFor::RunsAfter(after) => Ok(Answer::Runs(self.lists().after(*after))),
                 // These wait for as long as it takes.
-                WaitsFor::Close(_) | WaitsFor::Operation | WaitsFor::Save => continue,
+                WaitsFor::Close(_) | WaitsFor::Operation => continue,
             };
             self.clients.answer(waiter.caller, outcome, &self.reactor);
         }
@@ -136,7 +136,6 @@ impl Keeper {
                     }
                 }
                 WaitsFor::Operation => self.withdraw_operation(waiter.ticket),
-                WaitsFor::Save => self.withdraw_save(waiter.ticket),
                 WaitsFor::Screen { .. }
                 | WaitsFor::State { .. }
                 | WaitsFor::OpenRuns

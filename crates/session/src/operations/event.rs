@@ -1,11 +1,12 @@
 //! What operations are told.
 
-use super::{CopyId, FilesId, ImageId, RequestId};
+use super::{CopyId, FilesId, ImageId, RequestId, SaveId};
 use crate::effect::Epoch;
 use sessile_protocol::{
     DropCheckpoints, Failure, FilesView, ForkOrder, Language, LeftBehind, NewCheckpoint,
-    RestoredFiles, Rewind, RunNo, SessionId,
+    RestoredFiles, Rewind, RunNo, SavedView, SessionId,
 };
+use std::path::PathBuf;
 
 /// What is asked of a session as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,13 +17,28 @@ pub enum Order {
     Drop(DropCheckpoints),
 }
 
+/// A save that somebody asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaveOrder {
+    /// The file to write.
+    pub path: PathBuf,
+    /// With the files of the workspace.
+    pub files: bool,
+    /// For runs to end.
+    pub wait: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Asked {
         request: RequestId,
         order: Order,
     },
-    /// Whoever asked is gone. What has not begun will not.
+    SaveAsked {
+        request: RequestId,
+        order: SaveOrder,
+    },
+    /// Whoever asked is gone. What has not begun will not; a save is taken back.
     Left {
         request: RequestId,
     },
@@ -121,6 +137,47 @@ pub enum Event {
         fork: SessionId,
         outcome: Result<(), Failure>,
     },
+
+    /// Something of what a save needs of a kernel.
+    SaveGathered {
+        save: SaveId,
+        language: Language,
+        part: Part,
+    },
+    /// A save cannot be gathered or written.
+    SaveFailed {
+        save: SaveId,
+        failure: Failure,
+    },
+    SaveWritten {
+        save: SaveId,
+        saved: Saved,
+    },
+    /// A save has come to the store, or not.
+    Uploaded {
+        save: SaveId,
+        outcome: Result<(), String>,
+    },
+}
+
+/// What a save needs of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What it has, by name; and of a shell, all that brings it back.
+    State,
+    /// A process of its own that writes its dump: the kernel may go.
+    Writer,
+    /// Its dump; or that there is none, and none to come.
+    Dump,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// The file that somebody asked for.
+    File(Box<SavedView>),
+    /// The session's own; and what became of the file for the store.
+    Here { outgoing: Option<Result<(), String>> },
 }
 
 /// What becomes of copies that a dead process was to make of itself.

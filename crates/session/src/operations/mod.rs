@@ -1,5 +1,5 @@
-//! What is done with a session as a whole: forks, checkpoints, going back, and
-//! the checkpoint before each run of a session that takes them by itself.
+//! What is done with a session as a whole: forks, checkpoints, going back, saves,
+//! and the checkpoint before each run of a session that takes them by itself.
 //!
 //! ```text
 //!  Asked ─► queue ─► Gathering ─┬─► Forking       Planning ─► Making ─► ComingUp ─────┐
@@ -17,6 +17,8 @@
 //!   as it was; files that were put back are taken back (`TakingBack`).
 //! - Each request gets exactly one [`Task::Answer`].
 //! - An image lives as long as a checkpoint needs it (`images`, `checkpoints`).
+//! - Saves are apart from these: they only need a quiet moment, and runs go on
+//!   beside them (`saving`, `durable`).
 //! - What is waited for has a deadline, or an event that is certain to come: the
 //!   end of a run, of a kernel's start, or of a process that works on the files.
 //!
@@ -26,6 +28,7 @@
 
 mod checkpointing;
 mod checkpoints;
+mod durable;
 mod event;
 mod forking;
 mod gathering;
@@ -33,6 +36,7 @@ mod images;
 mod preparing;
 mod queue;
 mod rewinding;
+mod saving;
 mod task;
 
 use crate::closing::Close;
@@ -41,13 +45,16 @@ use crate::effect::{Effect, Tick};
 use crate::timeline::{PointId, Timeline};
 use checkpoints::Checkpoints;
 pub use checkpoints::{Checkpoint, Description, Files, Recalled, RecalledKernel, Recalling};
-pub use event::{Copies, Event, Order, PutFailure};
+pub(crate) use durable::Durable;
+pub use durable::InStore;
+pub use event::{Copies, Event, Order, Part, PutFailure, SaveOrder, Saved};
 pub use images::{Form, Image, Way};
 use preparing::Preparing;
 use queue::Current;
+use saving::Saves;
 use sessile_protocol::{Auto, Failure};
 use std::collections::VecDeque;
-pub use task::{Done, Heritage, Task};
+pub use task::{Done, Heritage, Place, Target, Task};
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
@@ -74,6 +81,11 @@ number!(
     FilesId
 );
 
+number!(
+    /// Names a save, and the file of it that goes to a store.
+    SaveId
+);
+
 /// Copies of a large process take their time; beyond this there is none.
 const COPY_PATIENCE: Tick = 20_000;
 
@@ -88,7 +100,8 @@ pub struct Operations {
     current: Option<Current>,
     /// Runs that wait for their checkpoints.
     preparing: Vec<Preparing>,
-    checkpoints: Checkpoints,
+    pub(crate) checkpoints: Checkpoints,
+    saves: Saves,
     /// Asked for while files were put back, which is not left half done.
     close: Option<Close>,
     last_copy: u64,
@@ -119,6 +132,7 @@ impl Operations {
             current: None,
             preparing: Vec::new(),
             checkpoints: Checkpoints::default(),
+            saves: Saves::default(),
             close: None,
             last_copy: 0,
         }
@@ -185,6 +199,11 @@ impl Operations {
         self.preparing.iter().filter_map(Preparing::due).chain(current).min()
     }
 
+    /// When a save is given up, or due.
+    pub(crate) fn save_due(&self, core: &Core) -> Option<Tick> {
+        self.saves.due(core)
+    }
+
     // For the session.
 
     /// Looks at what the kernels are about to do, on its way to the driver.
@@ -192,42 +211,39 @@ impl Operations {
         match effect {
             Effect::Begin { run, .. } => self.checkpoints.ran(*run),
             Effect::Capture { language, .. } => self.prepare_ahead(*language, scene),
-            Effect::Forget | Effect::Finished => self.clear(scene),
+            Effect::Complete { .. } => self.changed(scene.now),
+            Effect::Teardown(_) => self.saves.cancel(scene),
+            Effect::Forget => {
+                self.clear(scene);
+                self.changed(scene.now);
+            }
+            Effect::Finished => self.clear(scene),
             Effect::Launch { .. }
             | Effect::Discard { .. }
             | Effect::Press { .. }
             | Effect::Listen { .. }
             | Effect::Abandon { .. }
-            | Effect::Complete { .. }
             | Effect::Cancel { .. }
-            | Effect::Teardown(_)
             | Effect::Operate(_) => {}
         }
     }
 
     /// Whether [`Operations::advance`] may have something to do.
     pub(crate) fn is_idle(&self) -> bool {
-        !self.is_active() && self.auto.is_none()
+        !self.is_active() && self.auto.is_none() && self.saves.is_idle()
     }
 
     /// Goes on with whatever can go on.
     pub(crate) fn advance(&mut self, scene: &mut Scene<'_>) {
         self.prepare_runs(scene);
         self.go_on(scene);
+        self.saves.go_on(scene);
     }
 
     /// After a reset, or at the end: nothing of it is needed any more.
     fn clear(&mut self, scene: &mut Scene<'_>) {
         self.preparing.clear();
         self.checkpoints.clear(scene);
-    }
-
-    pub(crate) fn recall(&mut self, recalling: Recalling) -> Recalled {
-        self.checkpoints.recall(recalling)
-    }
-
-    pub(crate) fn set_line(&mut self, line: Vec<sessile_protocol::RunNo>) {
-        self.checkpoints.set_line(line);
     }
 
     fn next_copy(&mut self) -> CopyId {

@@ -65,13 +65,18 @@ impl Operations {
                 self.drop_points(request, &which, scene);
             }
             Event::Asked { request, order } => self.ask(request, order, scene),
-            Event::Left { request } => self.leave(request, scene),
+            Event::SaveAsked { request, order } => self.saves.ask(request, order, scene),
+            Event::Left { request } => {
+                self.leave(request, scene);
+                self.saves.leave(request, scene);
+            }
             Event::Captured { language, as_of } => images.captured(language, as_of),
             Event::NotCaptured { language } => images.not_captured(language, scene),
             Event::Described { language } => self.described(language),
             Event::KernelGone { language, epoch, copies } => {
                 images.kernel_gone(language, epoch, copies, scene);
                 self.described(language);
+                self.saves.kernel_gone(language, epoch, scene);
             }
             Event::ImageReady { image, left, is_restless } => {
                 images.ready(image, left, is_restless);
@@ -113,6 +118,16 @@ impl Operations {
             }
             Event::ForkUp { fork, outcome } => {
                 self.forking_hears(None, |forking| forking.fork_up(&fork, outcome));
+            }
+            Event::SaveGathered { save, language, part } => {
+                self.saves.gathered(save, language, part);
+            }
+            Event::SaveFailed { save, failure } => self.saves.failed(save, failure, scene),
+            Event::SaveWritten { save, saved } => self.saves.written(save, saved, scene),
+            Event::Uploaded { save, outcome } => {
+                if let Some(durable) = &mut self.saves.durable {
+                    durable.uploaded(save, outcome, scene);
+                }
             }
         }
     }
@@ -204,6 +219,9 @@ impl Operations {
 
     fn done(&mut self, request: RequestId, outcome: Result<Done, Failure>, scene: &mut Scene<'_>) {
         self.release_images(scene);
+        if let Ok(Done::Rewound(_)) = outcome {
+            self.changed(scene.now);
+        }
         scene.answer(request, outcome);
         if let Some(why) = self.close.take() {
             self.cancel(scene);

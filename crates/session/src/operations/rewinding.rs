@@ -4,14 +4,14 @@
 //! and only then what was there is let go of: whatever fails on the way, the
 //! session is as it was.
 
+mod plan;
+
 use super::checkpoints::Files;
 use super::event::PutFailure;
-use super::images::{Form, Image};
 use super::queue::{Current, Patience, Progress, Stage};
-use super::{
-    COPY_PATIENCE, CopyId, Done, FILES_PATIENCE, FilesId, ImageId, Operations, Scene, Task,
-};
+use super::{COPY_PATIENCE, CopyId, Done, FILES_PATIENCE, FilesId, Operations, Scene, Task};
 use crate::core::Refusal;
+use crate::effect::Tick;
 use crate::kernel::Origin;
 use crate::timeline::PointId;
 use sessile_protocol::{
@@ -81,6 +81,17 @@ enum Step {
     },
     /// The kernels have been replaced, and come up.
     Settling(Box<RewoundView>),
+}
+
+/// What a step leads to.
+#[derive(Debug)]
+enum Next {
+    Step(Step),
+    /// Something is missing that may take so long.
+    Wait(Step, Tick),
+    Over(Result<Done, Failure>),
+    /// Nothing has been replaced, and what was brought up is not needed.
+    Fail(Failure),
 }
 
 impl Rewinding {
@@ -165,11 +176,21 @@ impl Rewinding {
         }
     }
 
+    /// Whether it could still come to nothing, and nothing have changed.
+    fn can_be_given_up(&self) -> bool {
+        match self.step {
+            Step::Settling(_) => false,
+            Step::BringingUp
+            | Step::TakingFiles(..)
+            | Step::WritingJournal(..)
+            | Step::PuttingFiles { .. }
+            | Step::WritingStates { .. }
+            | Step::TakingBack { .. } => !self.changes_files(),
+        }
+    }
+
     fn fail(&self, failure: Failure, scene: &mut Scene<'_>) -> Progress {
         self.abandon(scene);
-        if self.changes_files() {
-            scene.task(Task::RemoveJournal);
-        }
         Progress::failed(failure)
     }
 
@@ -186,7 +207,7 @@ impl Rewinding {
         coming.map(|copy| copy.language)
     }
 
-    fn waits(self, patience: u64) -> Progress {
+    fn waits(self, patience: Tick) -> Progress {
         Progress::Waiting(Stage::Rewinding(Box::new(self)), Patience(patience))
     }
 }
@@ -228,54 +249,6 @@ impl Operations {
         self.go_on_rewinding(rewinding, false, scene)
     }
 
-    /// What has to change so that the kernels are as they were.
-    fn plan_rewind(
-        &self,
-        point: PointId,
-        scene: &Scene<'_>,
-    ) -> Result<Vec<(Language, Origin)>, Failure> {
-        let Some(checkpoint) = self.checkpoints.get(point) else {
-            return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));
-        };
-        let mut plan = Vec::new();
-        for (language, id) in &checkpoint.images {
-            let Some(image) = self.image(*id).filter(|image| !self.shows_now(*id, image, scene))
-            else {
-                continue;
-            };
-            match &image.form {
-                Form::Process => plan.push((*language, Origin::Image(image.as_of))),
-                Form::Written => plan.push((*language, Origin::Saved(image.as_of))),
-                Form::Coming(_) => {
-                    let message = format!("the checkpoint of {language} is not whole yet");
-                    return Err(Failure::new(Code::Busy, message));
-                }
-                Form::Lost(why) => {
-                    let message = format!(
-                        "the session cannot go back to this checkpoint: the state of {language} is gone ({why})"
-                    );
-                    return Err(Failure::new(Code::CheckpointLost, message));
-                }
-            }
-        }
-        let is_known =
-            |l: &Language| checkpoint.images.contains_key(l) || checkpoint.busy.contains(l);
-        let later = scene.core.states().map(|(language, _)| language).filter(|l| !is_known(l));
-        plan.extend(later.map(|language| (language, Origin::Nothing)));
-        Ok(plan)
-    }
-
-    /// Whether a kernel is as its image: it has had no run since.
-    fn shows_now(&self, id: ImageId, image: &Image, scene: &Scene<'_>) -> bool {
-        let language = image.language;
-        let is_as_of = scene.core.states().any(|state| state == (language, image.as_of));
-        // One that changes by itself as well has several of the same run.
-        let epoch = scene.core.epoch(language).unwrap_or_default();
-        let newest = self.checkpoints.images().newest_of(language, epoch);
-        let is_newest = newest.is_some_and(|(newest, _)| newest == id);
-        is_as_of && (!image.is_restless || is_newest)
-    }
-
     pub(crate) fn go_on_rewinding(
         &mut self,
         mut rewinding: Rewinding,
@@ -283,103 +256,128 @@ impl Operations {
         scene: &mut Scene<'_>,
     ) -> Progress {
         loop {
-            let is_changing = rewinding.changes_files();
-            if !is_changing
-                && !matches!(rewinding.step, Step::Settling(_))
+            if rewinding.can_be_given_up()
                 && let Some(failure) = rewinding.lost_copy()
             {
                 return rewinding.fail(failure, scene);
             }
             let step = std::mem::replace(&mut rewinding.step, Step::BringingUp);
-            rewinding.step = match step {
-                Step::BringingUp => match (rewinding.missing_copy(), rewinding.tree) {
-                    (Some(language), _) if is_over => {
-                        let failure = not_copied(language, "it did not come up in time");
-                        return rewinding.fail(failure, scene);
-                    }
-                    (Some(_), _) => return rewinding.waits(COPY_PATIENCE),
-                    (None, Some(_)) => {
-                        let files = self.checkpoints.next_files();
-                        scene.task(Task::TakeFiles { files });
-                        Step::TakingFiles(files, None)
-                    }
-                    (None, None) => write_states(&rewinding, None, scene),
-                },
-                Step::TakingFiles(files, Some(Ok(view))) => {
-                    let (point, plan) = (rewinding.point, rewinding.plan.clone());
-                    let to = rewinding.tree.unwrap_or(files);
-                    scene.task(Task::WriteJournal { point, plan, to, before: files });
-                    Step::WritingJournal(Before { files, view }, None)
-                }
-                Step::TakingFiles(_, Some(Err(Failure { code, message }))) => {
-                    let message = format!("nothing was changed: {message}");
-                    return rewinding.fail(Failure::new(code, message), scene);
-                }
-                Step::WritingJournal(_, Some(Err(failure))) => {
-                    return rewinding.fail(failure, scene);
-                }
-                Step::WritingJournal(before, Some(Ok(()))) => {
-                    self.put_files(&rewinding, before, 1, scene)
-                }
-                Step::PuttingFiles { before, job, attempts, outcome: Some(outcome) } => {
-                    match outcome {
-                        Ok(restored) => match rewinding.lost_copy() {
-                            None => write_states(&rewinding, Some((before, restored)), scene),
-                            Some(failure) => {
-                                rewinding.abandon(scene);
-                                self.take_back(&rewinding, before.files, failure, scene)
-                            }
-                        },
-                        // Whatever it has done can be done again.
-                        Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
-                            self.put_files(&rewinding, before, attempts + 1, scene)
-                        }
-                        Err(failure) => {
-                            let outcome = None;
-                            rewinding.step = Step::PuttingFiles { before, job, attempts, outcome };
-                            let failure = match failure {
-                                PutFailure::Killed => half_done(),
-                                PutFailure::Refused(failure) => failure,
-                            };
-                            return rewinding.fail(failure, scene);
-                        }
-                    }
-                }
-                Step::WritingStates { put, outcome: Some(outcome) } => {
-                    let lost = rewinding.lost_copy().map_or(Ok(()), Err);
-                    let switched = lost.and(outcome).and_then(|left| {
-                        let files = put.as_ref().map(|(before, restored)| (before, restored));
-                        self.switch(&rewinding, left, files, scene)
-                    });
-                    match (switched, put) {
-                        (Ok(view), _) => Step::Settling(Box::new(view)),
-                        (Err(failure), None) => return rewinding.fail(failure, scene),
-                        (Err(failure), Some((before, _))) => {
-                            rewinding.abandon(scene);
-                            self.take_back(&rewinding, before.files, failure, scene)
-                        }
-                    }
-                }
-                Step::TakingBack { is_done, failure, .. } if is_done || is_over => {
-                    scene.task(Task::RemoveJournal);
-                    return Progress::failed(failure);
-                }
-                Step::Settling(view) if scene.core.is_settled() || is_over => {
-                    return Progress::Done(Ok(Done::Rewound(view)));
-                }
-                step @ Step::Settling(_) => {
+            match self.next_step_back(&rewinding, step, is_over, scene) {
+                Next::Step(step) => rewinding.step = step,
+                Next::Wait(step, patience) => {
                     rewinding.step = step;
-                    return rewinding.waits(COPY_PATIENCE);
+                    return rewinding.waits(patience);
                 }
-                step @ (Step::TakingFiles(..)
-                | Step::WritingJournal(..)
-                | Step::PuttingFiles { .. }
-                | Step::WritingStates { .. }
-                | Step::TakingBack { .. }) => {
-                    rewinding.step = step;
-                    return rewinding.waits(FILES_PATIENCE);
-                }
-            };
+                Next::Over(outcome) => return Progress::Done(outcome),
+                Next::Fail(failure) => return rewinding.fail(failure, scene),
+            }
+        }
+    }
+
+    fn next_step_back(
+        &mut self,
+        rewinding: &Rewinding,
+        step: Step,
+        is_over: bool,
+        scene: &mut Scene<'_>,
+    ) -> Next {
+        match step {
+            Step::BringingUp => self.bring_up(rewinding, is_over, scene),
+            Step::TakingFiles(files, Some(Ok(view))) => {
+                let (point, plan) = (rewinding.point, rewinding.plan.clone());
+                let to = rewinding.tree.unwrap_or(files);
+                scene.task(Task::WriteJournal { point, plan, to, before: files });
+                Next::Step(Step::WritingJournal(Before { files, view }, None))
+            }
+            Step::TakingFiles(_, Some(Err(Failure { code, message }))) => {
+                Next::Fail(Failure::new(code, format!("nothing was changed: {message}")))
+            }
+            Step::WritingJournal(_, Some(Err(failure))) => Next::Fail(failure),
+            Step::WritingJournal(before, Some(Ok(()))) => {
+                Next::Step(self.put_files(rewinding, before, 1, scene))
+            }
+            Step::PuttingFiles { before, attempts, outcome: Some(outcome), .. } => {
+                self.files_are_put(rewinding, before, attempts, outcome, scene)
+            }
+            Step::WritingStates { put, outcome: Some(outcome) } => {
+                self.states_are_written(rewinding, put, outcome, scene)
+            }
+            Step::TakingBack { is_done, failure, .. } if is_done || is_over => {
+                scene.task(Task::RemoveJournal);
+                Next::Over(Err(failure))
+            }
+            Step::Settling(view) if scene.core.is_settled() || is_over => {
+                Next::Over(Ok(Done::Rewound(view)))
+            }
+            step @ Step::Settling(_) => Next::Wait(step, COPY_PATIENCE),
+            step @ (Step::TakingFiles(..)
+            | Step::WritingJournal(..)
+            | Step::PuttingFiles { .. }
+            | Step::WritingStates { .. }
+            | Step::TakingBack { .. }) => Next::Wait(step, FILES_PATIENCE),
+        }
+    }
+
+    /// Whether all processes are there that are needed.
+    fn bring_up(&mut self, rewinding: &Rewinding, is_over: bool, scene: &mut Scene<'_>) -> Next {
+        match (rewinding.missing_copy(), rewinding.tree) {
+            (Some(language), _) if is_over => {
+                Next::Fail(not_copied(language, "it did not come up in time"))
+            }
+            (Some(_), _) => Next::Wait(Step::BringingUp, COPY_PATIENCE),
+            (None, Some(_)) => {
+                let files = self.checkpoints.next_files();
+                scene.task(Task::TakeFiles { files });
+                Next::Step(Step::TakingFiles(files, None))
+            }
+            (None, None) => Next::Step(write_states(rewinding, None, scene)),
+        }
+    }
+
+    fn files_are_put(
+        &mut self,
+        rewinding: &Rewinding,
+        before: Before,
+        attempts: u32,
+        outcome: Result<RestoredFiles, PutFailure>,
+        scene: &mut Scene<'_>,
+    ) -> Next {
+        let failure = match outcome {
+            Ok(restored) => {
+                return Next::Step(match rewinding.lost_copy() {
+                    None => write_states(rewinding, Some((before, restored)), scene),
+                    Some(failure) => self.take_back(rewinding, before.files, failure, scene),
+                });
+            }
+            // Whatever it has done can be done again.
+            Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
+                return Next::Step(self.put_files(rewinding, before, attempts + 1, scene));
+            }
+            Err(PutFailure::Killed) => half_done(),
+            Err(PutFailure::Refused(failure)) => failure,
+        };
+        scene.task(Task::RemoveJournal);
+        Next::Fail(failure)
+    }
+
+    fn states_are_written(
+        &mut self,
+        rewinding: &Rewinding,
+        put: Option<(Before, RestoredFiles)>,
+        outcome: Result<Vec<LeftBehind>, Failure>,
+        scene: &mut Scene<'_>,
+    ) -> Next {
+        let lost = rewinding.lost_copy().map_or(Ok(()), Err);
+        let switched = lost.and(outcome).and_then(|left| {
+            let files = put.as_ref().map(|(before, restored)| (before, restored));
+            self.switch(rewinding, left, files, scene)
+        });
+        match (switched, put) {
+            (Ok(view), _) => Next::Step(Step::Settling(Box::new(view))),
+            (Err(failure), None) => Next::Fail(failure),
+            (Err(failure), Some((before, _))) => {
+                Next::Step(self.take_back(rewinding, before.files, failure, scene))
+            }
         }
     }
 
@@ -396,6 +394,7 @@ impl Operations {
         Step::PuttingFiles { before, job, attempts, outcome: None }
     }
 
+    /// The files go where the kernels are.
     fn take_back(
         &mut self,
         rewinding: &Rewinding,
@@ -403,6 +402,7 @@ impl Operations {
         failure: Failure,
         scene: &mut Scene<'_>,
     ) -> Step {
+        rewinding.abandon(scene);
         let job = self.checkpoints.next_files();
         let there = rewinding.tree.unwrap_or(before);
         scene.task(Task::PutFiles { files: job, to: before, before: there });

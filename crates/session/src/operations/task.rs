@@ -1,9 +1,11 @@
 //! What the driver is asked to do for operations.
 
-use super::{CopyId, FilesId, ImageId, RequestId};
+use super::{CopyId, FilesId, ImageId, RequestId, SaveId};
+use crate::effect::Epoch;
 use crate::kernel::Origin;
 use crate::timeline::PointId;
-use sessile_protocol::{Failure, ForkOrder, Language, RewoundView, RunNo};
+use sessile_protocol::{Failure, ForkOrder, Language, RewoundView, RunNo, SavedView};
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
@@ -122,6 +124,53 @@ pub enum Task {
     EndForks {
         request: RequestId,
     },
+
+    /// Ask these kernels for what a save needs of them, and take note of what
+    /// those without a process have left. Their states have been asked for.
+    GatherSave {
+        save: SaveId,
+        target: Target,
+        kernels: Vec<(Language, Epoch, RunNo)>,
+    },
+    /// Everything is there: have the save written.
+    WriteSave {
+        save: SaveId,
+    },
+    /// A save is over: end what works for it, and remove what is only its own.
+    ReleaseSave {
+        save: SaveId,
+    },
+    /// Write down what became of a durable session's own save.
+    RecordSave {
+        save: SaveId,
+        place: Place,
+        outcome: Result<(), String>,
+    },
+    /// Bring the file of a save to the store.
+    Upload {
+        save: SaveId,
+    },
+    CancelUpload,
+}
+
+/// What a save is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file that somebody asked for.
+    File {
+        path: PathBuf,
+        /// With the files of the workspace.
+        files: bool,
+    },
+    /// The session's own directory; and a file to bring to the store.
+    Here { for_store: bool },
+}
+
+/// Where a durable session is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Here,
+    Store,
 }
 
 /// What an operation came to.
@@ -131,6 +180,7 @@ pub enum Done {
     Checkpointed(PointId),
     Rewound(Box<RewoundView>),
     Dropped(Vec<String>),
+    Saved(Box<SavedView>),
 }
 
 /// What a fork's kernel starts from.

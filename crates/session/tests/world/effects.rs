@@ -66,6 +66,7 @@ impl World {
                 Ok(())
             }
             Effect::Forget => {
+                self.desk.saves.changed();
                 // The next process is what the reset promised.
                 for (language, process) in &self.processes {
                     let next = Story::of(Epoch(process.epoch.0 + 1));
@@ -135,6 +136,7 @@ impl World {
                 story.told_of = Epoch(0);
             }
         }
+        self.saves_lose_kernel(language, epoch);
         self.desk.kernel_went(language, epoch);
         Ok(())
     }
@@ -193,6 +195,7 @@ impl World {
     fn complete(&mut self, run: RunNo, outcome: &Outcome) -> Checked {
         let language = self.answer(run)?;
         self.last_activity = self.now;
+        self.desk.saves.changed();
         prop_assert!(!(outcome.timed_out && outcome.interrupted));
         if outcome.silent_for.is_some() {
             prop_assert!(outcome.timed_out);

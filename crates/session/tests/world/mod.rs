@@ -5,12 +5,15 @@ use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
-use sessile_session::{Close, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick};
+use sessile_session::{
+    Close, Core, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod effects;
 mod kernels;
 mod operations;
+mod saves;
 mod tasks;
 use kernels::{Phase, Process, Story};
 pub(crate) use operations::Asked;
@@ -95,7 +98,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(limits: Limits) -> Self {
-        let session = Session::new(Language::Bash, limits, 0);
+        let session = Session::from(Core::new(Language::Bash, limits, 0));
         let mut world = Self::around(session, limits, RunNo(0));
         let effects = world.session.open(0);
         world.perform(effects).expect("a session that opens");
@@ -107,7 +110,8 @@ impl World {
             captured.map(|run| (Language::Bash, RunNo(run))).into_iter().collect();
         let known: Vec<(Language, Option<RunNo>)> =
             captured.iter().map(|(language, run)| (*language, Some(*run))).collect();
-        let session = Session::revived(Language::Bash, limits, 0, RunNo(last), &known);
+        let core = Core::revived(Language::Bash, limits, 0, RunNo(last), &known);
+        let session = Session::from(core);
         let mut world = Self::around(session, limits, RunNo(last));
         let story = world.story(Language::Bash);
         story.captured.extend(captured.iter().map(|(_, run)| run));
@@ -123,7 +127,7 @@ impl World {
     pub(crate) fn forked(limits: Limits, last: u64) -> Self {
         let run = RunNo(last);
         let known = [(Language::Bash, Origin::Saved(run)), (Language::Python, Origin::Image(run))];
-        let session = Session::forked(Language::Bash, limits, 0, run, &known);
+        let session = Session::from(Core::forked(Language::Bash, limits, 0, run, &known));
         let mut world = Self::around(session, limits, run);
         let story = world.story(Language::Bash);
         story.captured.insert(run);
@@ -215,13 +219,17 @@ impl World {
             match self.possible().first().copied() {
                 Some(input) => self.step(input)?,
                 None if self.desk.has_jobs() => self.fulfil_first()?,
-                None if self.open.is_empty() && self.desk.is_done() => break,
-                None => self.wait(1000)?,
+                None if !self.open.is_empty() || !self.desk.is_done() => self.wait(1000)?,
+                None if self.finished || self.desk.saves.is_saved() => break,
+                // What has failed is tried again, less and less often.
+                None => self.wait(30_000)?,
             }
             self.check()?;
         }
         prop_assert!(self.open.is_empty(), "never answered: {:?}", self.open);
         prop_assert!(self.desk.is_done(), "requests never answered: {:?}", self.desk);
+        let is_saved = self.finished || self.desk.saves.is_saved();
+        prop_assert!(is_saved, "never saved: {:?}", self.desk.saves);
         if !self.finished {
             self.step(Input::Close(Close::End))?;
             self.wait(3000)?;

@@ -1,6 +1,7 @@
 //! Those who want something done with the session as a whole, and a driver that
 //! does what it is asked to in its own time.
 
+use super::saves::{SaveDesk, SaveJob};
 use super::{Checked, LANGUAGES, World};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -22,6 +23,7 @@ pub(crate) enum Asked {
     Checkpoint { name: usize, files: bool },
     Rewind { to: usize, files: bool },
     Drop(Option<usize>),
+    Save { files: bool },
 }
 
 /// Something that the driver was asked to do and has not reported yet.
@@ -51,6 +53,7 @@ pub(super) enum Job {
     Gone(Language, Epoch),
     /// A state is written down, but not into the file; or not at all.
     Capture(Language, RunNo),
+    Save(SaveJob),
 }
 
 /// What is on the driver's desk.
@@ -72,6 +75,7 @@ pub(super) struct Desk {
     pub(super) trees: BTreeMap<FilesId, u64>,
     pub(super) rewind: Rewound,
     pub(super) marked: BTreeSet<RunNo>,
+    pub(super) saves: SaveDesk,
     is_closing_asked: bool,
     last_fork: u32,
 }
@@ -94,7 +98,7 @@ impl Desk {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.is_empty() && self.saves.asked.is_empty()
     }
 
     pub(super) fn is_marked(&self, run: RunNo) -> bool {
@@ -151,7 +155,10 @@ impl World {
             return Ok(());
         }
         let name = |n: usize| ["one", "two", "three"][n].to_owned();
+        self.desk.last_request += 1;
+        let request = RequestId(self.desk.last_request);
         let order = match asked {
+            Asked::Save { files } => return self.ask_for_save(request, files, wait),
             Asked::Fork { count, files } => {
                 let files = if files { ForkFiles::Copy } else { ForkFiles::Share };
                 Order::Fork(ForkOrder { count, files, wait, name: None, new: None })
@@ -171,19 +178,21 @@ impl World {
             Asked::Drop(None) => Order::Drop(DropCheckpoints::All),
             Asked::Drop(Some(n)) => Order::Drop(DropCheckpoints::Named(vec![name(n)])),
         };
-        self.desk.last_request += 1;
-        let request = RequestId(self.desk.last_request);
         self.desk.requests.insert(request, order.clone());
         self.operate(Event::Asked { request, order })
     }
 
     pub(super) fn leave(&mut self, index: Index) -> Checked {
-        let requests: Vec<RequestId> = self.desk.requests.keys().copied().collect();
+        let desk = &self.desk;
+        let requests = desk.requests.keys().chain(desk.saves.asked.keys());
+        let requests: Vec<RequestId> = requests.copied().collect();
         if self.finished || requests.is_empty() {
             return Ok(());
         }
         let request = requests[index.index(requests.len())];
-        // What has begun goes on, and is answered to nobody.
+        // A save is taken back, however far it is.
+        self.desk.saves.asked.remove(&request);
+        // What else has begun goes on, and is answered to nobody.
         let was_waiting = self.session.operations().is_waiting(request);
         if was_waiting {
             self.desk.requests.remove(&request);
@@ -272,6 +281,7 @@ impl World {
                 self.desk.jobs.extend(expected.iter().cloned().map(Job::ForkUp));
                 Event::ForksMade { request, expected, failure: None }
             }
+            Job::Save(job) => self.save_job_done(job, at),
             Job::ForkUp(fork) => Event::ForkUp { fork, outcome: Ok(()) },
             Job::Gone(language, epoch) => {
                 Event::KernelGone { language, epoch, copies: Copies::OnTheirWay }
@@ -336,6 +346,7 @@ impl World {
                 self.desk.jobs.extend(expected.iter().cloned().map(Job::ForkUp));
                 Event::ForksMade { request, expected, failure: Some(failure) }
             }
+            Job::Save(job) => self.save_job_fails(job),
             Job::ForkUp(fork) => Event::ForkUp { fork, outcome: Err(failure) },
             Job::Gone(language, epoch) => {
                 Event::KernelGone { language, epoch, copies: Copies::Lost }
@@ -363,6 +374,7 @@ impl World {
     pub(super) fn kernel_gone(&mut self, language: Language, epoch: Epoch) -> Checked {
         let copies = if self.now.is_multiple_of(2) { Copies::Lost } else { Copies::OnTheirWay };
         self.desk.jobs.retain(|job| !matches!(job, Job::Capture(of, _) if *of == language));
+        self.saves_lose_kernel(language, epoch);
         self.operate(Event::KernelGone { language, epoch, copies })
     }
 
@@ -411,8 +423,13 @@ fn is_repeatable(event: &Event) -> bool {
         | Event::ForksMade { .. }
         | Event::ForkUp { .. }
         | Event::TimelineWritten { .. }
+        | Event::SaveGathered { .. }
+        | Event::SaveFailed { .. }
+        | Event::SaveWritten { .. }
+        | Event::Uploaded { .. }
         | Event::Left { .. } => true,
         Event::Asked { .. }
+        | Event::SaveAsked { .. }
         | Event::Captured { .. }
         | Event::NotCaptured { .. }
         | Event::JournalWritten { .. }

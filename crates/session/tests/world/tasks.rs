@@ -114,6 +114,12 @@ impl World {
                 self.desk.jobs.push(Job::Make { request, count });
                 Ok(())
             }
+            Task::GatherSave { save, target, kernels } => self.gather_save(save, target, kernels),
+            Task::WriteSave { save } => self.write_save(save),
+            Task::ReleaseSave { save } => self.release_save(save),
+            Task::RecordSave { save, place, outcome } => self.record_save(save, place, &outcome),
+            Task::Upload { save } => self.upload(save),
+            Task::CancelUpload => self.cancel_upload(),
             Task::WriteTimeline { request: None }
             | Task::NoteTimeline
             | Task::RemoveJournal
@@ -130,10 +136,16 @@ impl World {
     }
 
     fn answer_request(&mut self, request: RequestId, outcome: &Result<Done, Failure>) -> Checked {
+        if self.answer_save(request, outcome)? {
+            return Ok(());
+        }
         let Some(order) = self.desk.requests.remove(&request) else {
             return Err(TestCaseError::fail(format!("{request:?} is answered twice, or unasked")));
         };
         if let Order::Rewind(_) = order {
+            if outcome.is_ok() {
+                self.desk.saves.changed();
+            }
             let rewind = std::mem::take(&mut self.desk.rewind);
             self.check_rewind(&rewind, outcome)?;
             // Nothing of one that is over goes on.

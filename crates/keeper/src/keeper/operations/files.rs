@@ -6,7 +6,7 @@
 //! next, which finishes it.
 
 use super::super::Keeper;
-use super::super::bundle::omissions;
+use super::bundle::omissions;
 use super::record;
 use crate::source::{FileJobId, Source};
 use crate::worker::{Awaited, Progress, Worker};

@@ -16,7 +16,7 @@ use sessile_protocol::{
     Language, LeftBehind, RunNo, SessionId,
 };
 use sessile_session::operations::{Event, Heritage, RequestId};
-use sessile_session::{Origin, Session};
+use sessile_session::{Core, Origin, Session};
 use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, UserState,
     new_session_id, timestamp,
@@ -305,13 +305,14 @@ impl Keeper {
         directory.write_metadata(&metadata).map_err(io::Error::other)?;
         let scratch = self.home.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
-        let forked = Session::forked(boot.kernel.language, limits, 0, last, &seed.known);
+        let core = Core::forked(boot.kernel.language, limits, 0, last, &seed.known);
+        let forked = Session::from(core);
         let directory = Directory::at(directory.path().to_owned());
         let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
         child.begin_listening()?;
         child.lifecycle = Lifecycle::Serving;
         child.home.register();
-        child.durable_changed();
+        child.session.changed(child.now());
         child.family.parent = Some(self.home.boot.session.clone());
         let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));
         child.family.is_expected = is_expected;

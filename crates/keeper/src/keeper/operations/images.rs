@@ -23,6 +23,8 @@ pub(in super::super) struct Images {
     pub(super) coming: BTreeMap<Language, Coming>,
     /// Processes that are to take the place of kernels.
     pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
+    /// States that were captured last and could not be written to the file.
+    pub(in super::super) aside: BTreeMap<Language, SavedKernel>,
 }
 
 #[derive(Debug)]
@@ -163,7 +165,7 @@ impl Keeper {
     pub(super) fn keep_state(&mut self, image: ImageId, language: Language, as_of: RunNo) {
         let state = self.home.directory.state().unwrap_or_default();
         let is_current = |saved: &&SavedKernel| saved.as_of_run == as_of && saved.restore.is_some();
-        let aside = self.saves.aside.get(&language);
+        let aside = self.operations.images.aside.get(&language);
         let content = match aside.filter(|saved| saved.as_of_run == as_of) {
             _ if state.kernels.get(&language).filter(is_current).is_some() => {
                 Content::Current(language)
@@ -201,7 +203,7 @@ impl Keeper {
                 *content = Content::Saved(Box::new(saved.clone()));
             }
         }
-        self.saves.aside.insert(language, saved.clone());
+        self.operations.images.aside.insert(language, saved.clone());
         self.operate(Event::Captured { language, as_of });
     }
 

@@ -1,31 +1,39 @@
-//! Forks, checkpoints and rewinds: doing what the session decides about them.
+//! Forks, checkpoints, rewinds and saves: doing what the session decides about
+//! them.
 //!
 //! `sessile_session::operations` decides, and asks by [`Task`]s; what became of
 //! each goes back as an [`Event`]. Nothing is decided here. What a task works on
 //! has a name there and its content here: images of kernels (`images`, `copies`),
-//! files of the workspace (`files`), points on disk (`record`), forks (`forks`).
+//! files of the workspace (`files`), points on disk (`record`), forks (`forks`),
+//! saves (`saves`).
 
+mod bundle;
 pub(super) mod checkpoints;
 pub(super) mod copies;
+pub(super) mod durable;
 pub(super) mod files;
 pub(super) mod forks;
+mod gathering;
 pub(super) mod images;
 pub(super) mod record;
 pub(super) mod rewinding;
+pub(super) mod saves;
 
 use super::Keeper;
 use super::waiters::{Caller, Ticket, WaitsFor};
 use forks::Pending;
 use images::Images;
 use record::Record;
-use sessile_protocol::{Answer, Failure, Language};
+use saves::Saves;
+use sessile_protocol::{Answer, Code, Failure, Language};
 use sessile_session::Urgency;
-use sessile_session::operations::{Done, Event, Order, RequestId, Task};
+use sessile_session::operations::{Done, Event, Order, RequestId, SaveOrder, Task};
 
 /// What a session has for its operations.
 #[derive(Default)]
 pub(super) struct Operations {
-    images: Images,
+    pub(super) images: Images,
+    pub(super) saves: Saves,
     /// Forks that are being made.
     forks: Option<Pending>,
     pub(super) record: Record,
@@ -38,9 +46,29 @@ impl Keeper {
         caller: Caller,
         order: Order,
     ) -> Result<Option<Answer>, Failure> {
-        let Ticket(number) = self.clients.waiters.add(caller, WaitsFor::Operation, None);
-        self.operate(Event::Asked { request: RequestId(number), order });
+        let request = self.new_request(caller);
+        self.operate(Event::Asked { request, order });
         Ok(None)
+    }
+
+    /// The same for a save.
+    pub(super) fn request_save(
+        &mut self,
+        caller: Caller,
+        order: SaveOrder,
+    ) -> Result<Option<Answer>, Failure> {
+        if !order.path.is_absolute() {
+            let message = "the path of a file to save to is absolute";
+            return Err(Failure::new(Code::BadRequest, message));
+        }
+        let request = self.new_request(caller);
+        self.operate(Event::SaveAsked { request, order });
+        Ok(None)
+    }
+
+    fn new_request(&mut self, caller: Caller) -> RequestId {
+        let Ticket(number) = self.clients.waiters.add(caller, WaitsFor::Operation, None);
+        RequestId(number)
     }
 
     /// Whoever asked for this is gone.
@@ -95,6 +123,12 @@ impl Keeper {
             }
             Task::MakeForks { request, kernels } => self.make_forks(request, &kernels),
             Task::EndForks { request } => self.end_forks(request),
+            Task::GatherSave { save, target, kernels } => self.gather_save(save, target, &kernels),
+            Task::WriteSave { save } => self.write_save(save),
+            Task::ReleaseSave { save } => self.release_save(save),
+            Task::RecordSave { save, place, outcome } => self.record_save(save, place, outcome),
+            Task::Upload { save } => self.upload(save),
+            Task::CancelUpload => self.cancel_upload(),
         }
     }
 
@@ -105,11 +139,9 @@ impl Keeper {
                 let view = self.checkpoint_view(point).ok_or_else(checkpoints::gone)?;
                 Ok(Answer::Checkpointed(Box::new(view)))
             }
-            Done::Rewound(view) => {
-                self.durable_changed();
-                Ok(Answer::Rewound(view))
-            }
+            Done::Rewound(view) => Ok(Answer::Rewound(view)),
             Done::Dropped(names) => Ok(Answer::Dropped { names }),
+            Done::Saved(view) => Ok(Answer::Saved(view)),
         });
         self.clients.answer_ticket(Ticket(request.0), outcome, &self.reactor);
     }

@@ -1,22 +1,22 @@
-//! A durable session saves itself, when [`Durability`] says so.
+//! A durable session saves itself, when the session says so.
 //!
-//! Such a save is one like a client's (`saving`): its worker keeps the kernels'
+//! Such a save is one like a client's (`saves`): its worker keeps the kernels'
 //! files in the session's directory and writes `saved.json`, both synced to the
 //! disk, so that a new keeper goes on from there whatever has happened to this
 //! one. If there is a store, it writes the file for it as well, and an uploader
-//! brings that there. What fails is told in the metadata and tried again; a
-//! store that is down does not keep the session from being saved here.
+//! brings that there. What fails is told in the metadata and tried again.
 
-use super::Keeper;
+use super::super::Keeper;
 use super::bundle::{self, Contents, Origin};
-use super::saving::{Asker, SaveOrder};
+use super::saves::Work;
 use crate::processes;
 use crate::source::Source;
 use crate::worker::{Awaited, Progress, Worker};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
-use sessile_session::{Durability, Epoch, Input, Tick};
+use sessile_session::operations::{Event, InStore, Place, SaveId};
+use sessile_session::{Epoch, Input};
 use sessile_store::{
     Directory, Durable, DurableStore, History, Metadata, SaveState, SavedKernel, SavedState,
     timestamp,
@@ -30,57 +30,42 @@ use std::process::{Command, Stdio};
 /// Names of what a save has not that the metadata has room for.
 const SHOWN: usize = 50;
 
-/// The saves of this session.
+/// A save on its way to the store.
 #[derive(Debug)]
-pub(super) struct DurableSaves {
-    here: Durability,
-    store: Option<Store>,
-}
-
-#[derive(Debug)]
-struct Store {
-    url: String,
-    pace: Durability,
-    upload: Option<Upload>,
-}
-
-#[derive(Debug)]
-struct Upload {
-    worker: Worker,
+pub(super) struct Upload {
+    save: SaveId,
+    pub(super) worker: Worker,
     as_of: RunNo,
     file: PathBuf,
 }
 
-impl DurableSaves {
-    pub(super) fn of(durable: &Durable) -> Self {
-        let store = durable.store.as_ref().map(|store| {
-            let mut pace = Durability::default();
-            // What the last keeper had not brought there yet.
-            if store.state.as_of_run != durable.here.as_of_run {
-                pace.changed(0);
-            }
-            Store { url: store.url.clone(), pace, upload: None }
-        });
-        Self { here: Durability::default(), store }
+impl Upload {
+    fn kill(&self) {
+        let mut all = processes::descendants(self.worker.pid());
+        all.push(self.worker.pid());
+        processes::signal(&all, Signal::KILL);
     }
+}
 
-    fn changed(&mut self, now: Tick) {
-        self.here.changed(now);
-        if let Some(store) = &mut self.store {
-            store.pace.changed(now);
-        }
+/// How far an earlier keeper has brought its saves.
+pub(in super::super) fn in_store(durable: &Durable) -> InStore {
+    match &durable.store {
+        None => InStore::None,
+        Some(store) if store.state.as_of_run == durable.here.as_of_run => InStore::Current,
+        Some(_) => InStore::Behind,
     }
+}
 
-    fn due(&self) -> Option<Tick> {
-        let store = self.store.as_ref().and_then(|store| store.pace.due());
-        self.here.due().into_iter().chain(store).min()
-    }
-
-    /// Whether a process brings a save to the store.
-    pub(super) fn uploads(&self, pid: Pid) -> bool {
-        let upload = self.store.as_ref().and_then(|store| store.upload.as_ref());
-        upload.is_some_and(|upload| upload.worker.pid() == pid)
-    }
+/// A file that the session has already and that is as new as can be.
+pub(super) fn kept_dump(
+    directory: &Directory,
+    state: Option<&SavedState>,
+    language: Language,
+    as_of: RunNo,
+) -> Option<PathBuf> {
+    let saved = state?.kernels.get(&language).filter(|saved| saved.restore.is_none())?;
+    let path = directory.dump(saved.dump.as_deref()?)?;
+    (saved.comes_back_as_of() == Some(as_of) && path.is_file()).then_some(path)
 }
 
 /// What a worker has kept.
@@ -91,10 +76,10 @@ pub(super) struct Kept {
     dumps: Vec<KeptDump>,
     left: Vec<LeftBehind>,
     /// What became of the file for the store, if one was wanted.
-    outgoing: Option<Result<PathBuf, String>>,
+    pub(super) outgoing: Option<Result<PathBuf, String>>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct KeptDump {
     language: Language,
     as_of: RunNo,
@@ -103,83 +88,58 @@ struct KeptDump {
     name: String,
 }
 
-impl Keeper {
-    /// Something has changed that a save would have.
-    pub(super) fn durable_changed(&mut self) {
-        let now = self.now();
-        if let Some(saves) = &mut self.saves.durable {
-            saves.changed(now);
+impl Kept {
+    /// Removes a file that nobody has taken to the store.
+    pub(super) fn clear_away(self) {
+        if let Some(Ok(file)) = self.outgoing {
+            let _ = std::fs::remove_file(file);
         }
     }
+}
 
-    /// When the next save is due, if it could begin.
-    pub(super) fn durable_due(&self) -> Option<Tick> {
-        let saves = self.saves.durable.as_ref()?;
-        let is_free = self.saves.queue.is_empty() && self.session.is_open() && !self.is_working();
-        saves.due().filter(|_| is_free)
+impl Keeper {
+    /// Writes down what became of a save.
+    pub(super) fn record_save(&mut self, save: SaveId, place: Place, outcome: Result<(), String>) {
+        match (place, outcome) {
+            (Place::Here, Ok(())) => self.save_is_kept(save),
+            (Place::Here, Err(why)) => {
+                if let Some(durable) = &mut self.records.metadata.durable {
+                    durable.here.error = Some(why);
+                }
+            }
+            (Place::Store, Ok(())) => {
+                let uploaded = self.operations.saves.uploaded.take();
+                let uploaded = uploaded.filter(|(of, _)| *of == save);
+                if let (Some((_, state)), Some(store)) = (uploaded, self.stored()) {
+                    store.state = state;
+                }
+            }
+            (Place::Store, Err(why)) => {
+                if let Some(store) = self.stored() {
+                    store.state.error = Some(why);
+                }
+            }
+        }
+        let _ = self.write_metadata();
     }
 
-    pub(super) fn begin_durable_save(&mut self) {
-        let now = self.now();
-        let directory = self.home.directory.clone();
-        let Some(saves) = &mut self.saves.durable else {
+    fn save_is_kept(&mut self, id: SaveId) {
+        let current = self.operations.saves.current.as_ref().filter(|save| save.id == id);
+        let Some(Work::Kept(kept)) = current.map(|save| &save.work) else {
             return;
         };
-        saves.here.begin(now);
-        let store = saves.store.as_mut().filter(|store| {
-            store.upload.is_none() && store.pace.due().is_some_and(|due| due <= now)
-        });
-        let path = store.and_then(|store| {
-            let path = directory.outgoing_save().ok()?;
-            store.pace.begin(now);
-            Some(path)
-        });
-        self.queue_save(Asker::Durability, SaveOrder { path, files: false, wait: true });
-    }
-
-    /// A file that the session has already and that is as new as can be.
-    pub(super) fn kept_dump(&self, language: Language, as_of: RunNo) -> Option<PathBuf> {
-        let state = self.home.directory.state()?;
-        let saved = state.kernels.get(&language).filter(|saved| saved.restore.is_none())?;
-        let path = self.home.directory.dump(saved.dump.as_deref()?)?;
-        (saved.comes_back_as_of() == Some(as_of) && path.is_file()).then_some(path)
-    }
-
-    pub(super) fn save_is_kept(&mut self, kept: Kept) {
-        for dump in &kept.dumps {
-            self.adopt(dump);
-        }
-        self.home.directory.sweep_kept_dumps();
-        let now = self.now();
-        if let Some(saves) = &mut self.saves.durable {
-            saves.here.saved(now);
-        }
         if let Some(durable) = &mut self.records.metadata.durable {
             durable.here = SaveState {
                 as_of_run: Some(kept.as_of),
-                saved_at: Some(kept.saved_at),
+                saved_at: Some(kept.saved_at.clone()),
                 error: None,
             };
-            durable.left = kept.left.into_iter().take(SHOWN).collect();
+            durable.left = kept.left.iter().take(SHOWN).cloned().collect();
         }
-        match kept.outgoing {
-            Some(Ok(file)) => self.upload(kept.as_of, file),
-            Some(Err(why)) => self.store_has_failed(why),
-            None => {}
+        for dump in kept.dumps.clone() {
+            self.adopt(&dump);
         }
-        let _ = self.write_metadata();
-    }
-
-    pub(super) fn save_has_failed(&mut self, failure: &Failure) {
-        let now = self.now();
-        if let Some(saves) = &mut self.saves.durable {
-            saves.here.failed(now);
-        }
-        if let Some(durable) = &mut self.records.metadata.durable {
-            durable.here.error = Some(failure.message.clone());
-        }
-        self.store_has_failed(failure.message.clone());
-        let _ = self.write_metadata();
+        self.home.directory.sweep_kept_dumps();
     }
 
     /// A new process of this language starts from the file from now on.
@@ -206,25 +166,45 @@ impl Keeper {
         }
     }
 
-    fn upload(&mut self, as_of: RunNo, file: PathBuf) {
+    pub(super) fn upload(&mut self, save: SaveId) {
+        if let Err(error) = self.try_upload(save) {
+            let outcome = Err(format!("no uploader can be started: {error}"));
+            self.operate(Event::Uploaded { save, outcome });
+        }
+    }
+
+    fn try_upload(&mut self, save: SaveId) -> io::Result<()> {
         let session = self.home.boot.session.clone();
-        let Some(store) = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut()) else {
-            return;
+        let url = self.stored().map(|store| store.url.clone()).ok_or(io::ErrorKind::NotFound)?;
+        let saves = &mut self.operations.saves;
+        let current = saves.current.as_mut().filter(|current| current.id == save);
+        let Some(Work::Kept(kept)) = current.map(|current| &mut current.work) else {
+            return Err(io::ErrorKind::NotFound.into());
         };
+        let Some(Ok(file)) = kept.outgoing.take() else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let as_of = kept.as_of;
         let order = serde_json::json!({
-            "url": store.url, "session_id": session, "as_of_run": as_of, "file": file,
+            "url": url, "session_id": session, "as_of_run": as_of, "file": file,
         });
         let work = move || call_uploader(&order.to_string()).unwrap_or_default();
-        match Worker::spawn(&self.reactor, Source::UploadWorker, Awaited::ByNobody, work) {
-            Ok(worker) => store.upload = Some(Upload { worker, as_of, file }),
-            Err(error) => self.store_has_failed(format!("no uploader can be started: {error}")),
+        let worker = Worker::spawn(&self.reactor, Source::UploadWorker, Awaited::ByNobody, work);
+        match worker {
+            Ok(worker) => {
+                saves.upload = Some(Upload { save, worker, as_of, file });
+                Ok(())
+            }
+            Err(error) => {
+                let _ = std::fs::remove_file(file);
+                Err(error)
+            }
         }
     }
 
     /// The uploader answers.
-    pub(super) fn read_upload_worker(&mut self) {
-        let store = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut());
-        let Some(upload) = store.and_then(|store| store.upload.as_mut()) else {
+    pub(in super::super) fn read_upload_worker(&mut self) {
+        let Some(upload) = &mut self.operations.saves.upload else {
             return;
         };
         let answer = match upload.worker.read(&mut self.output.buffer) {
@@ -232,38 +212,18 @@ impl Keeper {
             Progress::Done(answer) => answer,
             Progress::Failed => Vec::new(),
         };
-        let as_of = upload.as_of;
+        let (save, as_of_run) = (upload.save, Some(upload.as_of));
         self.forget_upload();
-        match serde_json::from_slice(&answer) {
-            Ok(Uploaded::Saved { saved_at }) => self.store_has_it(as_of, saved_at),
-            Ok(Uploaded::Error { message }) => self.store_has_failed(message),
-            Err(_) => self.store_has_failed("the uploader was ended".to_owned()),
-        }
-        let _ = self.write_metadata();
-    }
-
-    fn store_has_it(&mut self, as_of: RunNo, saved_at: String) {
-        let now = self.now();
-        if let Some(store) = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut()) {
-            store.pace.saved(now);
-        }
-        if let Some(store) = self.stored() {
-            store.state =
-                SaveState { as_of_run: Some(as_of), saved_at: Some(saved_at), error: None };
-        }
-    }
-
-    /// A save that was meant for the store did not get there.
-    fn store_has_failed(&mut self, why: String) {
-        let now = self.now();
-        let store = self.saves.durable.as_mut().and_then(|saves| saves.store.as_mut());
-        let Some(store) = store.filter(|store| store.pace.is_saving()) else {
-            return;
+        let outcome = match serde_json::from_slice(&answer) {
+            Ok(Uploaded::Saved { saved_at }) => {
+                let state = SaveState { as_of_run, saved_at: Some(saved_at), error: None };
+                self.operations.saves.uploaded = Some((save, state));
+                Ok(())
+            }
+            Ok(Uploaded::Error { message }) => Err(message),
+            Err(_) => Err("the uploader was ended".to_owned()),
         };
-        store.pace.failed(now);
-        if let Some(store) = self.stored() {
-            store.state.error = Some(why);
-        }
+        self.operate(Event::Uploaded { save, outcome });
     }
 
     fn stored(&mut self) -> Option<&mut DurableStore> {
@@ -271,7 +231,7 @@ impl Keeper {
     }
 
     fn forget_upload(&mut self) -> Option<Upload> {
-        let upload = self.saves.durable.as_mut()?.store.as_mut()?.upload.take()?;
+        let upload = self.operations.saves.upload.take()?;
         let _ = std::fs::remove_file(&upload.file);
         Some(upload)
     }
@@ -279,10 +239,7 @@ impl Keeper {
     /// The session ends, or is reset.
     pub(super) fn cancel_upload(&mut self) {
         if let Some(upload) = self.forget_upload() {
-            let mut all = processes::descendants(upload.worker.pid());
-            all.push(upload.worker.pid());
-            processes::signal(&all, Signal::KILL);
-            self.store_has_failed("the session was ended or reset".to_owned());
+            upload.kill();
         }
     }
 }
@@ -312,7 +269,10 @@ fn call_uploader(order: &str) -> io::Result<Vec<u8>> {
 
 /// In the worker: what brings the session back here is put where it stays, and
 /// the file for the store is written, if there is one.
-pub(super) fn keep(mut contents: Contents, outgoing: Option<PathBuf>) -> Result<Kept, Failure> {
+pub(super) fn keep(
+    mut contents: Contents,
+    outgoing: Option<Result<PathBuf, String>>,
+) -> Result<Kept, Failure> {
     let failed = |error: String| {
         Failure::new(Code::Storage, format!("the session cannot be saved: {error}"))
     };
@@ -336,9 +296,10 @@ pub(super) fn keep(mut contents: Contents, outgoing: Option<PathBuf>) -> Result<
     let saved_at = timestamp();
     let state = SavedState { captured_at: saved_at.clone(), kernels };
     contents.directory.keep_state(&state).map_err(|error| failed(error.to_string()))?;
-    let outgoing = outgoing.map(|path| match bundle::write(&contents, &path) {
-        Ok(_) => Ok(path),
-        Err(failure) => Err(failure.message),
+    let outgoing = outgoing.map(|path| {
+        let path = path?;
+        let written = bundle::write(&contents, &path);
+        written.map(|_| path).map_err(|failure| failure.message)
     });
     Ok(Kept { as_of: contents.last_run, saved_at, dumps, left: contents.left, outgoing })
 }
@@ -358,7 +319,7 @@ fn settle(
 }
 
 /// For a new keeper: what of a durable session its last save has not.
-pub(super) fn losses(
+pub(in super::super) fn losses(
     metadata: &Metadata,
     kernels: &BTreeMap<Language, SavedKernel>,
     history: &History,

@@ -1,0 +1,195 @@
+//! What a save is made of: the kernels' states and dumps, as they come in.
+
+use crate::kernels::{Dumped, outcome_file};
+use crate::processes;
+use rustix::process::{Pid, Signal};
+use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
+use sessile_session::Epoch;
+use sessile_session::operations::{Event, Part, SaveId};
+use sessile_store::{Directory, SavedKernel, SavedState};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What there is of all kernels so far.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    pub(super) kernels: BTreeMap<Language, Gathered>,
+    /// What will not be in it.
+    pub(super) left: Vec<LeftBehind>,
+}
+
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) as_of: RunNo,
+    /// Of its process, if it has one.
+    pub(super) epoch: Option<Epoch>,
+    pub(super) state: Option<SavedKernel>,
+    pub(super) dump: Dump,
+}
+
+#[derive(Debug)]
+pub(super) enum Dump {
+    /// There is none, and none is to come.
+    None,
+    Ordered(PathBuf),
+    Writing {
+        path: PathBuf,
+        writer: Pid,
+    },
+    Written {
+        path: PathBuf,
+        carried: Option<u64>,
+    },
+    /// One that was there already.
+    Kept(PathBuf),
+}
+
+impl Dump {
+    /// A file of this save's own.
+    pub(super) fn own_file(&self) -> Option<&Path> {
+        match self {
+            Self::None | Self::Kept(_) => None,
+            Self::Ordered(path) | Self::Writing { path, .. } | Self::Written { path, .. } => {
+                Some(path)
+            }
+        }
+    }
+
+    fn writer(&self) -> Option<Pid> {
+        match self {
+            Self::Writing { writer, .. } => Some(*writer),
+            Self::None | Self::Ordered(_) | Self::Written { .. } | Self::Kept(_) => None,
+        }
+    }
+}
+
+impl Gathering {
+    /// Kernels without a process: what is known of them is on disk.
+    pub(super) fn add_resting(
+        &mut self,
+        state: SavedState,
+        directory: &Directory,
+        is_live: impl Fn(Language) -> bool,
+    ) {
+        for (language, saved) in state.kernels.into_iter().filter(|(l, _)| !is_live(*l)) {
+            let Some(as_of) = saved.comes_back_as_of() else {
+                self.leave_behind(language, "its process is gone, and its state with it");
+                continue;
+            };
+            let path = saved.dump.as_ref().and_then(|name| directory.dump(name));
+            let dump = path.map_or(Dump::None, Dump::Kept);
+            let gathered = Gathered { as_of, epoch: None, state: Some(saved), dump };
+            self.kernels.insert(language, gathered);
+        }
+    }
+
+    /// All that a kernel has.
+    pub(super) fn leave_behind(&mut self, language: Language, reason: &str) {
+        let (name, reason) = (format!("all of {language}"), reason.to_owned());
+        self.left.push(LeftBehind { language: Some(language), name, reason });
+    }
+
+    /// The last run that any of them knows of.
+    pub(super) fn as_of(&self) -> RunNo {
+        self.kernels.values().map(|kernel| kernel.as_of).max().unwrap_or_default()
+    }
+
+    // What kernels say.
+
+    /// Whether the state of a kernel as of that run is missing.
+    pub(super) fn wants_state(&self, language: Language, as_of: RunNo) -> bool {
+        let kernel = self.kernels.get(&language);
+        kernel.is_some_and(|kernel| kernel.state.is_none() && kernel.as_of == as_of)
+    }
+
+    pub(super) fn take_state(
+        &mut self,
+        save: SaveId,
+        language: Language,
+        saved: SavedKernel,
+    ) -> Event {
+        if let Some(kernel) = self.kernels.get_mut(&language) {
+            kernel.state = Some(saved);
+        }
+        Event::SaveGathered { save, language, part: Part::State }
+    }
+
+    /// Whether a kernel is to write its dump there.
+    pub(super) fn expects(&self, language: Language, path: &Path) -> bool {
+        self.kernels.get(&language).is_some_and(|kernel| match &kernel.dump {
+            Dump::Ordered(ordered) => ordered == path,
+            Dump::None | Dump::Writing { .. } | Dump::Written { .. } | Dump::Kept(_) => false,
+        })
+    }
+
+    /// A process of its own writes a kernel's dump.
+    pub(super) fn take_writer(&mut self, language: Language, path: &Path, writer: Pid) {
+        if let Some(kernel) = self.kernels.get_mut(&language) {
+            kernel.dump = Dump::Writing { path: path.to_owned(), writer };
+        }
+    }
+
+    /// Whether a process writes a dump.
+    pub(super) fn has_writer(&self, pid: Pid) -> bool {
+        self.kernels.values().any(|kernel| kernel.dump.writer() == Some(pid))
+    }
+
+    /// What a process that wrote a dump, and has ended, has left.
+    pub(super) fn left_by(&self, writer: Pid) -> Option<(Language, Dumped)> {
+        let mut kernels = self.kernels.iter();
+        let (language, kernel) = kernels.find(|(_, k)| k.dump.writer() == Some(writer))?;
+        let path = kernel.dump.own_file()?;
+        let report = std::fs::read(outcome_file(path)).ok();
+        let dumped = report.and_then(|report| serde_json::from_slice(&report).ok());
+        Some((*language, dumped.unwrap_or_else(|| cut_short(path.to_owned()))))
+    }
+
+    /// A dump is written, or will not be. None: nobody has asked.
+    pub(super) fn take_dump(
+        &mut self,
+        save: SaveId,
+        language: Language,
+        dumped: Dumped,
+    ) -> Option<Event> {
+        let kernel = self.kernels.get_mut(&language)?;
+        if kernel.dump.own_file() != Some(&dumped.path) {
+            return None;
+        }
+        if let Some(error) = dumped.error {
+            let message = format!("the state of {language} could not be written down: {error}");
+            return Some(Event::SaveFailed { save, failure: Failure::new(Code::Storage, message) });
+        }
+        self.left.extend(dumped.left.into_iter().map(|item| LeftBehind {
+            language: Some(language),
+            name: item.name,
+            reason: item.reason,
+        }));
+        kernel.dump = Dump::Written { path: dumped.path, carried: Some(dumped.carried) };
+        Some(Event::SaveGathered { save, language, part: Part::Dump })
+    }
+
+    /// Ends who works for it, and removes its files.
+    pub(super) fn clear_away(self) {
+        for kernel in self.kernels.into_values() {
+            if let Some(writer) = kernel.dump.writer() {
+                processes::signal(&[writer], Signal::KILL);
+            }
+            kernel.dump.own_file().into_iter().for_each(remove);
+        }
+    }
+}
+
+/// Removes a dump, and what is said of it.
+pub(super) fn remove(dump: &Path) {
+    let _ = std::fs::remove_file(dump);
+    let _ = std::fs::remove_file(outcome_file(dump));
+}
+
+fn cut_short(path: PathBuf) -> Dumped {
+    // On a disk without room, not even that can be written down.
+    let is_full = path.parent().and_then(|folder| rustix::fs::statvfs(folder).ok());
+    let is_full = is_full.is_some_and(|disk| disk.f_bavail == 0);
+    let why =
+        if is_full { "no space left on device" } else { "the process that wrote it was ended" };
+    Dumped { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
+}

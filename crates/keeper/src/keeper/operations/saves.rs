@@ -1,0 +1,352 @@
+//! A session becomes a file: kernels are asked for what they have (`gathering`),
+//! and a worker writes it (`bundle`), or keeps it where a durable session goes on
+//! from (`durable`).
+
+use super::super::Keeper;
+use super::Operations;
+use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
+use super::durable::{Kept, Upload, keep, kept_dump};
+use super::gathering::{Dump, Gathered, Gathering, remove};
+use crate::kernels::Dumped;
+use crate::processes;
+use crate::source::Source;
+use crate::worker::{Awaited, Progress, Worker, stand_back};
+use rustix::process::{Pid, Signal};
+use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
+use sessile_session::Epoch;
+use sessile_session::operations::{Event, Part, SaveId, Saved, Target};
+use sessile_store::{Metadata, SaveState, UserState};
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Default)]
+pub(in super::super) struct Saves {
+    /// The one that is under way.
+    pub(super) current: Option<Save>,
+    pub(super) upload: Option<Upload>,
+    /// What the store has got, until that is written down.
+    pub(super) uploaded: Option<(SaveId, SaveState)>,
+    /// Numbers the files that kernels are asked for.
+    last_dump: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Save {
+    pub(super) id: SaveId,
+    target: Target,
+    gathering: Gathering,
+    /// When it was begun.
+    last_run: RunNo,
+    execution_count: u64,
+    pub(super) work: Work,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Gathering,
+    Writing(Worker),
+    /// A worker has kept it for a durable session.
+    Kept(Box<Kept>),
+    Done,
+}
+
+impl Saves {
+    /// Whether a process is there for a save.
+    pub(in super::super) fn has_process(&self, pid: Pid) -> bool {
+        let uploads = self.upload.as_ref().is_some_and(|upload| upload.worker.pid() == pid);
+        let works = self.current.as_ref().is_some_and(|save| match &save.work {
+            Work::Gathering => save.gathering.has_writer(pid),
+            Work::Writing(worker) => worker.pid() == pid,
+            Work::Kept(_) | Work::Done => false,
+        });
+        uploads || works
+    }
+
+    /// The one that gathers, and what it has.
+    fn gathering(&mut self) -> Option<(SaveId, &mut Gathering)> {
+        let save = self.current.as_mut()?;
+        match save.work {
+            Work::Gathering => Some((save.id, &mut save.gathering)),
+            Work::Writing(_) | Work::Kept(_) | Work::Done => None,
+        }
+    }
+
+    fn is_durable(&self) -> bool {
+        let target = self.current.as_ref().map(|save| &save.target);
+        matches!(target, Some(Target::Here { .. }))
+    }
+
+    /// A process of its own writes a kernel's dump.
+    pub(in super::super) fn has_writer(
+        &mut self,
+        language: Language,
+        path: &Path,
+        writer: Pid,
+    ) -> Vec<Event> {
+        let is_durable = self.is_durable();
+        let wanted = self.gathering().filter(|(_, gathering)| gathering.expects(language, path));
+        let Some((save, gathering)) = wanted else {
+            // Nobody wants it any more.
+            processes::signal(&[writer], Signal::KILL);
+            remove(path);
+            return Vec::new();
+        };
+        gathering.take_writer(language, path, writer);
+        if is_durable {
+            stand_back(writer);
+        }
+        let mut news = vec![Event::SaveGathered { save, language, part: Part::Writer }];
+        // It may have been faster than its news.
+        if rustix::process::test_kill_process(writer).is_err() {
+            news.extend(self.writer_ended(writer));
+        }
+        news
+    }
+
+    /// A child of the keeper is gone: perhaps one that wrote a dump.
+    pub(in super::super) fn writer_ended(&mut self, pid: Pid) -> Option<Event> {
+        let (_, gathering) = self.gathering()?;
+        let (language, dumped) = gathering.left_by(pid)?;
+        self.has_dump(language, dumped)
+    }
+
+    /// A dump is written, or will not be.
+    pub(in super::super) fn has_dump(
+        &mut self,
+        language: Language,
+        dumped: Dumped,
+    ) -> Option<Event> {
+        if self.current.is_none() {
+            remove(&dumped.path);
+        }
+        let (save, gathering) = self.gathering()?;
+        gathering.take_dump(save, language, dumped)
+    }
+}
+
+impl Keeper {
+    /// Gives all kernels their orders.
+    pub(super) fn gather_save(
+        &mut self,
+        save: SaveId,
+        target: Target,
+        kernels: &[(Language, Epoch, RunNo)],
+    ) {
+        let mut gathering = Gathering { left: self.jobs_left(), ..Gathering::default() };
+        let directory = self.home.directory.clone();
+        let state = directory.state();
+        let is_live = |language| kernels.iter().any(|(other, ..)| *other == language);
+        gathering.add_resting(state.clone().unwrap_or_default(), &directory, is_live);
+        let mut news = Vec::new();
+        for (language, epoch, as_of) in kernels.iter().copied() {
+            let kept = match target {
+                Target::Here { .. } => kept_dump(&directory, state.as_ref(), language, as_of),
+                Target::File { .. } => None,
+            };
+            let dump = match kept {
+                Some(path) => Dump::Kept(path),
+                None if language.is_shell() => Dump::None,
+                None => match self.order_dump(language) {
+                    Ok(Some(path)) => Dump::Ordered(path),
+                    Ok(None) => {
+                        let reason = format!("the state of {language} cannot be carried yet");
+                        gathering.leave_behind(language, &reason);
+                        Dump::None
+                    }
+                    Err(failure) => {
+                        news.push(Event::SaveFailed { save, failure });
+                        Dump::None
+                    }
+                },
+            };
+            match dump {
+                Dump::None | Dump::Kept(_) => {
+                    news.push(Event::SaveGathered { save, language, part: Part::Dump });
+                }
+                Dump::Ordered(_) | Dump::Writing { .. } | Dump::Written { .. } => {}
+            }
+            let gathered = Gathered { as_of, epoch: Some(epoch), state: None, dump };
+            gathering.kernels.insert(language, gathered);
+        }
+        self.operations.saves.current = Some(Save {
+            id: save,
+            target,
+            gathering,
+            last_run: self.session.last_run(),
+            execution_count: self.records.metadata.execution_count,
+            work: Work::Gathering,
+        });
+        self.operate_all(news);
+    }
+
+    /// Where a kernel writes its dump; nowhere, if it has no such thing.
+    fn order_dump(&mut self, language: Language) -> Result<Option<PathBuf>, Failure> {
+        let folder = self.home.directory.make_kernels();
+        let folder = folder.map_err(|error| Failure::new(Code::Storage, error.to_string()))?;
+        self.operations.saves.last_dump += 1;
+        let number = self.operations.saves.last_dump;
+        let path = folder.join(format!("save-{number}-{language}"));
+        remove(&path);
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return Ok(None);
+        };
+        match live.kernel.dump(&path) {
+            Ok(()) => Ok(Some(path)),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            Err(error) => {
+                let message = format!("{language} cannot be asked for its state: {error}");
+                Err(Failure::new(Code::Storage, message))
+            }
+        }
+    }
+
+    /// What runs in the background stays here.
+    fn jobs_left(&mut self) -> Vec<LeftBehind> {
+        let jobs = self.jobs().jobs.into_iter();
+        jobs.map(|job| LeftBehind {
+            language: job.language,
+            name: job.command,
+            reason: format!("a background process stays where it is (process {})", job.pid),
+        })
+        .collect()
+    }
+
+    /// A kernel's state was written down, in the session's file or aside.
+    pub(in super::super) fn save_learns_state(&mut self, language: Language, as_of: RunNo) {
+        let Operations { saves, images, .. } = &mut self.operations;
+        let Some((save, gathering)) = saves.gathering() else {
+            return;
+        };
+        if !gathering.wants_state(language, as_of) {
+            return;
+        }
+        let in_file = || self.home.directory.state()?.kernels.remove(&language);
+        let saved = images.aside.get(&language).cloned().or_else(in_file);
+        if let Some(saved) = saved.filter(|saved| saved.as_of_run == as_of) {
+            let event = gathering.take_state(save, language, saved);
+            self.operate(event);
+        }
+    }
+
+    /// Everything is there: a worker makes the file of it.
+    pub(super) fn write_save(&mut self, id: SaveId) {
+        if let Err(error) = self.try_write_save(id) {
+            let message = format!("the file cannot be written: {error}");
+            let failure = Failure::new(Code::Storage, message);
+            self.operate(Event::SaveFailed { save: id, failure });
+        }
+    }
+
+    fn try_write_save(&mut self, id: SaveId) -> io::Result<()> {
+        let contents = self.contents(id).ok_or(io::ErrorKind::NotFound)?;
+        let save = self.operations.saves.current.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        let target = save.target.clone();
+        let awaited = match target {
+            Target::Here { .. } => Awaited::ByNobody,
+            Target::File { .. } => Awaited::ByClient,
+        };
+        let outgoing = match target {
+            Target::Here { for_store: true } => {
+                Some(self.home.directory.outgoing_save().map_err(|error| error.to_string()))
+            }
+            Target::Here { for_store: false } | Target::File { .. } => None,
+        };
+        let work = move || {
+            let answer = match target {
+                Target::Here { .. } => serde_json::to_vec(&keep(contents, outgoing)),
+                Target::File { path, .. } => serde_json::to_vec(&bundle::write(&contents, &path)),
+            };
+            answer.unwrap_or_default()
+        };
+        let worker = Worker::spawn(&self.reactor, Source::SaveWorker, awaited, work)?;
+        save.work = Work::Writing(worker);
+        Ok(())
+    }
+
+    /// All that goes into a save.
+    fn contents(&self, id: SaveId) -> Option<Contents> {
+        let save = self.operations.saves.current.as_ref().filter(|save| save.id == id)?;
+        let kernels = save.gathering.kernels.iter().filter_map(|(language, kernel)| {
+            let (dump, carried) = match &kernel.dump {
+                Dump::Written { path, carried } => (Some((path, Origin::ThisSave)), *carried),
+                Dump::Kept(path) => (Some((path, Origin::Before)), None),
+                Dump::None | Dump::Ordered(_) | Dump::Writing { .. } => (None, None),
+            };
+            let live = self.kernels.live.get(language);
+            Some(KernelContents {
+                language: *language,
+                as_of: kernel.as_of,
+                epoch: kernel.epoch,
+                version: live.and_then(|live| live.kernel.version()),
+                state: kernel.state.clone()?,
+                dump: dump.map(|(path, origin)| DumpFile { path: path.clone(), origin }),
+                carried,
+            })
+        });
+        Some(Contents {
+            user: UserState::at(self.home.boot.user_state.clone()),
+            files: matches!(save.target, Target::File { files: true, .. }),
+            directory: self.home.directory.clone(),
+            metadata: Metadata {
+                execution_count: save.execution_count,
+                ..self.records.metadata.clone()
+            },
+            last_run: save.last_run,
+            as_of: save.gathering.as_of(),
+            kernels: kernels.collect(),
+            left: save.gathering.left.clone(),
+        })
+    }
+
+    /// The worker answers.
+    pub(in super::super) fn read_save_worker(&mut self) {
+        let Some(save) = &mut self.operations.saves.current else {
+            return;
+        };
+        let Work::Writing(worker) = &mut save.work else {
+            return;
+        };
+        let answer = match worker.read(&mut self.output.buffer) {
+            Progress::Going => return,
+            Progress::Done(answer) => answer,
+            Progress::Failed => Vec::new(),
+        };
+        let (id, work) = (save.id, Work::Done);
+        let (work, saved) = match save.target {
+            Target::File { .. } => (work, understood(&answer).map(Saved::File)),
+            Target::Here { .. } => match understood::<Box<Kept>>(&answer) {
+                Ok(kept) => {
+                    let outgoing = kept.outgoing.clone().map(|file| file.map(|_| ()));
+                    (Work::Kept(kept), Ok(Saved::Here { outgoing }))
+                }
+                Err(failure) => (work, Err(failure)),
+            },
+        };
+        save.work = work;
+        self.operate(match saved {
+            Ok(saved) => Event::SaveWritten { save: id, saved },
+            Err(failure) => Event::SaveFailed { save: id, failure },
+        });
+    }
+
+    /// Ends what works for a save, and removes its files.
+    pub(super) fn release_save(&mut self, id: SaveId) {
+        let Some(save) = self.operations.saves.current.take_if(|save| save.id == id) else {
+            return;
+        };
+        match save.work {
+            Work::Gathering | Work::Done => {}
+            Work::Writing(worker) => worker.kill(),
+            Work::Kept(kept) => kept.clear_away(),
+        }
+        save.gathering.clear_away();
+    }
+}
+
+/// A worker's answer.
+fn understood<T: serde::de::DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(answer).unwrap_or_else(|_| {
+        let message = "the file was not written: the process that wrote it was ended";
+        Err(Failure::new(Code::Storage, message))
+    })
+}

@@ -1,0 +1,145 @@
+//! A durable session's own saves: here, and in a store if it has one.
+//!
+//! A store that is down does not keep the session from being saved here: each
+//! place has a pace of its own. What fails is told and tried again.
+
+use super::{Place, SaveId, Scene, Task};
+use crate::durability::Durability;
+use crate::effect::Tick;
+use sessile_protocol::Failure;
+
+const NO_FILE: &str = "no file was written for the store";
+
+#[derive(Debug)]
+pub(crate) struct Durable {
+    here: Durability,
+    store: Option<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    pace: Durability,
+    /// The save that is on its way there.
+    upload: Option<SaveId>,
+}
+
+/// Where a durable session is saved, besides here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InStore {
+    /// There is no store.
+    None,
+    /// The store has all that was saved here.
+    Current,
+    /// An earlier keeper did not bring its last save there.
+    Behind,
+}
+
+impl Durable {
+    pub(crate) fn new(store: InStore, now: Tick) -> Self {
+        let mut pace = Durability::default();
+        let store = match store {
+            InStore::None => None,
+            InStore::Current => Some(Store { pace, upload: None }),
+            InStore::Behind => {
+                pace.changed(now);
+                Some(Store { pace, upload: None })
+            }
+        };
+        Self { here: Durability::default(), store }
+    }
+
+    pub(crate) fn changed(&mut self, now: Tick) {
+        self.here.changed(now);
+        if let Some(store) = &mut self.store {
+            store.pace.changed(now);
+        }
+    }
+
+    pub(crate) fn due(&self) -> Option<Tick> {
+        let store = self.store.as_ref().and_then(|store| store.pace.due());
+        self.here.due().into_iter().chain(store).min()
+    }
+
+    /// A save begins. True when it is for the store as well.
+    pub(crate) fn begin(&mut self, now: Tick) -> bool {
+        self.here.begin(now);
+        let store = self.store.as_mut().filter(|store| {
+            store.upload.is_none() && store.pace.due().is_some_and(|due| due <= now)
+        });
+        if let Some(store) = store {
+            store.pace.begin(now);
+            return true;
+        }
+        false
+    }
+
+    /// A save is over; if it is there, what became of the file for the store.
+    pub(crate) fn ended(
+        &mut self,
+        save: SaveId,
+        for_store: bool,
+        outcome: Result<Option<Result<(), String>>, Failure>,
+        scene: &mut Scene<'_>,
+    ) {
+        let (here, outgoing) = match outcome {
+            Ok(outgoing) => (Ok(()), outgoing.unwrap_or_else(|| Err(NO_FILE.to_owned()))),
+            Err(failure) => (Err(failure.message.clone()), Err(failure.message)),
+        };
+        match here {
+            Ok(()) => self.here.saved(scene.now),
+            Err(_) => self.here.failed(scene.now),
+        }
+        scene.task(Task::RecordSave { save, place: Place::Here, outcome: here });
+        match outgoing {
+            // Another one may be on its way there.
+            Ok(()) | Err(_) if !for_store => {}
+            Ok(()) => self.upload(save, scene),
+            Err(why) => self.not_stored(save, why, scene),
+        }
+    }
+
+    fn upload(&mut self, save: SaveId, scene: &mut Scene<'_>) {
+        let store = self.store.as_mut().filter(|store| store.upload.is_none());
+        if let Some(store) = store.filter(|store| store.pace.is_saving()) {
+            store.upload = Some(save);
+            scene.task(Task::Upload { save });
+        }
+    }
+
+    /// An upload is over.
+    pub(crate) fn uploaded(
+        &mut self,
+        save: SaveId,
+        outcome: Result<(), String>,
+        scene: &mut Scene<'_>,
+    ) {
+        let Some(store) = self.store.as_mut().filter(|store| store.upload == Some(save)) else {
+            return;
+        };
+        store.upload = None;
+        match outcome {
+            Ok(()) => {
+                store.pace.saved(scene.now);
+                scene.task(Task::RecordSave { save, place: Place::Store, outcome: Ok(()) });
+            }
+            Err(why) => self.not_stored(save, why, scene),
+        }
+    }
+
+    /// A save that was meant for the store did not get there.
+    fn not_stored(&mut self, save: SaveId, why: String, scene: &mut Scene<'_>) {
+        if let Some(store) = self.store.as_mut().filter(|store| store.pace.is_saving()) {
+            store.pace.failed(scene.now);
+            scene.task(Task::RecordSave { save, place: Place::Store, outcome: Err(why) });
+        }
+    }
+
+    /// The session ends, or is reset.
+    pub(crate) fn cancel_upload(&mut self, scene: &mut Scene<'_>) {
+        let upload = self.store.as_mut().and_then(|store| store.upload.take());
+        if let Some(save) = upload {
+            scene.task(Task::CancelUpload);
+            self.not_stored(save, "the session was ended or reset".to_owned(), scene);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Saves: first all kernels write their state down, at one moment between two
+//! runs; then the file is written.
+//!
+//! ```text
+//! Waiting ──quiet──► Gathering ──all there──► Writing ──► answered, or uploaded
+//! ```
+//!
+//! - The kernels are free again as soon as they have their orders: later runs are
+//!   not in the save, and do not wait for it.
+//! - One save at a time. Whoever asked and leaves takes it back.
+//! - A durable session saves itself (`durable`). Such a save waits its turn like
+//!   any other.
+//! - What a save has made is let go of exactly once, by [`Task::ReleaseSave`].
+
+use super::durable::Durable;
+use super::{Done, Operations, Part, RequestId, SaveId, SaveOrder, Saved, Scene, Target, Task};
+use crate::core::{Core, Input};
+use crate::effect::{Epoch, Tick};
+use sessile_protocol::{Code, Failure, Language, RunNo, SavedView};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A kernel that has not described itself by then never will.
+const STATE_PATIENCE: Tick = 10_000;
+
+/// The same for a dump, which may be gigabytes on a slow disk.
+const DUMP_PATIENCE: Tick = 600_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Saves {
+    /// The first is under way.
+    queue: VecDeque<Saving>,
+    pub(super) durable: Option<Durable>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Saving {
+    id: SaveId,
+    asker: Asker,
+    phase: Phase,
+}
+
+/// Who wants a save.
+#[derive(Debug)]
+enum Asker {
+    Client(RequestId, SaveOrder),
+    /// The session is durable, and it was quiet.
+    Durability {
+        for_store: bool,
+    },
+}
+
+impl Asker {
+    fn target(&self) -> Target {
+        match self {
+            Self::Client(_, order) => Target::File { path: order.path.clone(), files: order.files },
+            Self::Durability { for_store } => Target::Here { for_store: *for_store },
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// For runs to end, and for kernels to come up.
+    Waiting,
+    Gathering {
+        kernels: BTreeMap<Language, Gathered>,
+        began: Tick,
+    },
+    Writing,
+}
+
+/// What there is of a kernel so far.
+#[derive(Debug)]
+struct Gathered {
+    epoch: Epoch,
+    is_described: bool,
+    dump: Dump,
+}
+
+#[derive(Debug)]
+enum Dump {
+    Ordered,
+    /// By a process of its own, which outlives the kernel.
+    Writing,
+    /// It is there, or none is to come.
+    Settled,
+}
+
+impl Gathered {
+    fn is_complete(&self) -> bool {
+        match self.dump {
+            Dump::Settled => self.is_described,
+            Dump::Ordered | Dump::Writing => false,
+        }
+    }
+
+    /// Whether the kernel process itself has something left to do.
+    fn needs_kernel(&self) -> bool {
+        match self.dump {
+            Dump::Ordered => true,
+            Dump::Writing | Dump::Settled => !self.is_described,
+        }
+    }
+
+    fn has(&mut self, part: Part) {
+        match (part, &self.dump) {
+            (Part::State, _) => self.is_described = true,
+            (Part::Writer, Dump::Ordered) => self.dump = Dump::Writing,
+            (Part::Dump, Dump::Ordered | Dump::Writing) => self.dump = Dump::Settled,
+            (Part::Writer, Dump::Writing | Dump::Settled) | (Part::Dump, Dump::Settled) => {}
+        }
+    }
+}
+
+impl Saving {
+    /// When what it waits for is overdue.
+    fn due(&self) -> Option<Tick> {
+        match &self.phase {
+            // A run's end, a kernel's start and a worker's answer are certain.
+            Phase::Waiting | Phase::Writing => None,
+            Phase::Gathering { kernels, began } => {
+                let is_described = kernels.values().all(|kernel| kernel.is_described);
+                Some(began + if is_described { DUMP_PATIENCE } else { STATE_PATIENCE })
+            }
+        }
+    }
+
+    /// The kernel that it waits for.
+    fn missing(&self) -> Option<Language> {
+        match &self.phase {
+            Phase::Waiting | Phase::Writing => None,
+            Phase::Gathering { kernels, .. } => {
+                let missing = kernels.iter().find(|(_, kernel)| !kernel.is_complete());
+                missing.map(|(language, _)| *language)
+            }
+        }
+    }
+
+    /// Whether the driver has anything of it.
+    fn has_begun(&self) -> bool {
+        match self.phase {
+            Phase::Waiting => false,
+            Phase::Gathering { .. } | Phase::Writing => true,
+        }
+    }
+}
+
+impl Saves {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.durable.is_none()
+    }
+
+    /// When something is to be decided although nothing happens.
+    pub(crate) fn due(&self, core: &Core) -> Option<Tick> {
+        match self.queue.front() {
+            Some(saving) => saving.due(),
+            None if core.is_open() && !core.is_working() => {
+                self.durable.as_ref().and_then(Durable::due)
+            }
+            None => None,
+        }
+    }
+
+    // What it is told.
+
+    pub(crate) fn ask(&mut self, request: RequestId, order: SaveOrder, scene: &mut Scene<'_>) {
+        if !scene.core.is_open() {
+            return scene.answer(request, Err(ending()));
+        }
+        if !order.wait && scene.core.is_working() {
+            let message = "a run is going, and its state cannot be saved before it ends; wait for it, or save with --wait";
+            return scene.answer(request, Err(Failure::new(Code::Busy, message)));
+        }
+        self.add(Asker::Client(request, order));
+    }
+
+    fn add(&mut self, asker: Asker) {
+        self.last += 1;
+        let id = SaveId(self.last);
+        self.queue.push_back(Saving { id, asker, phase: Phase::Waiting });
+    }
+
+    /// Whoever asked for this is gone.
+    pub(crate) fn leave(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+        let is_it = |saving: &Saving| matches!(saving.asker, Asker::Client(of, _) if of == request);
+        let at = self.queue.iter().position(is_it);
+        if let Some(saving) = at.and_then(|at| self.queue.remove(at))
+            && saving.has_begun()
+        {
+            scene.task(Task::ReleaseSave { save: saving.id });
+        }
+    }
+
+    pub(crate) fn gathered(&mut self, save: SaveId, language: Language, part: Part) {
+        let saving = self.queue.front_mut().filter(|saving| saving.id == save);
+        if let Some(Saving { phase: Phase::Gathering { kernels, .. }, .. }) = saving
+            && let Some(kernel) = kernels.get_mut(&language)
+        {
+            kernel.has(part);
+        }
+    }
+
+    /// A kernel is gone, and will not do what it has not done.
+    pub(crate) fn kernel_gone(&mut self, language: Language, epoch: Epoch, scene: &mut Scene<'_>) {
+        let is_missed = match self.queue.front().map(|saving| &saving.phase) {
+            Some(Phase::Gathering { kernels, .. }) => kernels
+                .get(&language)
+                .is_some_and(|kernel| kernel.epoch == epoch && kernel.needs_kernel()),
+            Some(Phase::Waiting | Phase::Writing) | None => false,
+        };
+        if is_missed {
+            let message = format!("the {language} process ended before its state was written down");
+            self.end(Err(Failure::new(Code::Storage, message)), scene);
+        }
+    }
+
+    /// What a save waits for will not come.
+    pub(crate) fn failed(&mut self, save: SaveId, failure: Failure, scene: &mut Scene<'_>) {
+        if self.is_under_way(save) {
+            self.end(Err(failure), scene);
+        }
+    }
+
+    pub(crate) fn written(&mut self, save: SaveId, saved: Saved, scene: &mut Scene<'_>) {
+        let front = self.queue.front().filter(|saving| saving.id == save);
+        if front.is_some_and(|saving| matches!(saving.phase, Phase::Writing)) {
+            self.end(Ok(saved), scene);
+        }
+    }
+
+    fn is_under_way(&self, save: SaveId) -> bool {
+        self.queue.front().is_some_and(|saving| saving.id == save && saving.has_begun())
+    }
+
+    // What it does.
+
+    /// Goes on with the first save, as far as it can.
+    pub(crate) fn go_on(&mut self, scene: &mut Scene<'_>) {
+        self.begin_due(scene);
+        while let Some(saving) = self.queue.front_mut() {
+            let is_over = saving.due().is_some_and(|due| due <= scene.now);
+            match &saving.phase {
+                Phase::Waiting if scene.core.is_quiet() => saving.phase = gather(saving, scene),
+                Phase::Gathering { kernels, .. } if kernels.values().all(Gathered::is_complete) => {
+                    scene.task(Task::WriteSave { save: saving.id });
+                    saving.phase = Phase::Writing;
+                }
+                Phase::Gathering { .. } if is_over => {
+                    let slow = saving.missing().map_or("a kernel".to_owned(), |l| l.to_string());
+                    let message = format!("{slow} does not write its state down; try again");
+                    self.end(Err(Failure::new(Code::Storage, message)), scene);
+                }
+                Phase::Waiting | Phase::Gathering { .. } | Phase::Writing => return,
+            }
+        }
+    }
+
+    /// A durable session saves itself, when nothing is in its way.
+    fn begin_due(&mut self, scene: &Scene<'_>) {
+        let is_free = self.queue.is_empty() && scene.core.is_open() && !scene.core.is_working();
+        let durable = self.durable.as_mut().filter(|_| is_free);
+        let Some(durable) = durable.filter(|d| d.due().is_some_and(|due| due <= scene.now)) else {
+            return;
+        };
+        let for_store = durable.begin(scene.now);
+        self.add(Asker::Durability { for_store });
+    }
+
+    /// Tells whoever wanted the first save, and has what it has made let go of.
+    fn end(&mut self, outcome: Result<Saved, Failure>, scene: &mut Scene<'_>) {
+        let Some(saving) = self.queue.pop_front() else {
+            return;
+        };
+        let (save, has_begun) = (saving.id, saving.has_begun());
+        let release = |scene: &mut Scene<'_>| {
+            if has_begun {
+                scene.task(Task::ReleaseSave { save });
+            }
+        };
+        match saving.asker {
+            Asker::Client(request, _) => {
+                // Whoever has the answer finds nothing else of it.
+                release(scene);
+                scene.answer(request, outcome.and_then(Saved::file).map(Done::Saved));
+            }
+            Asker::Durability { for_store } => {
+                if let Some(durable) = &mut self.durable {
+                    durable.ended(save, for_store, outcome.and_then(Saved::here), scene);
+                }
+                release(scene);
+            }
+        }
+    }
+
+    /// The session ends, or is reset.
+    pub(crate) fn cancel(&mut self, scene: &mut Scene<'_>) {
+        while !self.queue.is_empty() {
+            self.end(Err(ending()), scene);
+        }
+        if let Some(durable) = &mut self.durable {
+            durable.cancel_upload(scene);
+        }
+    }
+}
+
+/// Gives all kernels their orders.
+fn gather(saving: &Saving, scene: &mut Scene<'_>) -> Phase {
+    let there: Vec<(Language, RunNo)> = scene.core.states().collect();
+    let effects = scene.core.step(Input::Inspect, scene.now);
+    scene.out.extend(effects);
+    let mut kernels = BTreeMap::new();
+    let mut asked = Vec::new();
+    for (language, as_of) in there {
+        let epoch = scene.core.epoch(language).unwrap_or_default();
+        asked.push((language, epoch, as_of));
+        let gathered = Gathered { epoch, is_described: false, dump: Dump::Ordered };
+        kernels.insert(language, gathered);
+    }
+    let (save, target) = (saving.id, saving.asker.target());
+    scene.task(Task::GatherSave { save, target, kernels: asked });
+    Phase::Gathering { kernels, began: scene.now }
+}
+
+impl Operations {
+    /// From now on the session saves itself.
+    pub(crate) fn make_durable(&mut self, durable: Durable) {
+        self.saves.durable = Some(durable);
+    }
+
+    /// Something has changed that a save would have.
+    pub(crate) fn changed(&mut self, now: Tick) {
+        if let Some(durable) = &mut self.saves.durable {
+            durable.changed(now);
+        }
+    }
+}
+
+impl Saved {
+    fn file(self) -> Result<Box<SavedView>, Failure> {
+        match self {
+            Self::File(view) => Ok(view),
+            Self::Here { .. } => Err(unwritten()),
+        }
+    }
+
+    /// What became of the file for the store.
+    fn here(self) -> Result<Option<Result<(), String>>, Failure> {
+        match self {
+            Self::Here { outgoing } => Ok(outgoing),
+            Self::File(_) => Err(unwritten()),
+        }
+    }
+}
+
+fn ending() -> Failure {
+    Failure::new(Code::Ending, "the session is ending or being reset; nothing was saved")
+}
+
+fn unwritten() -> Failure {
+    Failure::new(Code::Storage, "the file was not written: its writer did something else")
+}
