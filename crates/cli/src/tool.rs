@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use sessile_client::{Client, ClientError, NewSession};
 use sessile_gateway::answer::{self, State};
+use sessile_gateway::text::{self, OutputWish, Rest, Sizing};
 use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
-use sessile_gateway::tool::{self, Action, Request, Run, Shape, Target};
+use sessile_gateway::tool::{self, Action, Extent, Request, Run, Shape, Target};
 use sessile_gateway::{Error, ErrorCode};
 use sessile_protocol::{Answer, Auto, Failure};
 use sessile_store::{Directory, Entry, Sessions, StoreError};
@@ -18,9 +19,9 @@ use std::path::PathBuf;
 pub(crate) fn answer(settings: &Settings, request: &Request) -> sessile_gateway::Result<Value> {
     let place = Place::of(settings, request)?;
     let outcome = match &request.action {
-        Action::Exec(run) => place.run(run, Shape::Exec),
-        Action::Eval(run) => place.run(run, Shape::Eval),
-        Action::State => place.state(),
+        Action::Exec(run) => place.run(run, Shape::Exec, request.output),
+        Action::Eval(run) => place.run(run, Shape::Eval, request.output),
+        Action::State(extent) => place.state(*extent),
         Action::Reset => place.reset(),
         Action::History { limit } => place.history(*limit),
     };
@@ -100,21 +101,23 @@ impl Place {
         Ok(Found { directory, client, is_new: true })
     }
 
-    fn run(&self, run: &Run, shape: Shape) -> anyhow::Result<Value> {
+    fn run(&self, run: &Run, shape: Shape, wish: OutputWish) -> anyhow::Result<Value> {
         let order = run.order();
         // Before there is a session for it.
         order.check()?;
         let mut found = self.find()?;
         let done = exec::run(&mut found.client, order)?;
-        found.describe(&Finished::of(&done, shape))
+        let rest = Rest::Directory(found.directory.path().to_owned());
+        found.describe(&Finished::of(&done, shape, &Sizing { wish, rest }))
     }
 
-    fn state(&self) -> anyhow::Result<Value> {
+    fn state(&self, extent: Extent) -> anyhow::Result<Value> {
         let mut found = self.find()?;
         let Answer::State(view) = found.client.call(sessile_protocol::Request::State)? else {
             anyhow::bail!(ClientError::Unexpected);
         };
-        found.describe(&tool::answers::State::of(State::live(&view), found.history(20)?))
+        let history = found.history(tool::STATE_HISTORY)?;
+        found.describe(&tool::State::of(State::live_with_changes(&view), history, extent))
     }
 
     fn reset(&self) -> anyhow::Result<Value> {
@@ -137,6 +140,7 @@ impl Found {
         let mut answer = answer::fields(answer);
         let note = SessionNote::new(metadata.session_id, self.is_new, self.client.revived());
         answer.extend(answer::fields(&note));
+        text::fit(&mut answer, tool::MOST_BESIDES);
         Ok(answer.into())
     }
 

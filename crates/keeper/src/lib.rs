@@ -22,6 +22,7 @@ mod guardian;
 mod keeper;
 mod kernels;
 mod labels;
+mod limits;
 mod origins;
 mod ports;
 mod processes;

@@ -43,6 +43,11 @@ pub(crate) fn lower_descriptor_limit() {
     }
 }
 
+/// What kernels start with.
+pub(crate) fn usual_descriptor_limit() -> Rlimit {
+    USUAL_DESCRIPTORS.get().copied().unwrap_or_else(|| getrlimit(Resource::Nofile))
+}
+
 /// Whether a process may open what a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {

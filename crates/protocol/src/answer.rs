@@ -201,6 +201,11 @@ pub struct StateView {
     pub kernels: Vec<KernelState>,
 }
 
+/// Where a kernel's state names the variables of the environment, and has the
+/// limits, that are not as its session was started with.
+pub const CHANGED_VARIABLES: &str = "env_changed";
+pub const CHANGED_LIMITS: &str = "limits_changed";
+
 /// The state of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelState {

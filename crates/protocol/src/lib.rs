@@ -18,8 +18,9 @@ mod screen;
 mod size;
 
 pub use answer::{
-    Answer, Completed, HistoryEntry, HistoryView, KernelFate, KernelState, KernelStatus, OpenRun,
-    OutputView, Reset, RunError, RunPhase, RunValue, RunsView, StateView, Status, StreamView,
+    Answer, CHANGED_LIMITS, CHANGED_VARIABLES, Completed, HistoryEntry, HistoryView, KernelFate,
+    KernelState, KernelStatus, OpenRun, OutputView, Reset, RunError, RunPhase, RunValue, RunsView,
+    StateView, Status, StreamView,
 };
 pub use boot::{
     Auto, Boot, BootReport, Duty, FORK_SERVER, KernelProgram, MAX_FORKED_BOOT, SESSION_MARKER,

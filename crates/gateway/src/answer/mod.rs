@@ -30,6 +30,7 @@ pub use session::{SessionPage, SessionRow, Started, revival};
 pub use state::State;
 pub use stream::{
     Encoded, Encoding, Encodings, Milliseconds, Truncated, Truncations, encode, text, whole_end,
+    whole_start,
 };
 
 use serde::Serialize;

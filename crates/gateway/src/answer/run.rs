@@ -3,10 +3,11 @@
 use super::stream::{self, Encoding, Encodings, Milliseconds, Truncations};
 use super::{Continuity, is_false};
 use crate::cursor::{self, Cursor};
+use crate::text::{self, RunText, Sizing, Written};
 use serde::Serialize;
 use serde_json::Value;
 use sessile_protocol::{
-    Completed, KernelFate, Language, OpenRun, OutputView, RunError, RunNo, RunPhase, StreamView,
+    Completed, KernelFate, Language, OpenRun, OutputView, RunError, RunNo, RunPhase,
 };
 use sessile_store::Entry;
 use std::collections::BTreeMap;
@@ -58,6 +59,10 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub notes: Vec<String>,
+    /// Streams that are told as a terminal would show them
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(ignore)]
+    pub rendered: Vec<&'static str>,
     /// Always false: it tells the result from what there is of a run that is going
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -75,6 +80,23 @@ impl From<&Completed> for RunResult {
         Self {
             stdout: stdout.text,
             stderr: stderr.text,
+            result: done.result.as_ref().map(|value| value.text.clone()),
+            data: data.and_then(|text| serde_json::from_str(text).ok()),
+            error: done.error.clone(),
+            encoding: Encodings { stdout: stdout.encoding, stderr: stderr.encoding },
+            truncated: Truncations { stdout: stdout.truncated, stderr: stderr.truncated },
+            notes: done.notes.clone(),
+            ..Self::without_texts(done)
+        }
+    }
+}
+
+impl RunResult {
+    /// How it went; what it wrote is to be filled in.
+    fn without_texts(done: &Completed) -> Self {
+        Self {
+            stdout: String::new(),
+            stderr: String::new(),
             exit_code: done.exit_code,
             execution_time_ms: Milliseconds { microseconds: done.duration_us },
             run: done.run,
@@ -87,14 +109,50 @@ impl From<&Completed> for RunResult {
             timed_out: done.timed_out,
             interrupted: done.interrupted,
             repeated: done.repeated,
-            result: done.result.as_ref().map(|value| value.text.clone()),
-            data: data.and_then(|text| serde_json::from_str(text).ok()),
-            error: done.error.clone(),
-            encoding: Encodings { stdout: stdout.encoding, stderr: stderr.encoding },
-            truncated: Truncations { stdout: stdout.truncated, stderr: stderr.truncated },
-            notes: done.notes.clone(),
+            result: None,
+            data: None,
+            error: None,
+            encoding: Encodings::default(),
+            truncated: Truncations::default(),
+            notes: Vec::new(),
+            rendered: Vec::new(),
             running: None,
             continuity: None,
+        }
+    }
+
+    /// The same for a model: no longer than it may be. `is_eval`: what a shell
+    /// printed is its value.
+    #[must_use]
+    pub fn sized(done: &Completed, sizing: &Sizing, is_eval: bool) -> Self {
+        let (stdout, stderr) = (Written::whole(&done.stdout), Written::whole(&done.stderr));
+        let value = match &done.result {
+            Some(value) => RunText::Value(&value.text),
+            None if is_eval && done.language.is_shell() => RunText::Printed,
+            None => RunText::Nothing,
+        };
+        let shown = sizing.run(done.run, stdout, stderr, value);
+        let (data, left_out) = sizing.data(done.result.as_ref());
+        let error = done.error.as_ref().map(|error| RunError {
+            kind: text::sentence(&error.kind),
+            message: text::sentence(&error.message),
+        });
+        let mut notes = text::sentences(&done.notes);
+        notes.extend(left_out);
+        Self {
+            rendered: shown.rendered(),
+            stdout: shown.stdout.text,
+            stderr: shown.stderr.text,
+            encoding: Encodings { stdout: shown.stdout.encoding, stderr: shown.stderr.encoding },
+            truncated: Truncations {
+                stdout: shown.stdout.truncated,
+                stderr: shown.stderr.truncated,
+            },
+            result: shown.value,
+            data,
+            error,
+            notes,
+            ..Self::without_texts(done)
         }
     }
 }
@@ -225,23 +283,31 @@ pub struct OutputSoFar {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub stderr_from: Option<u64>,
+    /// Streams that are told as a terminal would show them
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(ignore)]
+    pub rendered: Vec<&'static str>,
 }
 
 impl OutputSoFar {
+    /// No longer than it may be.
     #[must_use]
-    pub fn of(run: RunNo, stdout: &StreamView, stderr: &StreamView) -> Self {
-        let stdout = stream::encode(stdout, run, "stdout");
-        let stderr = stream::encode(stderr, run, "stderr");
+    pub fn sized(run: RunNo, stdout: Written<'_>, stderr: Written<'_>, sizing: &Sizing) -> Self {
+        let shown = sizing.run(run, stdout, stderr, RunText::Nothing);
         Self {
-            stdout: stdout.text,
-            stderr: stderr.text,
+            rendered: shown.rendered(),
+            stdout: shown.stdout.text,
+            stderr: shown.stderr.text,
             run,
             running: true,
-            encoding: Encodings { stdout: stdout.encoding, stderr: stderr.encoding },
-            truncated: Truncations { stdout: stdout.truncated, stderr: stderr.truncated },
+            encoding: Encodings { stdout: shown.stdout.encoding, stderr: shown.stderr.encoding },
+            truncated: Truncations {
+                stdout: shown.stdout.truncated,
+                stderr: shown.stderr.truncated,
+            },
             waiting_for_input: false,
-            stdout_from: None,
-            stderr_from: None,
+            stdout_from: Some(stdout.first).filter(|at| *at > 0),
+            stderr_from: Some(stderr.first).filter(|at| *at > 0),
         }
     }
 }

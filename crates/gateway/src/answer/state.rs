@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sessile_protocol::{SessionId, StateView};
+use sessile_protocol::{CHANGED_LIMITS, CHANGED_VARIABLES, SessionId, StateView};
 use sessile_store::{Durable, Entry, Metadata, SavedState, SessionStatus};
 use utoipa::ToSchema;
 
@@ -40,9 +40,23 @@ impl State {
     /// The state of live kernels.
     #[must_use]
     pub fn live(view: &StateView) -> Map<String, Value> {
+        Self::assembled(view, |kernel| {
+            kernel.shift_remove(CHANGED_VARIABLES);
+            kernel.shift_remove(CHANGED_LIMITS);
+        })
+    }
+
+    /// The same with what is not as the session was started with.
+    #[must_use]
+    pub fn live_with_changes(view: &StateView) -> Map<String, Value> {
+        Self::assembled(view, |_| {})
+    }
+
+    fn assembled(view: &StateView, tidy: fn(&mut Map<String, Value>)) -> Map<String, Value> {
         let kernels = view.kernels.iter().map(|kernel| {
             let mut fields: Map<String, Value> =
                 serde_json::from_str(&kernel.json).unwrap_or_default();
+            tidy(&mut fields);
             fields.insert("as_of_run".into(), kernel.as_of_run.0.into());
             fields.insert("busy".into(), kernel.busy.into());
             (kernel.language.to_string(), fields)

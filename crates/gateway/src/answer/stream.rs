@@ -147,7 +147,8 @@ pub fn whole_end(bytes: &[u8]) -> usize {
 }
 
 /// Where the first whole character begins.
-fn whole_start(bytes: &[u8]) -> usize {
+#[must_use]
+pub fn whole_start(bytes: &[u8]) -> usize {
     // A character has at most three bytes after its first.
     bytes.iter().take(3).take_while(|b| (0x80..=0xbf).contains(*b)).count()
 }

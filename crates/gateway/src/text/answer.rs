@@ -1,8 +1,9 @@
 //! An answer of a tool as text: how it went, then what it wrote.
 
-use super::excerpt::{Cut, clip, cut, shares};
+use super::excerpt::clip;
 use super::history;
-use super::screen::{Settled, settle};
+use super::screen::settle;
+use super::sizing::{LIMIT, SENTENCE, bounded};
 use crate::tool::NextCall;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,52 +11,28 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Characters of output in an answer: some four thousand tokens.
-pub const LIMIT: usize = 16_000;
-
-/// Characters of a sentence (an error, a note) in an answer.
-const SENTENCE: usize = 1_000;
-
 /// Sentences of one kind in an answer.
 const NOTES: usize = 5;
 
 /// Something long in an answer.
 #[derive(Debug)]
-struct Part {
+struct Part<'a> {
     label: &'static str,
-    text: Settled<'static>,
-    source: Source,
+    text: Cow<'a, str>,
 }
 
-impl Part {
-    fn new(label: &'static str, text: &str, source: Source) -> Self {
-        Self { label, text: settle(text).into_owned(), source }
-    }
-}
-
-/// Where the rest of it is.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// From that byte of the stream on.
-    Stream {
-        run: u64,
-        name: &'static str,
-        first: u64,
-    },
-    Elsewhere(&'static str),
-}
-
-/// The text of an answer, with at most `limit` characters of what was written.
+/// The text of an answer whose streams have been sized.
 #[must_use]
-pub fn tell(answer: &Map<String, Value>, again: &NextCall, limit: usize) -> String {
+pub fn tell(answer: &Map<String, Value>, again: &NextCall) -> String {
     let mut text = String::new();
     for line in headline(answer) {
         let _ = writeln!(text, "{line}");
     }
     let parts = parts(answer);
-    let lengths: Vec<usize> = parts.iter().map(|part| part.text.text.chars().count()).collect();
-    for (part, share) in parts.iter().zip(shares(&lengths, limit)) {
-        part.tell(&mut text, again, share);
+    for Part { label, text: content } in &parts {
+        let _ = writeln!(text, "{label}:");
+        text.push_str(content);
+        end_line(&mut text);
     }
     if is_true(answer, "running") {
         text.push_str(&how_to_go_on(answer, again));
@@ -95,7 +72,7 @@ pub fn sessions(sessions: &[Value]) -> String {
 /// A piece of a run's output, and where the next one begins.
 #[must_use]
 pub fn chunk(answer: &Map<String, Value>, again: &NextCall) -> String {
-    let raw = decoded(answer, "data", answer.get("encoding"));
+    let raw = decoded(answer, "data", answer.get("encoding"), None);
     let settled = settle(&raw);
     let mut text = settled.text.into_owned();
     if !text.is_empty() && !text.ends_with('\n') {
@@ -192,32 +169,36 @@ fn how_to_go_on(answer: &Map<String, Value>, again: &NextCall) -> String {
     )
 }
 
-fn parts(answer: &Map<String, Value>) -> Vec<Part> {
-    let run = number(answer, "run");
+fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     if let Some(result) = answer.get("result").and_then(Value::as_str)
         && !is_printed(answer, result)
     {
-        let source = Source::Elsewhere("print a part of it to see that");
-        parts.push(Part::new("result", result, source));
+        parts.push(Part { label: "result", text: settle(result).text });
     }
-    for (name, from) in [("stdout", "stdout_from"), ("stderr", "stderr_from")] {
-        let first = number(answer, from);
-        let encoding = answer.get("encoding").and_then(|all| all.get(name));
-        let text = decoded(answer, name, encoding);
-        parts.push(Part::new(name, &text, Source::Stream { run, name, first }));
+    for name in ["stdout", "stderr"] {
+        parts.push(Part { label: name, text: stream(answer, name) });
     }
     if let Some(state) = answer.get("state") {
         let text = serde_json::to_string_pretty(state).unwrap_or_default();
-        let source = Source::Elsewhere("the structured answer has all of it");
-        parts.push(Part::new("state", &text, source));
+        parts.push(Part { label: "state", text: Cow::Owned(bounded(text, LIMIT)) });
     }
     if let Some(entries) = answer.get("history").and_then(Value::as_array) {
-        let source = Source::Elsewhere("ask for fewer with limit");
-        parts.push(Part::new("history", &history::lines(entries), source));
+        let text = bounded(history::lines(entries), LIMIT);
+        parts.push(Part { label: "history", text: Cow::Owned(text) });
     }
-    parts.retain(|part| !part.text.text.is_empty());
+    parts.retain(|part| !part.text.is_empty());
     parts
+}
+
+/// What a run wrote, as text.
+fn stream<'a>(answer: &'a Map<String, Value>, name: &str) -> Cow<'a, str> {
+    let encoding = answer.get("encoding").and_then(|all| all.get(name));
+    let head = answer.get("truncated").and_then(|all| all.get(name)?.get("head_bytes")?.as_u64());
+    match decoded(answer, name, encoding, head) {
+        Cow::Borrowed(text) => settle(text).text,
+        Cow::Owned(text) => Cow::Owned(settle(&text).text.into_owned()),
+    }
 }
 
 /// A shell's result is what it printed.
@@ -226,47 +207,19 @@ fn is_printed(answer: &Map<String, Value>, result: &str) -> bool {
     !result.is_empty() && stdout.trim_end_matches('\n') == result
 }
 
-impl Part {
-    fn tell(&self, out: &mut String, again: &NextCall, limit: usize) {
-        let text = &*self.text.text;
-        let _ = writeln!(out, "{}:", self.label);
-        match cut(text, limit) {
-            None => out.push_str(text),
-            Some(Cut { head, tail }) => {
-                out.push_str(&text[..head]);
-                end_line(out);
-                let left_out = text[head..tail].chars().count();
-                let rest = self.rest(again, head);
-                let _ = writeln!(out, "[… {left_out} characters left out; {rest} …]");
-                out.push_str(&text[tail..]);
-            }
-        }
-        end_line(out);
-    }
-
-    /// How to read what was left out from here on.
-    fn rest(&self, again: &NextCall, at: usize) -> String {
-        match self.source {
-            Source::Stream { run, name, first } => {
-                let from = first + self.text.origin(at) as u64;
-                format!("read on with {}", again.output(run, name, from))
-            }
-            Source::Elsewhere(hint) => hint.to_owned(),
-        }
-    }
-}
-
 fn end_line(text: &mut String) {
     if !text.ends_with('\n') {
         text.push('\n');
     }
 }
 
-/// The text of a field. What came in base64 was not quite text, or not at all.
+/// The text of a field. What came in base64 was not quite text, or not at all;
+/// `head`: where something is left out of it.
 fn decoded<'a>(
     answer: &'a Map<String, Value>,
     name: &str,
     encoding: Option<&Value>,
+    head: Option<u64>,
 ) -> Cow<'a, str> {
     let text = answer.get(name).and_then(Value::as_str).unwrap_or_default();
     if encoding.is_none_or(|encoding| encoding != "base64") {
@@ -277,9 +230,17 @@ fn decoded<'a>(
     let is_odd = |c: &char| *c == '\u{fffd}' || *c == '\0';
     let odd = lossy.chars().filter(is_odd).count();
     if odd * 10 > lossy.chars().count() {
-        return Cow::Owned(format!("({} bytes that are not text)", bytes.len()));
+        let more = if head.is_some() { " at least" } else { "" };
+        return Cow::Owned(format!("({} bytes{more} that are not text)", bytes.len()));
     }
-    Cow::Owned(lossy.into_owned())
+    let head = head.and_then(|head| usize::try_from(head).ok()).filter(|at| *at <= bytes.len());
+    match head.map(|head| bytes.split_at(head)) {
+        Some((head, tail)) => {
+            let [head, tail] = [head, tail].map(String::from_utf8_lossy);
+            Cow::Owned(format!("{head}\n[… left out …]\n{tail}"))
+        }
+        None => Cow::Owned(lossy.into_owned()),
+    }
 }
 
 fn exit_code(answer: &Map<String, Value>) -> Option<i64> {
@@ -306,7 +267,7 @@ mod tests {
 
     fn told(answer: Value) -> String {
         let Value::Object(answer) = answer else { panic!("an object") };
-        tell(&answer, &NextCall::runtime(Map::new()), LIMIT)
+        tell(&answer, &NextCall::runtime(Map::new()))
     }
 
     #[test]
@@ -348,22 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn long_output_says_how_to_read_on() {
-        let line = "0123456789\n";
-        let answer = json!({
-            "success": true, "stdout": line.repeat(10_000), "stderr": "warning\n", "exitCode": 0,
-            "run": 12, "duration": 1,
-        });
-        let text = told(answer);
-        let note = r#"characters left out; read on with {"action":"output","run":12,"stream":"stdout","from":"#;
-        assert!(text.contains(note), "{text}");
-        assert!(text.ends_with("stderr:\nwarning"), "{text}");
-        let from: usize =
-            text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
-        assert!(from.is_multiple_of(line.len()) && from > 7000, "{from}");
-    }
-
-    #[test]
     fn a_run_that_goes_on_offers_what_can_be_done() {
         let again = NextCall::session("sess_1234");
         let Value::Object(answer) =
@@ -372,7 +317,7 @@ mod tests {
             panic!("an object")
         };
         assert_eq!(
-            tell(&answer, &again, LIMIT),
+            tell(&answer, &again),
             "still running as run 4\nstdout:\na\nIt goes on. To wait for it, call \
              {\"session_id\":\"sess_1234\",\"run\":4}; to stop it, \
              {\"session_id\":\"sess_1234\",\"run\":4,\"interrupt\":true}."
@@ -389,15 +334,6 @@ mod tests {
              {\"action\":\"input\",\"run\":4,\"input\":\"…\\n\"}; to stop it, \
              {\"action\":\"interrupt\",\"run\":4}."
         );
-    }
-
-    #[test]
-    fn a_later_piece_is_read_on_where_it_is() {
-        let answer = json!({"stdout": "0123456789\n".repeat(10_000), "stderr": "", "run": 4,
-            "running": true, "stdout_from": 1_000_000});
-        let text = told(answer);
-        let from = text.split("\"from\":").nth(1).unwrap().split('}').next().unwrap();
-        assert!(from.parse::<u64>().unwrap() > 1_000_000, "{from}");
     }
 
     #[test]
@@ -423,7 +359,6 @@ mod tests {
             out in "(\\PC|\n|\r|\x1b){0,2000}",
             err in "\\PC{0,2000}",
             error in "\\PC{0,3000}",
-            limit in 0usize..1500,
             running: bool,
         ) {
             let Value::Object(answer) = json!({"success": false, "stdout": out, "stderr": err,
@@ -432,9 +367,10 @@ mod tests {
             else {
                 panic!("an object")
             };
-            let text = tell(&answer, &NextCall::runtime(Map::new()), limit);
-            // Three notes, three labels, the first lines and the last.
-            prop_assert!(text.chars().count() <= limit + SENTENCE + 3 * 150 + 400);
+            let text = tell(&answer, &NextCall::runtime(Map::new()));
+            let streams = 2 * out.chars().count() + err.chars().count();
+            // The first lines and the last, and labels.
+            prop_assert!(text.chars().count() <= streams + SENTENCE + 500);
         }
     }
 }

@@ -7,18 +7,26 @@
 mod answer;
 mod branches;
 mod excerpt;
+mod frames;
 mod history;
 mod jobs;
 mod saved;
 mod screen;
+mod secrets;
+mod sizing;
 mod terminal;
 mod tokens;
 mod watching;
 
-pub use answer::{LIMIT, chunk, last_line, sessions, tell};
+pub use answer::{chunk, last_line, sessions, tell};
 pub use branches::{checkpointed, checkpoints, forked, rewound};
 pub use jobs::jobs;
 pub use saved::{restored, saved};
 pub use screen::{Settled, settle};
+pub use secrets::{MASK, mask, mask_text};
+pub use sizing::{
+    Form, LIMIT, MOST, OutputWish, Rest, RunText, Shown, ShownRun, Sizing, Written, bounded, fit,
+    sentence, sentences,
+};
 pub use terminal::terminal;
 pub use watching::{logs, top};

@@ -24,7 +24,17 @@ pub struct Settled<'a> {
     lines: Vec<(usize, usize)>,
 }
 
-impl Settled<'_> {
+impl<'a> Settled<'a> {
+    /// A text as it was written.
+    pub(super) fn untouched(text: &'a str) -> Self {
+        Self { text: Cow::Borrowed(text), lines: Vec::new() }
+    }
+
+    /// Lines, each with the place where it began in the original.
+    pub(super) fn of_lines(text: String, lines: Vec<(usize, usize)>) -> Self {
+        Self { text: Cow::Owned(text), lines }
+    }
+
     #[must_use]
     pub fn into_owned(self) -> Settled<'static> {
         Settled { text: Cow::Owned(self.text.into_owned()), lines: self.lines }

@@ -5,9 +5,10 @@ use crate::answer::{
     Encoding, Encodings, Job, Milliseconds, Output, OutputSoFar, RunResult, RunRow, Truncations,
     is_false, revival,
 };
+use crate::text::{self, Sizing};
 use crate::{Error, ErrorCode};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sessile_protocol::{Completed, Language, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 
@@ -43,7 +44,8 @@ pub struct Failed {
 
 impl From<&Error> for Failed {
     fn from(error: &Error) -> Self {
-        Self { success: false, run: None, error: error.message.clone(), code: error.code }
+        let message = text::sentence(&error.message);
+        Self { success: false, run: None, error: message, code: error.code }
     }
 }
 
@@ -103,19 +105,19 @@ pub struct Finished {
     #[serde(skip_serializing_if = "Truncations::is_empty")]
     truncated: Truncations,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    rendered: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 
 impl Finished {
     #[must_use]
-    pub fn of(done: &Completed, shape: Shape) -> Self {
-        let error = error_of(done);
-        let run = RunResult::from(done);
-        // A shell's value is what it prints.
-        let printed = || done.language.is_shell().then(|| run.stdout.trim_end_matches('\n'));
-        let result = match (&run.result, shape) {
-            (Some(result), _) => Some(Some(result.clone())),
-            (None, Shape::Eval) => Some(printed().map(str::to_owned)),
+    pub fn of(done: &Completed, shape: Shape, sizing: &Sizing) -> Self {
+        let error = error_of(done).map(|error| text::sentence(&error));
+        let run = RunResult::sized(done, sizing, shape == Shape::Eval);
+        let result = match (run.result, shape) {
+            (Some(result), _) => Some(Some(result)),
+            (None, Shape::Eval) => Some(None),
             (None, Shape::Exec) => None,
         };
         Self {
@@ -136,6 +138,7 @@ impl Finished {
             data: run.data,
             encoding: run.encoding,
             truncated: run.truncated,
+            rendered: run.rendered,
             notes: run.notes,
         }
     }
@@ -146,50 +149,6 @@ pub type Running = Success<Output>;
 
 /// The same for somebody who has watched it.
 pub type SoFar = Success<OutputSoFar>;
-
-/// What the kernels know.
-#[derive(Clone, Debug, Serialize)]
-pub struct State {
-    state: Map<String, Value>,
-}
-
-impl State {
-    /// From the state of live kernels: the parts of all of them that an agent
-    /// looks for are at the top.
-    #[must_use]
-    pub fn of(mut state: Map<String, Value>, history: Vec<Entry>) -> Success<Self> {
-        gather(&mut state);
-        let history: Vec<HistoryRow> = history.into_iter().map(HistoryRow::from).collect();
-        state.insert("history".into(), serde_json::to_value(history).unwrap_or_default());
-        Success::of(Self { state })
-    }
-}
-
-/// The parts of all live kernels that an agent looks for at the top.
-fn gather(state: &mut Map<String, Value>) {
-    let kernels = state.get("kernels").and_then(Value::as_object).cloned().unwrap_or_default();
-    for name in ["functions", "imports"] {
-        let mut all = Vec::new();
-        for kernel in kernels.values() {
-            for item in kernel.get(name).and_then(Value::as_array).into_iter().flatten() {
-                let item = item.get("name").unwrap_or(item).clone();
-                if !all.contains(&item) {
-                    all.push(item);
-                }
-            }
-        }
-        state.insert(name.into(), all.into());
-    }
-    let mut variables = Map::new();
-    for (language, kernel) in &kernels {
-        if let Some(found) = kernel.get("variables") {
-            variables.insert(language.clone(), found.clone());
-        }
-    }
-    state.insert("variables".into(), variables.into());
-    state.shift_remove("language");
-    state.insert("languages".into(), kernels.keys().cloned().collect::<Vec<_>>().into());
-}
 
 /// Fresh kernels.
 #[derive(Clone, Debug, Serialize)]

@@ -6,6 +6,7 @@ use super::Shape;
 use super::branches::WorkspaceBranch;
 use super::request::{ACTIONS, Action, Fields, Request, Target, refuse};
 use crate::signal::signal_number;
+use crate::text::OutputWish;
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
@@ -14,11 +15,16 @@ use sessile_protocol::RunNo;
 const MORE_ACTIONS: &str =
     "interrupt, output, input, signal, jobs, checkpoint, checkpoints, rewind, undo, fork";
 
+/// Bytes of a piece of output: at least a character, and no more than fit into a
+/// message whatever they are.
+const LEAST_PIECE: usize = 4;
+const MOST_PIECE: usize = 100_000;
+
 /// A call of `runtime`.
 #[derive(Debug)]
 pub enum Call {
     New(Box<Request>),
-    Earlier { target: Target, order: Order },
+    Earlier { target: Target, order: Order, output: OutputWish },
     Branch { target: Target, branch: WorkspaceBranch },
 }
 
@@ -58,6 +64,8 @@ pub struct Piece {
     pub run: RunNo,
     pub stream: Stream,
     pub from: u64,
+    /// Bytes of it.
+    pub max: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +120,13 @@ impl Call {
         fields.number("wait_ms")?;
         match order {
             Some(Order::Wait(run, _)) if fields.get("command").is_some() => refuse(both(run)),
-            Some(order) => Ok(Self::Earlier { target: fields.target()?, order }),
+            Some(order) => {
+                let output = fields.output()?.bounded();
+                Ok(Self::Earlier { target: fields.target()?, order, output })
+            }
             None => {
                 let mut request = Request::from_value(&Value::Object(arguments.clone()))?;
+                request.output = request.output.bounded();
                 if let Action::Exec(run) | Action::Eval(run) = &mut request.action {
                     run.interactive = fields.flag("interactive")?;
                 }
@@ -162,7 +174,8 @@ impl Fields<'_> {
             Some("stderr") => Stream::Stderr,
             Some(other) => return refuse(format!("stream must be stdout or stderr, not {other}")),
         };
-        Ok(Piece { run, stream, from: self.number("from")?.unwrap_or(0) })
+        let max = self.output()?.bounded().limit.clamp(LEAST_PIECE, MOST_PIECE);
+        Ok(Piece { run, stream, from: self.number("from")?.unwrap_or(0), max: max as u64 })
     }
 }
 
@@ -188,7 +201,7 @@ mod tests {
         assert_eq!(wait, Order::Wait(RunNo(12), Shape::Exec));
         let any = order(&json!({"action": "interrupt"}));
         assert_eq!(any, Order::Interrupt(None));
-        let piece = Piece { run: RunNo(3), stream: Stream::Stderr, from: 80 };
+        let piece = Piece { run: RunNo(3), stream: Stream::Stderr, from: 80, max: 16_000 };
         let read = order(&json!({"action": "output", "run": 3, "stream": "stderr", "from": 80}));
         assert_eq!(read, Order::Read(piece));
         assert!(matches!(call(&json!({"action": "state"})), Ok(Call::New(_))));

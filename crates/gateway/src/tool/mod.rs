@@ -8,6 +8,7 @@ mod request;
 mod saving;
 mod schema;
 mod sessions;
+mod state;
 mod terminals;
 
 pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
@@ -19,12 +20,17 @@ pub use schema::schema;
 pub use sessions::{
     SessionCall, SessionList, SessionLogs, SessionStart, Wanted, all_of, session_of,
 };
+pub use state::{Extent, HISTORY as STATE_HISTORY, State};
 pub use terminals::{KeysCall, Look, ResizeCall, ScreenCall, terminal_of};
 
 use sessile_protocol::{Completed, Exec, Until};
 
-/// Bytes of each stream that an answer shows.
+/// Bytes of each stream that are looked at for an answer, and the most that one
+/// shows.
 pub const MAX_OUTPUT: u64 = 1 << 20;
+
+/// Bytes of an answer besides what a run wrote.
+pub const MOST_BESIDES: usize = 24_000;
 
 /// What a workspace's session is made with.
 pub const IDLE_TIMEOUT_MS: u64 = 30 * 60 * 1000;

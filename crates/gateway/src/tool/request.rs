@@ -1,5 +1,7 @@
 //! A request of the `runtime` tool, checked before anything is done.
 
+use super::{Extent, MAX_OUTPUT};
+use crate::text::{Form, OutputWish};
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language};
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Request {
     pub action: Action,
     pub target: Target,
+    pub output: OutputWish,
 }
 
 /// Which session is meant.
@@ -25,7 +28,7 @@ pub struct Target {
 pub enum Action {
     Exec(Run),
     Eval(Run),
-    State,
+    State(Extent),
     Reset,
     History { limit: u64 },
 }
@@ -72,14 +75,14 @@ impl Request {
             None => return refuse(format!("action is required. Must be one of: {ACTIONS}")),
             Some("exec") => Action::Exec(fields.run("exec", Language::Bash)?),
             Some("eval") => Action::Eval(fields.run("eval", Language::Python)?),
-            Some("state") => Action::State,
+            Some("state") => Action::State(fields.extent()?),
             Some("reset") => Action::Reset,
             Some("history") => Action::History { limit: fields.number("limit")?.unwrap_or(20) },
             Some(other) => {
                 return refuse(format!("Invalid action: {other}. Must be one of: {ACTIONS}"));
             }
         };
-        Ok(Self { action, target: fields.target()? })
+        Ok(Self { action, target: fields.target()?, output: fields.output()? })
     }
 }
 
@@ -125,6 +128,20 @@ impl Fields<'_> {
                 )),
             },
         }
+    }
+
+    /// How much of the output is told, and in which form.
+    pub(super) fn output(&self) -> Result<OutputWish> {
+        let usual = OutputWish::default();
+        let limit = self.number("max_output")?.map(|most| most.min(MAX_OUTPUT));
+        let limit = limit.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.limit);
+        let form = if self.flag("raw")? { Form::Raw } else { usual.form };
+        Ok(OutputWish { limit, form })
+    }
+
+    /// How much of a state is told.
+    pub(super) fn extent(&self) -> Result<Extent> {
+        Ok(if self.flag("all")? { Extent::All } else { Extent::Own })
     }
 
     /// Absent is no.
@@ -210,7 +227,7 @@ mod tests {
     fn languages_default_by_action() {
         let language = |text: &str| match Request::parse(text).unwrap().action {
             Action::Exec(run) | Action::Eval(run) => run.language,
-            Action::State | Action::Reset | Action::History { .. } => panic!("{text}"),
+            Action::State(_) | Action::Reset | Action::History { .. } => panic!("{text}"),
         };
         assert_eq!(language(r#"{"action": "exec", "command": "ls"}"#), Language::Bash);
         assert_eq!(language(r#"{"action": "eval", "command": "1"}"#), Language::Python);

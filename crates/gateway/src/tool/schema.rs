@@ -62,6 +62,19 @@ pub fn schema() -> Value {
                     "minimum": 0,
                     "description": "Interrupt the command when it has written nothing for this long",
                 },
+                "all": {
+                    "type": "boolean",
+                    "description": "Also what was inherited and is unchanged: environment, limits (state)",
+                },
+                "max_output": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Bytes of output in the answer: the beginning and the end, and how to read the rest. Default: 16000",
+                },
+                "raw": {
+                    "type": "boolean",
+                    "description": "Output byte for byte, with colours and redrawn progress bars",
+                },
                 "stdin": {"type": "string", "description": "What the command reads on stdin"},
                 "env": {
                     "type": "object",

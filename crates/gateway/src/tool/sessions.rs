@@ -4,6 +4,7 @@ use super::Shape;
 use super::call::{Order, both};
 use super::request::{Fields, Run, refuse};
 use crate::following::Position;
+use crate::text::OutputWish;
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language, RunNo, SessionId};
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 pub struct SessionCall {
     pub session: SessionId,
     pub wanted: Wanted,
+    pub output: OutputWish,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl SessionCall {
                 Wanted::New(run, language)
             }
         };
-        Ok(Self { session, wanted })
+        Ok(Self { session, wanted, output: fields.output()?.bounded() })
     }
 }
 

@@ -1,7 +1,9 @@
 //! The environment in a kernel's state: what differs from the session's initial
 //! one, which is all that is kept of it.
 
+use crate::limits;
 use serde_json::{Map, Value};
+use sessile_protocol::{CHANGED_LIMITS, CHANGED_VARIABLES};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -46,6 +48,16 @@ pub(super) fn whole_view(initial: &Initial, saved: SavedKernel) -> String {
         let list = removed.as_array();
         list.is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
     };
+    let names: Vec<Value> = changed.keys().map(|name| name.as_str().into()).collect();
+    view.insert(CHANGED_VARIABLES.into(), names.into());
+    if let Some(Value::Object(limits)) = view.get("limits") {
+        let changed: Map<String, Value> = limits
+            .iter()
+            .filter(|(flag, value)| !limits::is_inherited(flag, value.as_str().unwrap_or_default()))
+            .map(|(flag, value)| (flag.clone(), value.clone()))
+            .collect();
+        view.insert(CHANGED_LIMITS.into(), changed.into());
+    }
     let mut env = Map::new();
     for (name, value) in initial {
         let name = name.to_string_lossy();
@@ -115,7 +127,8 @@ mod tests {
         assert_eq!(saved.view[CHANGED], env);
         assert_eq!(saved.view[REMOVED], json!(["LANG"]));
         let whole: Value = serde_json::from_str(&whole_view(&initial(), saved)).unwrap();
-        assert_eq!(whole, json!({ CHANGED: env, "cwd": "/" }));
+        let names = json!(["HOME", "NEW"]);
+        assert_eq!(whole, json!({ CHANGED: env, "cwd": "/", CHANGED_VARIABLES: names }));
     }
 
     #[test]

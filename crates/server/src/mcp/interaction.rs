@@ -5,7 +5,7 @@ use super::waiting::{Outcome, Waiter};
 use crate::service::{Service, ServiceError, Watch};
 use serde_json::{Map, Value};
 use sessile_gateway::answer::{self, Job, OutputSoFar};
-use sessile_gateway::text;
+use sessile_gateway::text::{self, Sizing, Written};
 use sessile_gateway::tool::answers::{Jobs, Signal, Success};
 use sessile_gateway::tool::{Feed, Recipient};
 use sessile_protocol::{ReadOutput, SessionId};
@@ -38,12 +38,13 @@ pub(super) async fn feed(
 }
 
 /// A run that goes on, with what it has written.
-pub(super) fn so_far(watch: &Watch) -> OutputSoFar {
+pub(super) fn so_far(watch: &Watch, sizing: &Sizing) -> OutputSoFar {
     let (stdout, stderr) = watch.views();
-    let [stdout_from, stderr_from] = watch.first().map(|from| Some(from).filter(|at| *at > 0));
-    let waiting_for_input = watch.waiting_for_input;
-    let so_far = OutputSoFar::of(watch.run, &stdout, &stderr);
-    OutputSoFar { waiting_for_input, stdout_from, stderr_from, ..so_far }
+    let [stdout_from, stderr_from] = watch.first();
+    let stdout = Written { view: &stdout, first: stdout_from };
+    let stderr = Written { view: &stderr, first: stderr_from };
+    let so_far = OutputSoFar::sized(watch.run, stdout, stderr, sizing);
+    OutputSoFar { waiting_for_input: watch.waiting_for_input, ..so_far }
 }
 
 pub(super) async fn signal(

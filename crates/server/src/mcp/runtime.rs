@@ -7,7 +7,7 @@ use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer;
-use sessile_gateway::text;
+use sessile_gateway::text::{self, OutputWish, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
 use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, Shape, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
@@ -15,9 +15,6 @@ use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 /// How long a run may take to be answered without its number having been
 /// known: one round trip for most commands.
 const QUICK_MS: u64 = 100;
-
-/// Bytes of a piece of output: as much as a model is shown at once.
-const PIECE: u64 = text::LIMIT as u64;
 
 pub(super) async fn answer(
     home: &Home,
@@ -28,20 +25,20 @@ pub(super) async fn answer(
         Call::New(request) => {
             waiter.check()?;
             let service = home.service(waiter.caller, &request.target).await?;
-            let exact = begin(&service, waiter, &request).await?;
             let again = NextCall::runtime(arguments);
-            let text = text::tell(&exact, &again, text::LIMIT);
+            let exact = begin(&service, waiter, &request, &again).await?;
+            let text = text::tell(&exact, &again);
             Ok(ToolReply::of(exact, text))
         }
         Call::Branch { target, branch } => {
             let service = home.service(waiter.caller, &target).await?;
             branches::in_workspace(&service, waiter, &target, branch).await
         }
-        Call::Earlier { target, order } => {
+        Call::Earlier { target, order, output } => {
             let service = home.service(waiter.caller, &target).await?;
             let session = service.workspace_session(waiter.caller, &target).await?;
             let again = NextCall::runtime(arguments);
-            come_back(&service, waiter, &session, order, &again).await
+            come_back(&service, waiter, &session, order, (&sizing(output, &again), &again)).await
         }
     }
 }
@@ -50,20 +47,21 @@ async fn begin(
     service: &Service,
     waiter: &Waiter<'_>,
     request: &tool::Request,
+    again: &NextCall,
 ) -> Result<Map<String, Value>, ServiceError> {
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
-    let begun = service.tool_waiting(waiter.caller, request, Some(QUICK_MS.min(left))).await?;
-    match begun {
+    let wait_ms = Some(QUICK_MS.min(left));
+    match service.tool_waiting(waiter.caller, request, wait_ms, Some(again)).await? {
         ToolAnswer::Done(answer) => Ok(answer),
         ToolAnswer::Running { session, run, answer } => {
             let shape = match request.action {
                 Action::Eval(_) => Shape::Eval,
-                Action::Exec(_) | Action::State | Action::Reset | Action::History { .. } => {
+                Action::Exec(_) | Action::State(_) | Action::Reset | Action::History { .. } => {
                     Shape::Exec
                 }
             };
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            let mut exact = render(&outcome, shape);
+            let mut exact = render(&outcome, shape, &sizing(request.output, again));
             exact.insert("session_id".to_owned(), json!(session));
             // What was found out about the session when the run began.
             for name in ["new_session", "revived"] {
@@ -74,10 +72,15 @@ async fn begin(
     }
 }
 
-fn render(outcome: &Outcome, shape: Shape) -> Map<String, Value> {
+/// What an answer has room for; the rest is read by a call.
+pub(super) fn sizing(wish: OutputWish, again: &NextCall) -> Sizing {
+    Sizing { wish, rest: Rest::Call(again.clone()) }
+}
+
+fn render(outcome: &Outcome, shape: Shape, sizing: &Sizing) -> Map<String, Value> {
     match outcome {
-        Outcome::Finished(done) => answer::fields(&Finished::of(done, shape)),
-        Outcome::Running(watch) => answer::fields(&Success::of(interaction::so_far(watch))),
+        Outcome::Finished(done) => answer::fields(&Finished::of(done, shape, sizing)),
+        Outcome::Running(watch) => answer::fields(&Success::of(interaction::so_far(watch, sizing))),
         Outcome::Cancelled(run) => cancelled(*run),
     }
 }
@@ -93,23 +96,23 @@ async fn come_back(
     waiter: &Waiter<'_>,
     session: &SessionId,
     order: Order,
-    again: &NextCall,
+    (sizing, again): (&Sizing, &NextCall),
 ) -> Result<ToolReply, ServiceError> {
     match order {
         Order::Wait(run, shape) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            let mut exact = render(&outcome, shape);
+            let mut exact = render(&outcome, shape, sizing);
             exact.insert("session_id".to_owned(), json!(session));
-            let text = text::tell(&exact, again, text::LIMIT);
+            let text = text::tell(&exact, again);
             Ok(ToolReply::of(exact, text))
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,
         Order::Feed(feed) => {
             let outcome = interaction::feed(service, waiter, session, feed).await?;
-            let mut exact = render(&outcome, Shape::Exec);
+            let mut exact = render(&outcome, Shape::Exec, sizing);
             exact.insert("session_id".to_owned(), json!(session));
-            let text = text::tell(&exact, again, text::LIMIT);
+            let text = text::tell(&exact, again);
             Ok(ToolReply::of(exact, text))
         }
         Order::Signal(recipient, signal) => {
@@ -138,25 +141,20 @@ pub(super) async fn read(
     piece: Piece,
     again: &NextCall,
 ) -> Result<ToolReply, ServiceError> {
-    let Piece { run, stream, from } = piece;
+    let Piece { run, stream, from, max } = piece;
     // The cursor of the other stream is beyond all bytes.
     let (stdout_from, stderr_from) = match stream {
         Stream::Stdout => (from, u64::MAX),
         Stream::Stderr => (u64::MAX, from),
     };
-    let read = ReadOutput {
-        stdout_from,
-        stderr_from,
-        max: PIECE,
-        wait: false,
-        ..ReadOutput::waiting(run)
-    };
+    let read =
+        ReadOutput { stdout_from, stderr_from, max, wait: false, ..ReadOutput::waiting(run) };
     let view = service.output(waiter.caller, session, read).await?;
     let (bytes, next) = match stream {
         Stream::Stdout => (view.stdout, view.stdout_next),
         Stream::Stderr => (view.stderr, view.stderr_next),
     };
-    let more = bytes.len() as u64 == PIECE;
+    let more = bytes.len() as u64 == max;
     let is_running = view.phase < RunPhase::Exited;
     // The rest of a character may be in the next piece.
     let piece = answer::Piece::of(&bytes, next, !more && !is_running);

@@ -9,7 +9,7 @@ use crate::service::{
 };
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
-use sessile_gateway::text;
+use sessile_gateway::text::{self, Sizing};
 use sessile_gateway::tool::{
     self, NextCall, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
     terminal_of,
@@ -91,8 +91,9 @@ pub(super) async fn exec(
     waiter: &Waiter<'_>,
     arguments: &Map<String, Value>,
 ) -> Result<ToolReply, ServiceError> {
-    let SessionCall { session, wanted } = SessionCall::from_arguments(arguments)?;
+    let SessionCall { session, wanted, output } = SessionCall::from_arguments(arguments)?;
     let again = NextCall::session(session.as_str());
+    let told = Telling { sizing: runtime::sizing(output, &again), again };
     match wanted {
         Wanted::New(run, language) => match terminal_of(arguments)? {
             Some(size) => {
@@ -100,25 +101,25 @@ pub(super) async fn exec(
                 match terminals::begin(service, waiter, &session, exec).await? {
                     Begun::Shown(told) => Ok(told),
                     Begun::Finished(done, revived) => {
-                        Ok(tell(Outcome::Finished(done), revived, &again))
+                        Ok(told.tell(Outcome::Finished(done), revived))
                     }
                 }
             }
-            None => begin(service, waiter, &session, &run, language, &again).await,
+            None => begin(service, waiter, &session, (&run, language), &told).await,
         },
         Wanted::Earlier(Order::Wait(run, _)) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            Ok(tell_earlier(service, waiter, outcome, &again).await)
+            Ok(tell_earlier(service, waiter, outcome, &told).await)
         }
         Wanted::Earlier(Order::Interrupt(run)) => {
             runtime::interrupt(service, waiter, &session, run).await
         }
         Wanted::Earlier(Order::Read(piece)) => {
-            runtime::read(service, waiter, &session, piece, &again).await
+            runtime::read(service, waiter, &session, piece, &told.again).await
         }
         Wanted::Earlier(Order::Feed(feed)) => {
             let outcome = interaction::feed(service, waiter, &session, feed).await?;
-            Ok(tell_earlier(service, waiter, outcome, &again).await)
+            Ok(tell_earlier(service, waiter, outcome, &told).await)
         }
         Wanted::Earlier(Order::Signal(recipient, signal)) => {
             interaction::signal(service, waiter, &session, recipient, signal).await
@@ -131,9 +132,8 @@ async fn begin(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-    run: &Run,
-    language: Option<Language>,
-    again: &NextCall,
+    (run, language): (&Run, Option<Language>),
+    told: &Telling,
 ) -> Result<ToolReply, ServiceError> {
     waiter.check()?;
     let mut exec = run.order();
@@ -146,7 +146,7 @@ async fn begin(
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
     };
     let revived = continuity.previous().map(answer::revival);
-    Ok(tell(outcome, revived, again))
+    Ok(told.tell(outcome, revived))
 }
 
 /// A run that goes on is told by its screen if it has one.
@@ -154,30 +154,41 @@ async fn tell_earlier(
     service: &Service,
     waiter: &Waiter<'_>,
     outcome: Outcome,
-    again: &NextCall,
+    told: &Telling,
 ) -> ToolReply {
     if let Outcome::Running(watch) = &outcome
-        && let Some(told) = terminals::shown(service, waiter, &watch.session, watch.run).await
+        && let Some(shown) = terminals::shown(service, waiter, &watch.session, watch.run).await
     {
-        return told;
+        return shown;
     }
-    tell(outcome, None, again)
+    told.tell(outcome, None)
 }
 
-/// A run as `sessile exec` has it.
-fn tell(outcome: Outcome, revived: Option<String>, again: &NextCall) -> ToolReply {
-    let told = |exact: Map<String, Value>| {
-        let text = text::tell(&exact, again, text::LIMIT);
-        ToolReply::of(exact, text)
-    };
-    match outcome {
-        Outcome::Finished(mut done) => {
-            done.notes.splice(0..0, revived);
-            let success = is_success(&done);
-            ToolReply { success, ..told(answer::fields(&RunResult::from(&*done))) }
+/// How a run is told: how much of it, and by which call it is come back to.
+struct Telling {
+    sizing: Sizing,
+    again: NextCall,
+}
+
+impl Telling {
+    /// A run as `sessile exec` has it.
+    fn tell(&self, outcome: Outcome, revived: Option<String>) -> ToolReply {
+        let told = |exact: Map<String, Value>| {
+            let text = text::tell(&exact, &self.again);
+            ToolReply::of(exact, text)
+        };
+        match outcome {
+            Outcome::Finished(mut done) => {
+                done.notes.splice(0..0, revived);
+                let success = is_success(&done);
+                let run = RunResult::sized(&done, &self.sizing, false);
+                ToolReply { success, ..told(answer::fields(&run)) }
+            }
+            Outcome::Running(watch) => {
+                told(answer::fields(&interaction::so_far(&watch, &self.sizing)))
+            }
+            Outcome::Cancelled(run) => told(runtime::cancelled(run)),
         }
-        Outcome::Running(watch) => told(answer::fields(&interaction::so_far(&watch))),
-        Outcome::Cancelled(run) => told(runtime::cancelled(run)),
     }
 }
 

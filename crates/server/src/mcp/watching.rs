@@ -1,13 +1,14 @@
 //! What sessions do, and what was run in one: looked at, and followed.
 
 use super::answer::ToolReply;
+use super::runtime;
 use super::waiting::{Waiter, cancelled};
 use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
 use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
-use sessile_gateway::text;
+use sessile_gateway::text::{self, OutputWish, Sizing, Written};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
@@ -53,12 +54,15 @@ pub(super) async fn logs(
     let listed = if after.is_some() { LISTED } else { limit as u64 };
     let all = service.runs(waiter.caller, &session, listed).await?;
     let (shown, next) = select(all, limit, after);
+    let again = NextCall::session(session.as_str());
+    let limit = text::LIMIT / shown.len().max(1);
+    let sizing = runtime::sizing(OutputWish { limit, ..OutputWish::default() }, &again);
     let mut runs = Vec::new();
     for row in &shown {
-        runs.push(with_output(service, waiter, &session, row).await?);
+        runs.push(with_output(service, waiter, &session, row, &sizing).await?);
     }
     let next = next.to_string();
-    let text = text::logs(&runs, &NextCall::session(session.as_str()), &next);
+    let text = text::logs(&runs, &again, &next);
     let mut exact = Map::new();
     exact.insert("runs".to_owned(), runs.into_iter().map(Value::Object).collect());
     exact.insert("after".to_owned(), next.into());
@@ -122,6 +126,7 @@ async fn with_output(
     waiter: &Waiter<'_>,
     session: &SessionId,
     listed: &RunRow,
+    sizing: &Sizing,
 ) -> Result<Map<String, Value>, ServiceError> {
     let run = listed.run;
     let mut fields = answer::fields(listed);
@@ -130,10 +135,11 @@ async fn with_output(
     }
     let done = service.finished(waiter.caller, session, run, 0, OUTPUT, Awaited::Result).await;
     let written = match done {
-        Ok(Some(done)) => answer::fields(&RunResult::from(&*done)),
+        Ok(Some(done)) => answer::fields(&RunResult::sized(&done, sizing, false)),
         Ok(None) => {
             let (stdout, stderr) = latest(service, waiter, session, run).await?;
-            answer::fields(&OutputSoFar::of(run, &stdout, &stderr))
+            let (stdout, stderr) = (Written::whole(&stdout), Written::whole(&stderr));
+            answer::fields(&OutputSoFar::sized(run, stdout, stderr, sizing))
         }
         // It was dropped from the history meanwhile.
         Err(error) => {

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::answer::{self, Output, State};
+use sessile_gateway::text::{self, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNote, Success};
-use sessile_gateway::tool::{self, Action, Shape, Target};
+use sessile_gateway::tool::{self, Action, Extent, NextCall, Shape, Target};
 use sessile_protocol::{Answer, Request, RunNo, SessionId};
 use sessile_store::{Entry, SessionStatus};
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ impl Service {
     /// Answers as `sessile tool` does: a refusal is an answer, too.
     pub(crate) async fn tool(&self, caller: &Caller, request: &Value) -> Value {
         let outcome = match tool::Request::from_value(request) {
-            Ok(parsed) => self.tool_waiting(caller, &parsed, None).await,
+            Ok(parsed) => self.tool_waiting(caller, &parsed, None, None).await,
             Err(error) => Err(error.into()),
         };
         match outcome {
@@ -46,17 +47,25 @@ impl Service {
         }
     }
 
-    /// The same for a caller that waits only so long for a run.
+    /// The same for a caller that waits only so long for a run, and reads what is
+    /// left out by `again`.
     pub(crate) async fn tool_waiting(
         &self,
         caller: &Caller,
         request: &tool::Request,
         wait_ms: Option<u64>,
+        again: Option<&NextCall>,
     ) -> Result<ToolAnswer, ServiceError> {
         match &request.action {
-            Action::Exec(run) => self.tool_run(caller, request, run, Shape::Exec, wait_ms).await,
-            Action::Eval(run) => self.tool_run(caller, request, run, Shape::Eval, wait_ms).await,
-            Action::State => self.tool_state(caller, request).await.map(ToolAnswer::Done),
+            Action::Exec(run) => {
+                self.tool_run(caller, request, (run, Shape::Exec), wait_ms, again).await
+            }
+            Action::Eval(run) => {
+                self.tool_run(caller, request, (run, Shape::Eval), wait_ms, again).await
+            }
+            Action::State(extent) => {
+                self.tool_state(caller, request, *extent).await.map(ToolAnswer::Done)
+            }
             Action::Reset => self.tool_reset(caller, request).await.map(ToolAnswer::Done),
             Action::History { limit } => {
                 self.tool_history(caller, request, *limit).await.map(ToolAnswer::Done)
@@ -68,9 +77,9 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
-        run: &tool::Run,
-        shape: Shape,
+        (run, shape): (&tool::Run, Shape),
         wait_ms: Option<u64>,
+        again: Option<&NextCall>,
     ) -> Result<ToolAnswer, ServiceError> {
         let exec = run.order();
         // Before there is a session for it.
@@ -78,7 +87,12 @@ impl Service {
         let mut workspace = self.workspace(caller, &request.target).await?;
         match self.run(&mut workspace.reached, RunOrder { exec, wait_ms }).await? {
             RunAnswer::Finished(done) => {
-                let answer = workspace.describe(&Finished::of(&done, shape)).await?;
+                let rest = match again {
+                    Some(again) => Rest::Call(again.clone()),
+                    None => Rest::Directory(workspace.reached.place.directory.path().to_owned()),
+                };
+                let sizing = Sizing { wish: request.output, rest };
+                let answer = workspace.describe(&Finished::of(&done, shape, &sizing)).await?;
                 Ok(ToolAnswer::Done(answer))
             }
             RunAnswer::Running { run, so_far } => {
@@ -93,13 +107,15 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
+        extent: Extent,
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
         let Answer::State(view) = workspace.reached.call(Request::State).await? else {
             return Err(ServiceError::unexpected());
         };
-        let history = workspace.history(20).await?;
-        workspace.describe(&tool::answers::State::of(State::live(&view), history)).await
+        let history = workspace.history(tool::STATE_HISTORY).await?;
+        let state = tool::State::of(State::live_with_changes(&view), history, extent);
+        workspace.describe(&state).await
     }
 
     async fn tool_reset(
@@ -224,6 +240,7 @@ impl Workspace {
         let previous = self.reached.continuity.previous();
         let note = SessionNote::new(metadata.session_id, self.is_new, previous);
         answer.extend(answer::fields(&note));
+        text::fit(&mut answer, tool::MOST_BESIDES);
         Ok(answer)
     }
 

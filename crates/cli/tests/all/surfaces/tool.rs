@@ -115,6 +115,70 @@ fn eval_answers_with_the_value() {
 }
 
 #[test]
+fn what_goes_to_a_model_is_bounded() {
+    let h = harness!();
+    let answer = exec(&h, "seq 1 200000");
+    let length = answer.to_string().len();
+    assert!(length < 17_000, "{length} bytes");
+    let stdout = answer["stdout"].as_str().unwrap();
+    assert!(stdout.starts_with("1\n2\n") && stdout.ends_with("\n200000\n"), "{stdout}");
+    // The hint is a command that goes on where the beginning ends.
+    let hint = stdout.split("read on with: ").nth(1).unwrap().split(" …]").next().unwrap();
+    let head = stdout.split("[…").next().unwrap();
+    let next = exec(&h, hint);
+    let expected: String = (1..=200_000).map(|n| format!("{n}\n")).collect();
+    let read_on = next["stdout"].as_str().unwrap();
+    assert!(expected.starts_with(&format!("{head}{read_on}")), "{read_on}");
+    let few = call(&h, &json!({"action": "exec", "command": "seq 1 200000", "max_output": 100}));
+    assert!(few["stdout"].as_str().unwrap().len() < 400, "{few}");
+    let most = json!({"action": "exec", "command": "seq 1 100000", "max_output": 1 << 20});
+    assert_eq!(call(&h, &most)["stdout"].as_str().unwrap().len(), 588_895);
+    let raised = exec(&h, &format!("{}; false", "echo x >&2; ".repeat(9000)));
+    assert!(raised.to_string().len() < 18_000, "{}", raised.to_string().len());
+}
+
+#[test]
+fn a_model_is_told_what_a_person_would_want_to_see() {
+    let h = harness!();
+    let bar = "for i in range(5001): print(f'\\r{i:5}/5000 ' + '#' * (i // 100), end='')";
+    let answer = eval(&h, &format!("{bar}\nprint('\\n\\x1b[32mdone\\x1b[0m')"), "python");
+    let done = format!(" 5000/5000 {}\ndone\n", "#".repeat(50));
+    assert_has(&answer, &json!({"stdout": done, "rendered": ["stdout"]}));
+    let raw = json!({"action": "exec", "command": r"printf '\033[32mok\033[0m'", "raw": true});
+    assert_has(&call(&h, &raw), &json!({"stdout": "\u{1b}[32mok\u{1b}[0m", "rendered": null}));
+    let functions = "def a(n): b(n - 1) if n else 1 / 0\ndef b(n): a(n)\n";
+    let deep = eval(&h, &format!("{functions}a(200)"), "python");
+    let stderr = deep["stderr"].as_str().unwrap();
+    assert!(stderr.len() < 4000, "{} bytes", stderr.len());
+    assert!(stderr.contains(" frames left out; read on with: tail -c +"), "{stderr}");
+    assert!(stderr.trim_end().ends_with("ZeroDivisionError: division by zero"), "{stderr}");
+}
+
+#[test]
+fn a_state_is_what_the_session_has_made_its_own_without_secrets() {
+    let h = harness!();
+    exec(&h, "export E=e MY_TOKEN=hunter22; x=41; db_password=hunter22; ulimit -t 7777; cd /usr");
+    eval(&h, "import math\napi_key = 'abcd1234efgh5678'\ndef area(r): return r", "python");
+    let answer = call(&h, &json!({"action": "state"}));
+    let length = answer.to_string().len();
+    assert!(length < 2000, "{length} bytes: {answer:#}");
+    assert!(!answer.to_string().contains("hunter22"), "{answer:#}");
+    let state = &answer["state"];
+    assert_eq!(state["env_vars"], json!({"E": "e", "MY_TOKEN": "[masked]"}));
+    assert_eq!(state["kernels"]["bash"]["limits"]["-t"], "7777 7777", "{state:#}");
+    assert_eq!(state["kernels"]["bash"]["limits"].as_object().unwrap().len(), 1, "{state:#}");
+    assert_eq!(state["variables"]["python"]["api_key"]["repr"], "[masked]");
+    let all = call(&h, &json!({"action": "state", "all": true}));
+    assert!(all["state"]["env_vars"]["PATH"].is_string(), "{all:#}");
+    assert!(!all.to_string().contains("hunter22"), "{all:#}");
+    // For people and programs it is complete.
+    let id = answer["session_id"].as_str().unwrap();
+    let plain = h.sessile(&["state", id]).json();
+    assert_eq!(plain["env_vars"]["MY_TOKEN"], "hunter22");
+    assert_eq!(plain["env_changed"], json!(null));
+}
+
+#[test]
 fn state_is_that_of_all_live_kernels() {
     let h = harness!();
     exec(&h, "cd /usr; export E=e; x=41; greet() { echo hi; }");

@@ -80,7 +80,10 @@ fn a_model_sees_what_a_person_would() {
     let command = r"printf '\033[31mred\033[0m\n  0%%\r 50%%\r100%%\nabc\b\b\bxyz\n'";
     let result = peer.runtime(&json!({"action": "exec", "command": command}));
     assert!(text(&result).ends_with("stdout:\nred\n100%\nxyz"), "{}", text(&result));
-    assert!(exact(&result)["stdout"].as_str().unwrap().starts_with("\u{1b}[31mred"));
+    assert_eq!(exact(&result)["stdout"], "red\n100%\nxyz\n");
+    assert_eq!(exact(&result)["rendered"], json!(["stdout"]));
+    let raw = peer.runtime(&json!({"action": "exec", "command": command, "raw": true}));
+    assert!(exact(&raw)["stdout"].as_str().unwrap().starts_with("\u{1b}[31mred"));
     peer.close();
 }
 
@@ -91,6 +94,8 @@ fn long_output_is_read_on_where_the_answer_says() {
     let result = peer.runtime(&json!({"action": "exec", "command": "seq 100000"}));
     let told = text(&result);
     assert!(told.len() < 17_000, "{} characters", told.len());
+    let exactly = exact(&result).to_string();
+    assert!(exactly.len() < 18_000, "{} bytes", exactly.len());
     assert!(told.contains("\n1\n2\n3\n") && told.ends_with("\n99999\n100000"));
     let call = told.split("read on with ").nth(1).unwrap().split(" …]").next().unwrap();
     let mut next: Value = serde_json::from_str(call).unwrap();
@@ -107,6 +112,45 @@ fn long_output_is_read_on_where_the_answer_says() {
     }
     let expected: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
     assert!(all == expected, "{} bytes of {}", all.len(), expected.len());
+    peer.close();
+}
+
+/// The official Python client refuses messages of a mebibyte, and with it the
+/// run's number is lost.
+const MOST: usize = 800_000;
+
+#[test]
+fn no_answer_is_too_long_whatever_is_asked_for() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &["--tools", "all"]);
+    let wild = "head -c 3000000 /dev/zero | tr '\\0' '\\1'";
+    let commands = [
+        json!({"action": "exec", "command": "seq 1000000; seq 1000000 >&2", "max_output": 1 << 30}),
+        json!({"action": "exec", "command": wild, "max_output": 1 << 30, "raw": true}),
+        json!({"action": "exec", "command": "head -c 3000000 /dev/urandom", "max_output": 1 << 30}),
+        json!({"action": "output", "run": 2, "max_output": 1 << 30}),
+        json!({"action": "eval", "command": "'\u{1}' * 3000000", "max_output": 1 << 30}),
+        json!({"action": "eval", "command": "raise ValueError('x' * 3000000)"}),
+        json!({"action": "exec", "command": ["x".repeat(2_000_000)]}),
+        json!({"action": "exec", "command": format!(": {}", "x".repeat(2_000_000))}),
+        json!({"action": "history", "limit": 100}),
+        json!({"action": "eval", "command": "for n in range(5000): globals()[f'v{n}'] = 'x' * 500"}),
+        json!({"action": "state", "all": true}),
+        json!({"action": "jobs"}),
+    ];
+    for arguments in commands {
+        let result = peer.runtime(&arguments);
+        let length = result.to_string().len();
+        let asked: String = arguments.to_string().chars().take(100).collect();
+        assert!(length < MOST, "{asked}: {length} bytes");
+        if arguments["max_output"].is_null() {
+            assert!(length < 60_000, "{asked}: {length} bytes");
+        }
+    }
+    let listed = peer.call("session_list", &json!({}));
+    let id = exact(&listed)["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    let logs = peer.call("session_logs", &json!({"session_id": id, "limit": 50}));
+    assert!(logs.to_string().len() < 100_000, "{}", logs.to_string().len());
     peer.close();
 }
 
