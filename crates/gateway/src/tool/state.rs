@@ -127,7 +127,8 @@ fn keep_own(state: &mut Map<String, Value>) {
                 top.get(name) != Some(value) && !is_launchers(name, value, path.as_deref())
             });
         }
-        kernel.retain(|name, value| !is_empty(value) && !(name == "busy" && *value == false));
+        let is_idle = |name: &str, value: &Value| name == "busy" && *value == false;
+        kernel.retain(|name, value| !is_empty(value) && !is_idle(name, value));
     }
     if let Some(variables) = state.get_mut("variables") {
         for kernel in variables.as_object_mut().into_iter().flat_map(Map::values_mut) {
