@@ -232,7 +232,7 @@ mod tests {
             "limits": {"-n": "20000 20000", "-t": "77 unlimited"},
             CHANGED_VARIABLES: ["E", "GITHUB_TOKEN", "PWD"], CHANGED_LIMITS: {"-t": "77 unlimited"},
             "as_of_run": 1, "busy": false});
-        let mut python_env = env.clone();
+        let mut python_env = env;
         python_env.insert("PATH".to_owned(), json!("/shims:/bin"));
         python_env.insert("PYENV_DIR".to_owned(), json!("/w"));
         let python = json!({"working_dir": "/w", "env_vars": python_env, "threads": [],
