@@ -11,5 +11,6 @@ mod lifecycle;
 mod records;
 mod runs;
 mod saving;
+mod security;
 mod shells;
 mod surfaces;

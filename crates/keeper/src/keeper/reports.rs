@@ -67,6 +67,7 @@ impl Keeper {
                     }
                 }
                 Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),
+                Report::Stray => self.tell_of_stray(language),
             }
         }
         true
@@ -181,6 +182,22 @@ impl Keeper {
                 self.tell(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
+        }
+    }
+
+    /// Somebody else has written where kernels report. Once for each run.
+    fn tell_of_stray(&mut self, language: Language) {
+        let run = self.kernels.live.get(&language).and_then(|live| live.current);
+        let told = match run.and_then(|number| self.runs.get(&number)) {
+            Some(run) => &run.notes,
+            None => self.kernels.news.entry(language).or_default(),
+        };
+        let note = format!(
+            "a report that {language} did not make was dropped: something in the session has \
+             written to Sessile's own channel"
+        );
+        if !told.contains(&note) {
+            self.tell(language, run, note);
         }
     }
 

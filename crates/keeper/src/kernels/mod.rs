@@ -6,6 +6,7 @@
 
 mod launch;
 mod scripted;
+mod secret;
 mod shell;
 mod spawn;
 
@@ -94,6 +95,8 @@ pub(crate) enum Report {
     },
     Dumped(Box<Dumped>),
     Loaded(Box<Loaded>),
+    /// Something that the kernel did not say, or not at this time.
+    Stray,
 }
 
 /// A captured state. What it says takes a while to find out, and is often not
@@ -367,20 +370,51 @@ fn mentions(text: &[u8], word: &str) -> bool {
 }
 
 /// Bytes into lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lines {
     rest: Vec<u8>,
+    /// The length of a line, more or less.
+    limit: usize,
 }
 
+/// Of a line that is too long, what may be the beginning of another: a report
+/// that somebody else's bytes came before.
+const LAST_PART: usize = 4096;
+
 impl Lines {
+    fn of_at_most(limit: usize) -> Self {
+        Self { rest: Vec::new(), limit }
+    }
+
     /// The whole lines, without their ends.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.rest.extend_from_slice(bytes);
         let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else {
+            if self.rest.len() > self.limit {
+                self.rest.drain(..self.rest.len() - LAST_PART);
+                self.rest.shrink_to_fit();
+            }
             return Vec::new();
         };
         let after = self.rest.split_off(end + 1);
         let whole = std::mem::replace(&mut self.rest, after);
         whole[..end].split(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_not_kept_and_a_report_behind_it_is() {
+        let mut lines = Lines::of_at_most(10_000);
+        for _ in 0..1000 {
+            assert!(lines.push(&[b'x'; 1000]).is_empty());
+            assert!(lines.rest.len() <= 11_000);
+        }
+        let found = lines.push(b"r 1\nd 1\n");
+        assert!(found[0].ends_with(b"xr 1"));
+        assert_eq!(found[1], b"d 1");
     }
 }

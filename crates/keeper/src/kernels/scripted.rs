@@ -2,11 +2,13 @@
 //! reports as lines of JSON.
 
 use super::launch::{DriverFiles, Invocation, install};
+use super::secret::{Secret, Secrets};
+use super::shell::write_orders;
 use super::{
     AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question,
     RawCapture, Release, Report, Stdin,
 };
-use crate::scratch::write_file;
+use crate::scratch::{make_fifo, open_both_ways, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
@@ -71,16 +73,41 @@ const INLINE: usize = 16 << 10;
 /// What JSON makes of a control character: `\u0007`.
 const ESCAPED: usize = 6;
 
+/// A report may have a picture in it, but not one without an end.
+const LONGEST_REPORT: usize = 64 << 20;
+
 #[derive(Debug)]
 pub(super) struct Scripted {
     directory: PathBuf,
     paths: Paths,
     orders: OwnedFd,
     lines: Lines,
+    secrets: Secrets,
+    keeping: Keeping,
+    current: Option<Current>,
+    /// Of the run before: its report may come twice.
+    former: Option<Secret>,
     /// What captures that are under way will be "as of".
     capturing: std::collections::VecDeque<RunNo>,
     has_event_loop: bool,
     version: Option<String>,
+}
+
+/// The run that the driver is at.
+#[derive(Debug)]
+struct Current {
+    run: RunNo,
+    secret: Secret,
+}
+
+/// Where the secret of a run is while user code runs, see `secret.rs`.
+#[derive(Debug)]
+enum Keeping {
+    /// In this pipe, from which the driver takes it when the run is done: in
+    /// Python, user code finds everything that the driver has.
+    Pipe(OwnedFd),
+    /// With the driver, which has it from the order.
+    Driver,
 }
 
 /// What most orders name.
@@ -109,6 +136,7 @@ struct RunOrder<'a> {
     stdout: &'a Path,
     stderr: &'a Path,
     env: &'a BTreeMap<String, String>,
+    secret: Option<&'a Secret>,
 }
 
 /// What the report of a run's end begins with. It is read without a look at
@@ -151,6 +179,8 @@ enum Message {
 #[derive(Deserialize)]
 struct Done {
     run: RunNo,
+    #[serde(default)]
+    secret: String,
     exit_code: i32,
     #[serde(default)]
     result: Option<DoneValue>,
@@ -191,6 +221,13 @@ impl Scripted {
             let _ = std::fs::remove_file(&link);
             std::fs::hard_link(directory.join(fifo), link)?;
         }
+        let keeping = if language == Language::Python {
+            let pipe = directory.join("n");
+            make_fifo(&pipe)?;
+            Keeping::Pipe(open_both_ways(&pipe)?)
+        } else {
+            Keeping::Driver
+        };
         let mut args: Vec<std::ffi::OsString> = flags.iter().map(Into::into).collect();
         args.push(directory.join(files[0].0).into());
         args.push(directory.into());
@@ -198,7 +235,11 @@ impl Scripted {
             directory: directory.to_owned(),
             paths: Paths::of(directory),
             orders,
-            lines: Lines::default(),
+            lines: Lines::of_at_most(LONGEST_REPORT),
+            secrets: Secrets::default(),
+            keeping,
+            current: None,
+            former: None,
             capturing: std::collections::VecDeque::new(),
             has_event_loop: language == Language::Node,
             version: None,
@@ -209,31 +250,29 @@ impl Scripted {
     fn order(&self, order: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
-        super::shell::write_orders(&self.orders, &line)
+        write_orders(&self.orders, &line)
     }
 
-    fn understand(&mut self, line: &[u8]) -> Option<Report> {
-        let message = if line.starts_with(DONE) {
-            Message::Done(serde_json::from_slice(line).ok()?)
-        } else {
-            serde_json::from_slice(line).ok()?
-        };
+    /// Makes sense of a line, which somebody else may have begun.
+    fn understand(&mut self, line: &[u8]) -> Vec<Report> {
+        match parse(line) {
+            Some(message) => self.take(message).into_iter().collect(),
+            None => {
+                let own = line.windows(DONE.len()).rposition(|window| window == DONE);
+                let own = own.and_then(|at| parse(&line[at..]));
+                let own = own.and_then(|message| self.take(message));
+                [Report::Stray].into_iter().chain(own).collect()
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Option<Report> {
         match message {
             Message::Ready { version } => {
                 self.version = version;
                 Some(Report::Ready)
             }
-            Message::Done(done) => Some(Report::Ended(Ended {
-                run: done.run,
-                exit_code: done.exit_code,
-                value: done.result.map(|value| RunValue {
-                    text: value.text,
-                    data_json: (!value.data.is_empty())
-                        .then(|| Value::Object(value.data).to_string()),
-                }),
-                error: done.error,
-                notes: done.notes,
-            })),
+            Message::Done(done) => self.done(done),
             Message::LetGo => Some(Report::LetGo),
             Message::State(view) => {
                 let as_of = self.capturing.pop_front()?;
@@ -265,6 +304,49 @@ impl Scripted {
             Message::Loaded(loaded) => Some(Report::Loaded(Box::new(loaded))),
         }
     }
+
+    fn done(&mut self, done: Done) -> Option<Report> {
+        if self.former.as_ref().is_some_and(|former| former.as_str() == done.secret) {
+            return None;
+        }
+        // Others may have written to the pipe, too.
+        let tells = |current: &mut Current| {
+            current.run == done.run && current.secret.position_in(done.secret.as_bytes()).is_some()
+        };
+        let Some(current) = self.current.take_if(tells) else {
+            self.ask_again();
+            return Some(Report::Stray);
+        };
+        self.former = Some(current.secret);
+        Some(Report::Ended(Ended {
+            run: done.run,
+            exit_code: done.exit_code,
+            value: done.result.map(|value| RunValue {
+                text: value.text,
+                data_json: (!value.data.is_empty()).then(|| Value::Object(value.data).to_string()),
+            }),
+            error: done.error,
+            notes: done.notes,
+        }))
+    }
+
+    /// A report without the secret may be the driver's own, if somebody else has
+    /// taken that from its pipe.
+    fn ask_again(&self) {
+        let (Keeping::Pipe(pipe), Some(current)) = (&self.keeping, &self.current) else { return };
+        if rustix::io::ioctl_fionread(pipe) == Ok(0) {
+            let _ = write_orders(pipe, current.secret.as_bytes());
+            let _ = self.order(&json!({"op": "again"}));
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Message> {
+    if line.starts_with(DONE) {
+        serde_json::from_slice(line).ok().map(Message::Done)
+    } else {
+        serde_json::from_slice(line).ok()
+    }
 }
 
 impl Kernel for Scripted {
@@ -284,6 +366,14 @@ impl Kernel for Scripted {
             Stdin::Empty => Path::new("/dev/null"),
         };
         let terminal = order.terminal.map(|terminal| Path::new(terminal.path));
+        let secret = self.secrets.next()?;
+        let inline = match &self.keeping {
+            Keeping::Pipe(pipe) => {
+                write_orders(pipe, secret.as_bytes())?;
+                None
+            }
+            Keeping::Driver => Some(&secret),
+        };
         self.order(&RunOrder {
             op: "run",
             run: order.run,
@@ -293,7 +383,10 @@ impl Kernel for Scripted {
             stdout: terminal.unwrap_or(stdout),
             stderr: terminal.unwrap_or(stderr),
             env: order.env,
-        })
+            secret: inline,
+        })?;
+        self.current = Some(Current { run: order.run, secret });
+        Ok(())
     }
 
     fn pressing(&mut self, run: RunNo) {
@@ -346,7 +439,8 @@ impl Kernel for Scripted {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
-        self.lines.push(bytes).iter().filter_map(|line| self.understand(line)).collect()
+        let lines = self.lines.push(bytes);
+        lines.iter().flat_map(|line| self.understand(line)).collect()
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {

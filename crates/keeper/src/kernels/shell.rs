@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! \builtin . DIR/c <>/dev/null >DIR/o 2>DIR/e
-//! \builtin echo "r 7 $? $-" >DIR/s
+//! \builtin echo "r SECRET $? $-" >DIR/s
 //! ```
 //!
 //! - Interactive, because then SIGINT aborts the first line only and the shell
@@ -19,17 +19,23 @@
 //!   about the trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own
 //!   stderr, which is /dev/null, before the run's takes its place.
 //!
+//! - With a secret of the run in the second, which a text does not get to see:
+//!   bash and dash have read it ahead into their own memory, and zsh, which reads
+//!   a byte at a time, has left it in the pipe.
+//!
 //! An EXIT trap of ours writes the state down when the shell exits. It must not
 //! be seen or lost: see [`ExitTrap`].
 
 use super::launch::{Invocation, install};
-use super::{Ended, Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
+use super::secret::{Secret, Secrets};
+use super::{Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::processes::{self, Caught};
 use crate::scratch::{Slate, write_file};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
@@ -43,6 +49,7 @@ mod dialect;
 mod functions;
 mod guard;
 mod quoting;
+mod reports;
 mod terminal;
 mod traps;
 mod trigger;
@@ -56,6 +63,7 @@ use dialect::Dialect;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
+use trigger::done_line;
 use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
@@ -67,6 +75,9 @@ const MARK: &str = "__sessile_exit";
 /// Descriptors that a shell has to be allowed for a run and a capture: those that
 /// it saves go to 10 and above, and the user may have all below. zsh needs 17.
 const ROOM: u64 = 20;
+
+/// A report is a short line.
+const LONGEST_REPORT: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Shell {
@@ -80,6 +91,14 @@ pub(super) struct Shell {
     /// The file that is sourced.
     text: Slate,
     lines: Lines,
+    secrets: Secrets,
+    /// Of the line that says that the shell is up.
+    start: Secret,
+    /// Of the run before: its report may come twice.
+    former: Option<Secret>,
+    /// How many bytes of orders may be unread when the current run is reported:
+    /// those behind the line that reports it.
+    unread: Cell<usize>,
     current: Option<Current>,
     /// Of the last run, for the next one's `$?`.
     status: i32,
@@ -104,6 +123,7 @@ pub(super) struct Shell {
 #[derive(Debug)]
 struct Current {
     run: RunNo,
+    secret: Secret,
     form: Form,
     /// It is over when its `d` line has come, after a look at the traps.
     awaits_done: bool,
@@ -135,6 +155,8 @@ impl Shell {
         heritage: Heritage<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = dialect::of(language);
+        let mut secrets = Secrets::default();
+        let start = secrets.next()?;
         let mut shell = Self {
             dialect,
             voice: Voice::among(dialect, &[]),
@@ -142,7 +164,11 @@ impl Shell {
             dir: directory.display().to_string(),
             orders,
             text: Slate::create(&directory.join("c"))?,
-            lines: Lines::default(),
+            lines: Lines::of_at_most(LONGEST_REPORT),
+            secrets,
+            start,
+            former: None,
+            unread: Cell::new(0),
             current: None,
             status: 0,
             flags: String::new(),
@@ -187,79 +213,12 @@ impl Shell {
     }
 
     fn send(&self, lines: &str) -> io::Result<()> {
+        self.unread.set(self.unread.get().saturating_add(lines.len()));
         write_orders(&self.orders, lines.as_bytes())
     }
 
     fn path(&self, name: &str) -> PathBuf {
         Path::new(&self.dir).join(name)
-    }
-
-    fn understand(&mut self, line: &str) -> Option<Report> {
-        let mut words = line.split(' ');
-        let (kind, number) = (words.next()?, words.next());
-        let number = || number?.parse().ok().map(RunNo);
-        match kind {
-            "ready" => {
-                words.next_back().unwrap_or_default().clone_into(&mut self.flags);
-                self.learn_voice();
-                let users = self.inherited_exit_trap.take();
-                let line = self.arm(users);
-                self.send(&line).ok()?;
-                Some(Report::Ready)
-            }
-            "r" => {
-                let (run, status) = (number()?, words.next()?.parse().ok()?);
-                self.reported(run, status, words.next().unwrap_or_default())
-            }
-            "d" => self.done(number()?),
-            "c" => self.captured(number()?),
-            "g" => Some(Report::LetGo),
-            kind => {
-                let probe = self.probe.as_mut()?;
-                probe.hear(kind, usize::try_from(number()?.0).ok()?);
-                None
-            }
-        }
-    }
-
-    fn reported(&mut self, run: RunNo, status: i32, flags: &str) -> Option<Report> {
-        let current = self.current.as_mut().filter(|c| c.run == run)?;
-        if current.reported.is_none() {
-            current.reported = Some(status);
-            flags.clone_into(&mut self.flags);
-            self.jobs.hide(&mut self.flags);
-        }
-        if current.awaits_done { None } else { self.done(run) }
-    }
-
-    fn done(&mut self, run: RunNo) -> Option<Report> {
-        let current = self.current.take_if(|c| c.run == run && c.reported.is_some())?;
-        let mut status = current.reported?;
-        self.learn_voice();
-        let is_forgotten = status == 0 || self.is_halted;
-        if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
-            status = 128 + libc::SIGINT;
-        }
-        if let Ok(line) = self.restore_interrupt_trap() {
-            let _ = self.send(&line);
-        }
-        if current.form == Form::Replaced && self.flags.contains('x') {
-            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
-        }
-        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
-            let _ = self.send(&line);
-        }
-        self.keep_status(status);
-        if current.awaits_done {
-            self.learn_traps(run);
-        }
-        Some(Report::Ended(Ended {
-            run,
-            exit_code: status,
-            value: None,
-            error: None,
-            notes: Vec::new(),
-        }))
     }
 
     /// Whether our trap on a signal is there. The shell may have become another
@@ -319,9 +278,9 @@ impl Kernel for Shell {
         let form = self.form(order.text);
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
-        let mut trigger = self.trigger(order, form, &prelude)?;
+        let secret = self.secrets.next()?;
+        let trigger = self.trigger(order, form, &prelude, &secret)?;
         let (off, first) = self.first_words(form, order.text);
-        trigger.insert_str(0, &off);
         if first.is_empty() {
             self.text.write(order.text)?;
         } else {
@@ -334,9 +293,11 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         let prepare = order.terminal.map(|terminal| self.prepare_terminal(terminal));
-        self.send(&(prepare.unwrap_or_default() + &trigger))?;
+        self.send(&[&prepare.unwrap_or_default(), &off, trigger.lines.as_str()].concat())?;
+        self.unread.set(trigger.behind);
         self.current = Some(Current {
             run: order.run,
+            secret,
             form,
             awaits_done: form == Form::Replaced
                 || self.probe.is_some()
@@ -350,18 +311,18 @@ impl Kernel for Shell {
     }
 
     fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
-        if let Some(current) = &mut self.current {
-            current.pressed |= who == Pressed::Kernel;
-        }
+        let Some(current) = &mut self.current else { return Ok(()) };
+        current.pressed |= who == Pressed::Kernel;
+        let (form, lists_traps) = (current.form, current.lists_traps);
+        let secret = current.secret.clone();
         // The report line may be gone: dash throws away what it has read ahead,
         // and a second SIGINT may have hit bash in the middle of it. Reported
         // twice does no harm.
-        let mut report = self.report_line(run, self.voice);
-        let done = self.done_line(run, self.voice);
-        if self.current.as_ref().is_some_and(|current| current.form == Form::Replaced) {
+        let mut report = self.report_line(&secret, self.voice);
+        let done = self.done_line(&secret, self.voice);
+        if form == Form::Replaced {
             report = self.untraced(&report);
         }
-        let lists_traps = self.current.as_ref().is_some_and(|current| current.lists_traps);
         let traps = if lists_traps { self.list_traps_once(run) } else { String::new() };
         self.send(&format!("{report};{};{traps}{done}\n", self.reopen()))
     }
@@ -395,8 +356,7 @@ impl Kernel for Shell {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
-        let lines = self.lines.push(bytes);
-        lines.iter().filter_map(|line| self.understand(std::str::from_utf8(line).ok()?)).collect()
+        self.understand_all(bytes)
     }
 
     fn last_words(&mut self) -> Option<SavedKernel> {
@@ -487,8 +447,7 @@ impl Kernel for Shell {
         // The line that was to report expanded its words, whatever it did with
         // them, and `$_` is the last one: the very report.
         let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);
-        let run = current.run;
-        let done = self.done_line(run, voice);
+        let done = done_line(&current.secret, voice, &self.dir);
         self.send(&format!("{report}\n{questions}{done}\n"))
     }
 }

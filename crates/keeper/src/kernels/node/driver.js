@@ -63,6 +63,9 @@ const reply = { fd: -1 };
 const waiting = [];
 
 let current = null;
+// What shows that the current run's report is ours. Here, where no object that
+// user code gets hold of leads.
+let secret = '';
 
 // ---- channels
 
@@ -90,6 +93,8 @@ function send(message) {
 
 function receive(count, chunk) {
   control.rest += control.decoder.write(safe.subarray(chunk, 0, count));
+  // User code can find the socket, and with it this memory.
+  safe.fill(chunk, 0, 0, count);
   for (;;) {
     const end = safe.indexOf(control.rest, '\n');
     if (end === -1) return true;
@@ -161,6 +166,7 @@ function start(message) {
     attempts: 0,
   };
   current = run;
+  secret = message.secret ?? '';
   interrupt.setRun(run.id);
   try {
     streams.open(run, message);
@@ -278,6 +284,7 @@ function finish(run) {
     __proto__: null,
     op: 'done',
     run: run.id,
+    secret,
     exit_code: exitCode(outcome),
     result: outcome.kind === 'value' && outcome.text !== null ? { __proto__: null, text: outcome.text } : null,
     error: errorField(outcome),

@@ -49,20 +49,27 @@ const keptDelete = safe.uncurry(Set.prototype.delete);
 const keptEach = safe.uncurry(Set.prototype.forEach);
 const sizeOf = safe.uncurry(safe.getOwn(Set.prototype, 'size').get);
 
+// Which run a store stands for: a store is within reach of user code, from the
+// async resources that it starts, and must lead nowhere.
+const runs = new WeakMap();
+const runOf = safe.uncurry(WeakMap.prototype.get);
+const setRunOf = safe.uncurry(WeakMap.prototype.set);
+
 const collected = new FinalizationRegistry(guarded((run) => release(run)));
 const watch = safe.uncurry(FinalizationRegistry.prototype.register);
 
 // The run that the code now executing belongs to.
 function owner() {
   const store = getStore(storage);
-  return store === undefined ? current : store.run;
+  return store === undefined ? current : (runOf(runs, store) ?? current);
 }
 
 // Runs `fn` so that everything it starts belongs to `run`. The store is a
 // separate object: the run is in `kept`, and only what user code holds on to
 // may keep the store from being collected.
 function within(run, fn) {
-  const store = { run };
+  const store = safe.freeze({ __proto__: null });
+  setRunOf(runs, store, run);
   watch(collected, store, run);
   runIn(storage, store, fn);
 }

@@ -7,7 +7,7 @@ no NaN.
 """
 import os
 # Some are for parts that load later, when user code may have patched the module.
-from posix import close, dup, dup2, fstat, getcwd, open, read, write
+from posix import O_NONBLOCK, close, dup, dup2, fstat, getcwd, open, read, write
 
 try:
     from _json import encode_basestring_ascii as quote, make_scanner
@@ -29,6 +29,8 @@ CHUNK = 8192
 MOST_MARKS = 64
 # A channel that fails this often in a row has lost its keeper.
 HOPELESS = 50
+# All that a pipe may hold.
+WHOLE_PIPE = 1 << 16
 
 
 class _Syntax:
@@ -138,10 +140,23 @@ class Channel:
     def __init__(self, directory):
         self._ctl = Held(directory + "/ctl", os.O_RDONLY)
         self._rep = Held(directory + "/rep", os.O_WRONLY)
+        self._seal = Held(directory + "/n", os.O_RDONLY | O_NONBLOCK)
         self._unread = b""
 
     def descriptors(self):
-        return [self._ctl.last_fd, self._rep.last_fd]
+        return [self._ctl.last_fd, self._rep.last_fd, self._seal.last_fd]
+
+    def secret(self):
+        """What shows that a run's report is ours, as JSON. Only called when the run is
+        done: until then it is in a pipe, where no frame and no object shows it."""
+        for _ in range(HOPELESS):
+            try:
+                return quote(read(self._seal.fd(), WHOLE_PIPE).decode("latin-1"))
+            except BlockingIOError:  # somebody else has read it
+                break
+            except BaseException:
+                continue
+        return '""'
 
     def receive(self, idle):
         """The next message; `idle(fd)` is called before each wait.

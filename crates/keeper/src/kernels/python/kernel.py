@@ -50,6 +50,7 @@ class Kernel:
         self.tracer = self.profiler = None
         self.inspect_seen = False
         self.matplotlib_hint = False
+        self.unsure = None  # a report that may not have been believed
         self._path = path
         self.on_sigint = _make_handler(self)
         signal(SIGINT, self.on_sigint)
@@ -106,6 +107,8 @@ def loop(kernel):
         operation = message.get("op") if type(message) is dict else None
         if operation == "run":
             run.answer(kernel, message)
+        elif operation == "again":
+            run.answer_again(kernel)
         elif operation == "state":
             _answer_state(kernel)
         elif operation == "release":

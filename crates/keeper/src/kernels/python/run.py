@@ -23,7 +23,9 @@ BYTE_ORDER_MARK = "\ufeff"
 # Below this the driver's own work after a run (a traceback, a loop) may not fit.
 LEAST_RECURSION = 200
 USUAL_RECURSION = 1000
-PLAIN_DONE = '{"op":"done","run":%d,"exit_code":0,"result":null,"error":null,"notes":[]}'
+# As JSON has it.
+SECRET_LENGTH = 10
+PLAIN_DONE = '{"op":"done","run":%d,"secret":%s,"exit_code":0,"result":null,"error":null,"notes":[]}'
 
 
 def answer(kernel, message):
@@ -52,11 +54,24 @@ def answer(kernel, message):
         error = {"type": "KernelError", "message": "%s: %s" % (type(problem).__name__, problem)}
     finally:
         _detach(kernel.null)
+    _send_report(kernel, number, exit_code, result, error, notes)
+
+
+def _send_report(kernel, number, exit_code, result, error, notes):
+    secret = kernel.channel.secret()
+    is_usual = len(secret) == SECRET_LENGTH
+    kernel.unsure = None if is_usual else (number, exit_code, result, error, notes)
     if exit_code == 0 and result is None and error is None and not notes:
-        kernel.channel.send(PLAIN_DONE % number)
+        kernel.channel.send(PLAIN_DONE % (number, secret))
     else:
-        kernel.channel.send(encode({"op": "done", "run": number, "exit_code": exit_code,
-                                    "result": result, "error": error, "notes": notes}))
+        rest = encode({"exit_code": exit_code, "result": result, "error": error, "notes": notes})
+        kernel.channel.send('{"op":"done","run":%d,"secret":%s,%s' % (number, secret, rest[1:]))
+
+
+def answer_again(kernel):
+    """The keeper did not believe the last report: its secret was somebody else's."""
+    if kernel.unsure is not None:
+        _send_report(kernel, *kernel.unsure)
 
 
 def read_text(path):

@@ -2,22 +2,41 @@
 
 use super::dialect::FirstWords;
 use super::voice::{self, Voice};
-use super::{Form, Order, Shell, Stdin, mentions, quote};
-use sessile_protocol::RunNo;
+use super::{Form, Order, Secret, Shell, Stdin, mentions, quote};
 use std::fmt::Write;
 use std::io;
 
+/// What makes a shell run a text.
+#[derive(Debug)]
+pub(super) struct Trigger {
+    pub(super) lines: String,
+    /// How many bytes of them come after the line that reports.
+    pub(super) behind: usize,
+}
+
+impl Trigger {
+    /// The lines before the one that reports, and those from it on.
+    fn new(before: String, from_report: &str) -> Self {
+        let end = from_report.find('\n').map_or(from_report.len(), |end| end + 1);
+        Self { lines: before + from_report, behind: from_report.len() - end }
+    }
+}
+
+pub(super) fn done_line(secret: &Secret, voice: Voice, dir: &str) -> String {
+    format!("{} \"d {secret}\" >{dir}/s", voice.echo)
+}
+
 impl Shell {
     pub(super) fn ready_line(&self, voice: Voice) -> String {
-        format!("{} \"ready - $-\" >{}/s", voice.echo, self.dir)
+        format!("{} \"ready {} $-\" >{}/s", voice.echo, self.start, self.dir)
     }
 
-    pub(super) fn report_line(&self, run: RunNo, voice: Voice) -> String {
-        format!("{} \"r {run} $? $-\" >{}/s", voice.echo, self.dir)
+    pub(super) fn report_line(&self, secret: &Secret, voice: Voice) -> String {
+        format!("{} \"r {secret} $? $-\" >{}/s", voice.echo, self.dir)
     }
 
-    pub(super) fn done_line(&self, run: RunNo, voice: Voice) -> String {
-        format!("{} \"d {run}\" >{}/s", voice.echo, self.dir)
+    pub(super) fn done_line(&self, secret: &Secret, voice: Voice) -> String {
+        done_line(secret, voice, &self.dir)
     }
 
     /// The lines that make the shell run what lies in `c`.
@@ -26,7 +45,8 @@ impl Shell {
         order: &Order<'_>,
         form: Form,
         prelude: &str,
-    ) -> io::Result<String> {
+        secret: &Secret,
+    ) -> io::Result<Trigger> {
         let dir = &self.dir;
         let stdin = match order.stdin {
             Stdin::Bytes(_) | Stdin::Open | Stdin::Empty if order.terminal.is_some() => {
@@ -45,8 +65,8 @@ impl Shell {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
             None => (self.voice, String::new()),
         };
-        let report = self.report_line(order.run, voice) + &env.after;
-        let done = self.done_line(order.run, voice);
+        let report = self.report_line(secret, voice) + &env.after;
+        let done = self.done_line(secret, voice);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => format!(">{dir}/o 2>{dir}/e"),
@@ -70,17 +90,21 @@ impl Shell {
                     let _ = write!(after, ";{}{done}", self.list_traps(order));
                 }
                 let source = source(format!("{sourcing} {streams}"));
-                format!("{prelude}{source}\n{report}{after}\n")
+                Trigger::new(format!("{prelude}{source}\n"), &format!("{report}{after}\n"))
             }
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
-            Form::Replaced => format!(
-                "{prelude}{exec} {streams}{sure};{source};{report};{exec} >/dev/null 2>&1{sure}\n\
-                 {report};{reopen}\n{questions}{}{done}\n",
-                self.list_traps(order),
-                report = self.untraced(&report),
-                source = source(sourcing),
-            ),
+            Form::Replaced => {
+                let (report, source) = (self.untraced(&report), source(sourcing));
+                Trigger::new(
+                    format!("{prelude}{exec} {streams}{sure};{source};"),
+                    &format!(
+                        "{report};{exec} >/dev/null 2>&1{sure}\n\
+                         {report};{reopen}\n{questions}{}{done}\n",
+                        self.list_traps(order)
+                    ),
+                )
+            }
         })
     }
 

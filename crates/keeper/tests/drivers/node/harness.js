@@ -151,8 +151,9 @@ class Kernel extends EventEmitter {
     if (text === undefined) fs.writeFileSync(at('code'), code);
     let input = stdinPath ?? '/dev/null';
     if (stdin !== undefined) fs.writeFileSync((input = at('in')), stdin);
-    const done = this.answer((message) => message.op === 'done' && message.run === id);
-    this.tell({ op: 'run', run: id, text, code: at('code'), stdin: input, stdout: run.stdout.file, stderr: run.stderr.file, env });
+    const secret = `secret${id}`;
+    const done = this.answer((message) => message.op === 'done' && message.run === id && message.secret === secret);
+    this.tell({ op: 'run', run: id, secret, text, code: at('code'), stdin: input, stdout: run.stdout.file, stderr: run.stderr.file, env });
     run.done = done.then((message) => this.collect(run, message));
     run.done.catch(() => {});
     return run;

@@ -60,3 +60,27 @@ test('a violent death is a death', async (kernel) => {
 test('many runs do not grow the kernel', async (kernel) => {
   for (let i = 0; i < 300; i++) assert.equal((await kernel.run(`const v${i % 3} = ${i}; await v${i % 3}`)).result, `${i}`);
 });
+
+test('what user code finds in async resources leads nowhere', async (kernel) => {
+  const done = await kernel.run(`
+    const seen = [];
+    const look = (thing, depth) => {
+      if (depth === 0 || thing === null || typeof thing !== 'object') return;
+      for (const key of Reflect.ownKeys(thing)) {
+        const value = (() => { try { return thing[key] } catch {} })();
+        if (String(key) === 'outcome' || String(key) === 'exit_code' || value === 'secret1') seen.push(String(key));
+        look(value, depth - 1);
+      }
+    };
+    const socket = require('net').createServer();
+    const { executionAsyncResource, AsyncResource } = require('async_hooks');
+    for (const thing of [socket, socket.listen(0), socket._handle, new AsyncResource('x'), executionAsyncResource()]) look(thing, 5);
+    for (const thing of process._getActiveHandles()) {
+      look(thing, 4);
+      for (const key of Reflect.ownKeys(thing)) if (thing[key] instanceof Uint8Array && Buffer.from(thing[key]).includes('secret1')) seen.push('memory');
+    }
+    socket.close();
+    seen.join()`);
+  assert.equal(done.result, "''");
+  assert.equal(done.exitCode, 0);
+});

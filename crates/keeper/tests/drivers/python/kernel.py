@@ -104,10 +104,11 @@ class Kernel:
         for name in os.listdir(DRIVER):
             if name.endswith(".py"):
                 shutil.copy(os.path.join(DRIVER, name), self.directory)
-        for name in ("ctl", "rep"):
+        for name in ("ctl", "rep", "n"):
             os.mkfifo(os.path.join(self.directory, name), 0o600)
         self.ctl = os.open(self.directory + "/ctl", os.O_RDWR)
         self.rep = os.open(self.directory + "/rep", os.O_RDWR | os.O_NONBLOCK)
+        self.seal = os.open(self.directory + "/n", os.O_RDWR | os.O_NONBLOCK)
         environment = dict(os.environ, **(env or {}))
         self.process = subprocess.Popen(
             [python, "-u", self.directory + "/driver.py", self.directory],
@@ -155,6 +156,7 @@ class Kernel:
         if inline:
             del message["code"]
             message["text"] = code
+        os.write(self.seal, secret(number))
         self.send(message)
         return run
 
@@ -231,6 +233,10 @@ class Kernel:
             if message["op"] == "done":
                 run = self.runs[message["run"]]
                 assert run.report is None, "reported twice"
+                told = message["secret"].encode("latin-1")
+                if secret(message["run"]) not in told:
+                    self.messages.append(dict(message, op="unproven"))
+                    continue
                 run.report = message
                 for fd in run.held:
                     os.close(fd)
@@ -253,8 +259,14 @@ class Kernel:
                 os.close(fd)
         os.close(self.ctl)
         os.close(self.rep)
+        os.close(self.seal)
         shutil.rmtree(self.directory, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def secret(number):
+    """What the report of a run has to have in it."""
+    return b"secret%02d" % number if number < 100 else b"s%07d" % number
 
 
 def wait_for_end(pid):

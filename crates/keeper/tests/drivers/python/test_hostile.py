@@ -1,6 +1,8 @@
 """User code may do anything; the kernel answers the next run."""
+import os
 import unittest
 
+from kernel import secret
 from test_values import Case
 
 
@@ -59,10 +61,35 @@ class Hostile(Case):
         self.k.runs[2] = type(run)(self.k, 2, {})
         self.k.runs[2].held = []
         self.k._count = 2
+        os.write(self.k.seal, secret(2))
         self.k.send({"op": "run", "run": 2, "code": "/nowhere/x", "stdin": "/dev/null",
                      "stdout": "/nowhere/o", "stderr": "/nowhere/e"})
         self.k.pump(lambda: self.k.runs[2].report is not None)
         self.assertEqual(self.k.runs[2].report["error"]["type"], "KernelError")
+        self.run_ok("1")
+
+    def test_no_frame_object_or_module_shows_the_secret_of_a_run(self):
+        run = self.run_ok('''
+import gc, sys
+backwards = "10terces"
+def texts():
+    frame = sys._getframe()
+    while frame is not None:
+        yield from (repr(value) for value in {**frame.f_locals, **frame.f_globals}.values() if type(value) in (str, bytes))
+        frame = frame.f_back
+    for thing in gc.get_objects():
+        yield from (repr(value) for value in gc.get_referents(thing) if type(value) in (str, bytes))
+print(sum(1 for _ in texts()) > 1000, [text for text in texts() if backwards in text[::-1]])
+''')
+        self.assertEqual(run.out, "True []\n")
+
+    def test_a_report_whose_secret_somebody_else_has_read_is_made_again(self):
+        run = self.k.start("import os\nfd = os.open(%r, os.O_RDONLY)\nos.read(fd, 99)" % (self.k.directory + "/n"))
+        self.k.pump(lambda: any(m["op"] == "unproven" for m in self.k.messages))
+        self.assertEqual(self.k._take("unproven")["secret"], "")
+        os.write(self.k.seal, secret(1))
+        self.k.send({"op": "again"})
+        self.assertEqual(run.wait().text, repr(secret(1)))
         self.run_ok("1")
 
 

@@ -1,0 +1,3 @@
+//! What code in a session tries against the session itself, a case per attempt.
+
+mod reports;

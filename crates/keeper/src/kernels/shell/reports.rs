@@ -1,0 +1,121 @@
+//! What a shell says, and whether it is the shell that says it.
+
+use super::super::{Ended, Report};
+use super::{Current, Form, Shell};
+use sessile_protocol::RunNo;
+
+impl Shell {
+    /// Makes sense of what has come.
+    pub(super) fn understand_all(&mut self, bytes: &[u8]) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for line in self.lines.push(bytes) {
+            let own = self.own_part(&line);
+            if own.len() < line.len() {
+                reports.push(Report::Stray);
+            }
+            match std::str::from_utf8(own) {
+                Ok(own) => reports.extend(self.understand(own)),
+                Err(_) => reports.push(Report::Stray),
+            }
+        }
+        reports
+    }
+
+    /// A report may stand behind what somebody else has written, without an end.
+    fn own_part<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        /// Of the kind of a report.
+        const BEFORE: usize = "r ".len();
+        let secret = self.current.as_ref().map(|current| &current.secret);
+        let at = secret.and_then(|secret| secret.position_in(line)).unwrap_or(BEFORE);
+        &line[at.saturating_sub(BEFORE)..]
+    }
+
+    fn understand(&mut self, line: &str) -> Option<Report> {
+        let mut words = line.split(' ');
+        let (kind, word) = (words.next()?, words.next());
+        let number = || word?.parse().ok().map(RunNo);
+        match kind {
+            "ready" if word != Some(self.start.as_str()) => Some(Report::Stray),
+            "ready" => {
+                words.next_back().unwrap_or_default().clone_into(&mut self.flags);
+                self.learn_voice();
+                let users = self.inherited_exit_trap.take();
+                let line = self.arm(users);
+                self.send(&line).ok()?;
+                Some(Report::Ready)
+            }
+            "r" | "d" => {
+                let word = word.unwrap_or_default();
+                if self.former.as_ref().is_some_and(|former| former.as_str() == word) {
+                    return None;
+                }
+                let is_own = |current: &Current| current.secret.as_str() == word;
+                if !self.current.as_ref().is_some_and(is_own) {
+                    return Some(Report::Stray);
+                }
+                if kind == "d" {
+                    return self.done();
+                }
+                let status = words.next()?.parse().ok()?;
+                self.reported(status, words.next().unwrap_or_default())
+            }
+            "c" => self.captured(number()?),
+            "g" => Some(Report::LetGo),
+            "y" | "e" => {
+                let probe = self.probe.as_mut()?;
+                probe.hear(kind, usize::try_from(number()?.0).ok()?);
+                None
+            }
+            // What is asked of a shell that is silent may bring anything up.
+            _ if self.probe.is_some() => None,
+            _ => Some(Report::Stray),
+        }
+    }
+
+    /// The shell says that the text is done. It must have read the line that has
+    /// it say so: zsh reads that only then, and the others if it is a long one.
+    fn reported(&mut self, status: i32, flags: &str) -> Option<Report> {
+        let unread = rustix::io::ioctl_fionread(&self.orders).unwrap_or(0);
+        if unread > self.unread.get() as u64 {
+            return Some(Report::Stray);
+        }
+        let current = self.current.as_mut()?;
+        if current.reported.is_none() {
+            current.reported = Some(status);
+            flags.clone_into(&mut self.flags);
+            self.jobs.hide(&mut self.flags);
+        }
+        if current.awaits_done { None } else { self.done() }
+    }
+
+    fn done(&mut self) -> Option<Report> {
+        let current = self.current.take_if(|current| current.reported.is_some())?;
+        let (run, mut status) = (current.run, current.reported?);
+        self.former = Some(current.secret);
+        self.learn_voice();
+        let is_forgotten = status == 0 || self.is_halted;
+        if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
+            status = 128 + libc::SIGINT;
+        }
+        if let Ok(line) = self.restore_interrupt_trap() {
+            let _ = self.send(&line);
+        }
+        if current.form == Form::Replaced && self.flags.contains('x') {
+            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
+        }
+        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
+            let _ = self.send(&line);
+        }
+        self.keep_status(status);
+        if current.awaits_done {
+            self.learn_traps(run);
+        }
+        Some(Report::Ended(Ended {
+            run,
+            exit_code: status,
+            value: None,
+            error: None,
+            notes: Vec::new(),
+        }))
+    }
+}
