@@ -12,7 +12,7 @@ const STARTERS: usize = 8;
 
 pub(super) struct Crowd {
     pub(super) serve: Serve,
-    language: Language,
+    pub(super) language: Language,
     pub(super) clients: Vec<Client>,
     /// Paths of the sessions, in the clients' order.
     pub(super) paths: Vec<String>,
