@@ -7,6 +7,8 @@ pub struct Signals {
     pub ignored: SignalSet,
     /// Those that it has handlers for.
     pub caught: SignalSet,
+    /// Those that were sent to it and have not reached it.
+    pub pending: SignalSet,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +29,10 @@ impl Signals {
             let digits = status.lines().find_map(|line| line.strip_prefix(name))?;
             u64::from_str_radix(digits.trim(), 16).ok().map(SignalSet)
         };
-        Some(Self { blocked: set("SigBlk:")?, ignored: set("SigIgn:")?, caught: set("SigCgt:")? })
+        // To the first thread, and to the process as a whole.
+        let pending = SignalSet(set("SigPnd:")?.0 | set("ShdPnd:")?.0);
+        let (blocked, ignored, caught) = (set("SigBlk:")?, set("SigIgn:")?, set("SigCgt:")?);
+        Some(Self { blocked, ignored, caught, pending })
     }
 }
 
@@ -37,9 +42,10 @@ mod tests {
 
     #[test]
     fn signals_are_counted_from_one() {
-        let status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000002\n\
+        let status = "Name:\tx\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000004000\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000002\n\
                       SigCgt:\t8000000000000001\n";
         let signals = Signals::parse(status).unwrap();
+        assert!(signals.pending.has(9) && signals.pending.has(15) && !signals.pending.has(1));
         assert!(signals.ignored.has(2) && !signals.ignored.has(1));
         assert!(signals.caught.has(1) && signals.caught.has(64) && !signals.caught.has(2));
         assert!(![-1, 0, 65, 1000].into_iter().any(|none| signals.caught.has(none)));

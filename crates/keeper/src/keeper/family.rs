@@ -51,6 +51,12 @@ pub(crate) struct ForkOutcome {
 }
 
 impl Ties {
+    /// Whether a process has copied itself from ours. It may not have said yet
+    /// what it is, or be about to end.
+    pub(super) fn was_copied(&self, pid: Pid) -> bool {
+        self.copies.iter().any(|(copy, _)| *copy == pid)
+    }
+
     /// Whether a child of the process is this session's. What says nothing about
     /// itself is the eldest's.
     fn owns(&self, pid: Pid, session: &SessionId, is_worker: impl Fn(Pid) -> bool) -> bool {

@@ -151,7 +151,12 @@ impl Keeper {
             children: self.own_children(),
         };
         let saves = &self.operations.saves;
-        search.find(|pid| self.is_copy(pid) || saves.has_process(pid) || self.works_on_files(pid))
+        search.find(|pid| {
+            self.is_copy(pid)
+                || self.family.was_copied(pid)
+                || saves.has_process(pid)
+                || self.works_on_files(pid)
+        })
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.

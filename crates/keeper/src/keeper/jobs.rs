@@ -111,7 +111,10 @@ impl Search<'_> {
     }
 
     fn tree(&self, root: Pid, going: &[Span]) -> Option<Tree> {
-        let living = |pid: Pid| Some((pid, processes::stat(pid).filter(|stat| !stat.has_ended())?));
+        let living = |pid: Pid| {
+            let stat = processes::stat(pid).filter(|stat| !stat.has_ended())?;
+            (!is_killed(pid)).then_some((pid, stat))
+        };
         let first = living(root)?;
         let rest = processes::descendants(root).into_iter().filter_map(living);
         let members: Vec<(Pid, Stat)> = std::iter::once(first).chain(rest).collect();
@@ -170,6 +173,12 @@ impl Search<'_> {
         let is_orders = |path: &Path| path.ends_with("t");
         target(9).is_some() || target(0).is_some_and(|path| is_orders(&path))
     }
+}
+
+/// Whether a process has been killed and has not noticed yet: on a busy machine a
+/// kernel that was replaced may be there for a while.
+fn is_killed(pid: Pid) -> bool {
+    Process::new(pid).signals().is_some_and(|signals| signals.pending.has(libc::SIGKILL))
 }
 
 /// Jobs as they are shown, the oldest first.

@@ -167,6 +167,23 @@ fn only_so_many_are_kept_and_the_rest_is_given_back() {
     until("memory to be given back", || copies_in_memory(&s).is_empty().then_some(()));
 }
 
+/// A copy is no job, also before it has said that it is there.
+#[test]
+fn copies_that_take_long_to_come_up_are_no_jobs() {
+    let h = harness!();
+    let s = h.session_with(&["python3", "--auto", "5"]);
+    // Copies of copies wait for as long as there is a file.
+    let hook = "import os, time\nme = os.getpid()\n\
+                def wait():\n    while os.getppid() != me and os.path.exists('hold'): time.sleep(0.01)\n\
+                os.register_at_fork(after_in_child=wait)";
+    s.run(hook).exits(0);
+    s.run("open('hold', 'w').close()").exits(0);
+    // The kernel, the images before both runs, and the one that waits.
+    s.wait_children(4);
+    assert_eq!(s.sessile("jobs").json(), serde_json::json!([]));
+    std::fs::remove_file(h.path("hold")).unwrap();
+}
+
 #[test]
 fn copies_that_are_not_wanted_any_more_when_they_come_up_end() {
     let h = harness!();
