@@ -59,6 +59,7 @@ pub(crate) enum Command {
     History(crate::commands::history::History),
     Save(crate::commands::save::Save),
     Restore(crate::commands::restore::Restore),
+    Rename(crate::commands::rename::Rename),
     Reset(crate::commands::reset::Reset),
     Interrupt(crate::commands::interrupt::Interrupt),
     Cleanup(crate::commands::cleanup::Cleanup),

@@ -1,7 +1,7 @@
 //! One connection to a keeper.
 
 use crate::Launcher;
-use crate::stopped::Patience;
+use crate::stopped::{KeeperStopped, Patience};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -42,10 +42,8 @@ pub enum ClientError {
     BadDirectory { path: PathBuf, why: String },
     #[error("cannot launch a keeper: {0}")]
     Launch(String),
-    #[error(
-        "the session's keeper, process {0}, is stopped; let it go on with `kill -CONT {0}`, or end the session"
-    )]
-    Stopped(i32),
+    #[error(transparent)]
+    Stopped(#[from] KeeperStopped),
     #[error("the session's keeper does not answer; end the session")]
     Silent,
 }
@@ -267,7 +265,7 @@ impl Client {
     /// Waits for something to read. A blocking read would wait as well, but be
     /// woken twice: the system wakes it, too, when the keeper has read what was
     /// sent to it, and on another core that takes as long as a short run.
-    fn wait(&self) -> Result<(), ClientError> {
+    fn wait(&mut self) -> Result<(), ClientError> {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
         self.patience.poll(&self.socket, &mut fds)
     }

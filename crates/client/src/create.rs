@@ -244,6 +244,37 @@ impl Launcher {
         }
     }
 
+    /// Gives a session another name, or none, whatever it is doing.
+    ///
+    /// # Errors
+    /// When it cannot be a name, is that of another live session of the owner, or
+    /// cannot be written down.
+    pub fn rename(
+        &self,
+        sessions: &Sessions,
+        directory: &Directory,
+        name: Option<&str>,
+    ) -> Result<Metadata, ClientError> {
+        let metadata = directory.observed_metadata()?;
+        if metadata.name.as_deref() == name {
+            return Ok(metadata);
+        }
+        let owner = metadata.owner.as_deref();
+        let _reserved = name.map(|name| sessions.reserve_name(name, owner)).transpose()?;
+        let name = name.map(str::to_owned);
+        match directory.connect_at_once() {
+            Some(Liveness::Live(socket)) => {
+                Client::new(socket).call(Request::Rename { name })?;
+            }
+            Some(Liveness::Gone) => {
+                let Some(_lock) = directory.await_lock()? else { return Err(ClientError::Gone) };
+                directory.write_metadata(&Metadata { name, ..directory.metadata()? })?;
+            }
+            None => return Err(ClientError::Silent),
+        }
+        Ok(directory.metadata()?)
+    }
+
     /// Ends a session; one that has ended already, or was lost, is ended too.
     ///
     /// # Errors

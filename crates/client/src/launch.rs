@@ -2,7 +2,7 @@
 
 mod fork_server;
 
-use crate::{Client, ClientError};
+use crate::{Client, ClientError, KeeperStopped};
 use fork_server::ForkServer;
 use sessile_protocol::{Boot, BootReport, Code, Duty, SESSION_MARKER, decode, encode};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus, UserState};
@@ -101,8 +101,19 @@ impl Launcher {
     pub fn open(&self, directory: &Directory) -> Result<Client, ClientError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Liveness::Live(socket) = directory.connect() {
-                return Ok(Client::new(socket).at_home(self, directory));
+            match directory.connect_at_once() {
+                Some(Liveness::Live(socket)) => {
+                    return Ok(Client::new(socket).at_home(self, directory));
+                }
+                Some(Liveness::Gone) => {}
+                None if Instant::now() > deadline => {
+                    let stopped = KeeperStopped::of(directory);
+                    return Err(stopped.map_or(ClientError::Silent, ClientError::from));
+                }
+                None => {
+                    std::thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
             }
             let metadata = directory.observed_metadata()?;
             match metadata.status {

@@ -7,29 +7,57 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 use sessile_proc::Process;
-use std::cell::Cell;
+use sessile_store::Directory;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Between two looks at a keeper that is silent. A run may well take longer, and
 /// a look takes a few microseconds.
-const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+pub const LOOK: Duration = Duration::from_secs(1);
 
 /// A keeper that is stopped for this long was not stopped by accident.
 const STOPPED_FOR: Duration = Duration::from_secs(5);
 
+/// A keeper that cannot answer before somebody lets it go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the session's keeper, process {pid}, is stopped; let it go on with `kill -CONT {pid}`, or end the session"
+)]
+pub struct KeeperStopped {
+    pub pid: i32,
+}
+
+impl KeeperStopped {
+    /// Whether a session's keeper is stopped, by its process alone.
+    #[must_use]
+    pub fn of(directory: &Directory) -> Option<Self> {
+        let pid = directory.metadata().ok()?.keeper_pid?;
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        is_stopped(pid).then(|| Self::at(pid))
+    }
+
+    fn at(pid: Pid) -> Self {
+        Self { pid: pid.as_raw_nonzero().get() }
+    }
+}
+
 /// Since when a keeper has been seen to be stopped.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
-    stopped_since: Cell<Option<Instant>>,
+pub struct Patience {
+    stopped_since: Option<Instant>,
 }
 
 impl Patience {
     /// Waits for one of these, as long as the keeper on this socket can answer.
-    pub(crate) fn poll(&self, keeper: &OwnedFd, fds: &mut [PollFd<'_>]) -> Result<(), ClientError> {
+    pub(crate) fn poll(
+        &mut self,
+        keeper: &OwnedFd,
+        fds: &mut [PollFd<'_>],
+    ) -> Result<(), ClientError> {
+        let look = Timespec { tv_sec: LOOK.as_secs().cast_signed(), tv_nsec: 0 };
         loop {
-            match rustix::event::poll(fds, Some(&LOOK)) {
+            match rustix::event::poll(fds, Some(&look)) {
                 Ok(0) => self.look(keeper)?,
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
@@ -38,24 +66,25 @@ impl Patience {
         }
     }
 
-    fn look(&self, keeper: &OwnedFd) -> Result<(), ClientError> {
-        let Some(pid) = stopped(keeper) else {
-            self.stopped_since.set(None);
+    /// Looks at the keeper on this socket, which has said nothing for [`LOOK`].
+    ///
+    /// # Errors
+    /// When it has been stopped for so long that it will not answer.
+    pub fn look(&mut self, keeper: impl AsFd) -> Result<(), KeeperStopped> {
+        let Some(pid) = process(keeper).filter(|pid| is_stopped(*pid)) else {
+            self.stopped_since = None;
             return Ok(());
         };
-        let since = self.stopped_since.get().unwrap_or_else(Instant::now);
-        self.stopped_since.set(Some(since));
+        let since = *self.stopped_since.get_or_insert_with(Instant::now);
         if since.elapsed() < STOPPED_FOR {
             return Ok(());
         }
-        Err(ClientError::Stopped(pid.as_raw_nonzero().get()))
+        Err(KeeperStopped::at(pid))
     }
 }
 
-/// The process at the other end, if it is stopped.
-fn stopped(keeper: impl AsFd) -> Option<Pid> {
-    let pid = process(keeper)?;
-    Process::new(pid).stat().is_some_and(|stat| stat.is_stopped()).then_some(pid)
+fn is_stopped(pid: Pid) -> bool {
+    Process::new(pid).stat().is_some_and(|stat| stat.is_stopped())
 }
 
 /// The process that listens at the other end.

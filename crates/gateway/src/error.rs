@@ -35,6 +35,8 @@ pub enum ErrorCode {
     Busy,
     CheckpointNotFound,
     CheckpointExists,
+    NameTaken,
+    Ambiguous,
     CheckpointLost,
     ForkFailed,
     RunCancelled,
@@ -48,13 +50,14 @@ pub enum ErrorCode {
     TooManyConnections,
     KernelUnavailable,
     KeeperUnavailable,
+    KeeperStopped,
     ShuttingDown,
     Storage,
     Internal,
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 41] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -77,6 +80,8 @@ impl ErrorCode {
         Self::Busy,
         Self::CheckpointNotFound,
         Self::CheckpointExists,
+        Self::NameTaken,
+        Self::Ambiguous,
         Self::CheckpointLost,
         Self::ForkFailed,
         Self::RunCancelled,
@@ -90,6 +95,7 @@ impl ErrorCode {
         Self::TooManyConnections,
         Self::KernelUnavailable,
         Self::KeeperUnavailable,
+        Self::KeeperStopped,
         Self::ShuttingDown,
         Self::Storage,
         Self::Internal,
@@ -120,6 +126,8 @@ impl ErrorCode {
             Self::Busy => "busy",
             Self::CheckpointNotFound => "checkpoint_not_found",
             Self::CheckpointExists => "checkpoint_exists",
+            Self::NameTaken => "name_taken",
+            Self::Ambiguous => "ambiguous",
             Self::CheckpointLost => "checkpoint_lost",
             Self::ForkFailed => "fork_failed",
             Self::RunCancelled => "run_cancelled",
@@ -133,6 +141,7 @@ impl ErrorCode {
             Self::TooManyConnections => "too_many_connections",
             Self::KernelUnavailable => "kernel_unavailable",
             Self::KeeperUnavailable => "keeper_unavailable",
+            Self::KeeperStopped => "keeper_stopped",
             Self::ShuttingDown => "shutting_down",
             Self::Storage => "storage",
             Self::Internal => "internal",
@@ -166,6 +175,8 @@ impl ErrorCode {
             Self::Busy => "ask with \"wait\": true, or interrupt the run",
             Self::CheckpointNotFound => "see the session's checkpoints for those that there are",
             Self::CheckpointExists => "take another name, or drop that checkpoint first",
+            Self::NameTaken => "take another name, or rename or end that session first",
+            Self::Ambiguous => "say which one by its id",
             Self::CheckpointLost => "go back to another checkpoint",
             Self::ForkFailed => "look at the memory and process limits of the machine",
             Self::RunCancelled => "run it again",
@@ -179,6 +190,7 @@ impl ErrorCode {
             Self::TooManyStreams => "close some streams, or read by cursor",
             Self::KernelUnavailable => "install the interpreter, or name another program",
             Self::KeeperUnavailable => "try again; with an Idempotency-Key nothing runs twice",
+            Self::KeeperStopped => "let its process go on with SIGCONT, or end the session",
             Self::ShuttingDown => "try again in a moment",
             Self::Storage => "look at the disk of the sessions directory",
             Self::Internal => "look at the server's log",
@@ -275,9 +287,9 @@ impl From<&StoreError> for ErrorCode {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::NotFound(_) => Self::SessionNotFound,
-            StoreError::Ambiguous { .. }
-            | StoreError::NameTaken { .. }
-            | StoreError::BadName(_) => Self::BadRequest,
+            StoreError::Ambiguous { .. } => Self::Ambiguous,
+            StoreError::NameTaken { .. } => Self::NameTaken,
+            StoreError::BadName(_) => Self::BadRequest,
             StoreError::Io { .. } | StoreError::Damaged { .. } => Self::Storage,
         }
     }
@@ -289,6 +301,7 @@ impl From<&ClientError> for ErrorCode {
             ClientError::Store(error) => error.into(),
             ClientError::Refused(failure) => failure.code.into(),
             ClientError::Ended(_) => Self::SessionEnded,
+            ClientError::Stopped(_) => Self::KeeperStopped,
             ClientError::UnknownProgram(_) => Self::UnknownProgram,
             ClientError::BadDirectory { .. } => Self::BadDirectory,
             ClientError::Gone
@@ -296,7 +309,6 @@ impl From<&ClientError> for ErrorCode {
             | ClientError::Frame(_)
             | ClientError::Unexpected
             | ClientError::Launch(_)
-            | ClientError::Stopped(_)
             | ClientError::Silent => Self::KeeperUnavailable,
         }
     }

@@ -1,5 +1,6 @@
 //! What the command line, HTTP and MCP have in common: answers as types
-//! ([`answer`]), errors with stable codes ([`Error`]), the requests and answers of
+//! ([`answer`]), errors with stable codes ([`Error`]), the reading of what they
+//! are sent ([`input`]), the requests and answers of
 //! the `runtime` tool ([`tool`]), and text for models ([`text`]).
 //!
 //! Nothing here does I/O.
@@ -8,6 +9,7 @@ pub mod answer;
 mod cursor;
 mod error;
 pub mod following;
+pub mod input;
 mod signal;
 pub mod text;
 pub mod tool;

@@ -33,6 +33,7 @@ pub enum Answer {
         processes: u64,
     },
     Reset(Reset),
+    Renamed,
     Ended,
     Status(Status),
     Runs(RunsView),

@@ -56,6 +56,10 @@ pub enum Request {
     },
     /// Fresh kernels, empty history, same id.
     Reset,
+    /// Another name for the session, or none.
+    Rename {
+        name: Option<String>,
+    },
     /// End the session and everything that it started.
     End,
     /// What the keeper is doing.

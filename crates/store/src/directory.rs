@@ -13,6 +13,7 @@ mod naming;
 mod sessions;
 
 pub use keeper::{Liveness, Lock};
+pub use naming::{check_name, choose};
 pub use sessions::{Scope, Sessions, new_session_id};
 
 #[derive(Debug, thiserror::Error)]

@@ -42,7 +42,9 @@ mod user_state;
 mod workspaces;
 
 pub use accepted::Accepted;
-pub use directory::{Directory, Liveness, Lock, Scope, Sessions, StoreError, new_session_id};
+pub use directory::{
+    Directory, Liveness, Lock, Scope, Sessions, StoreError, check_name, choose, new_session_id,
+};
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};

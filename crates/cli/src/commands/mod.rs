@@ -23,6 +23,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
 pub(crate) mod pty;
+pub(crate) mod rename;
 pub(crate) mod reset;
 pub(crate) mod resize;
 pub(crate) mod restore;
@@ -75,6 +76,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::History(command) => command.execute(&settings),
         Command::Save(command) => command.execute(&settings),
         Command::Restore(command) => command.execute(&settings),
+        Command::Rename(command) => command.execute(&settings),
         Command::Reset(command) => command.execute(&settings),
         Command::Interrupt(command) => command.execute(&settings),
         Command::Cleanup(command) => command.execute(&settings),

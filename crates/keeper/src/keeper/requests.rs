@@ -35,7 +35,11 @@ impl Keeper {
             }
             Request::Output(read) => self.output(caller, read),
             Request::State => self.inspect(caller),
-            Request::History { limit } => Ok(Some(Answer::History(self.history_view(limit)))),
+            Request::History { limit } => {
+                // Who asks for it looks at the files next.
+                self.settle();
+                Ok(Some(Answer::History(self.history_view(limit))))
+            }
             Request::Interrupt { run, call: None } => Ok(Some(self.interrupt(run))),
             Request::Interrupt { run: _, call: Some(waiting) } => {
                 let run = self.run_of(Caller { call: waiting, ..caller });
@@ -45,6 +49,7 @@ impl Keeper {
             Request::Input { run, bytes, eof } => self.input(run, bytes, eof).map(Some),
             Request::Signal { run, signal } => self.signal(run, signal).map(Some),
             Request::Reset => self.close(caller, Closing::Reset),
+            Request::Rename { name } => self.rename(name).map(Some),
             Request::End => self.close(caller, Closing::End),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
             Request::Runs => Ok(self.list(caller)),
@@ -78,6 +83,18 @@ impl Keeper {
             Err(failure) => Err(failure),
         };
         self.clients.answer(caller, outcome, &self.reactor);
+    }
+
+    /// Whoever asks has made sure that nobody else is called so.
+    fn rename(&mut self, name: Option<String>) -> Result<Answer, Failure> {
+        let before = std::mem::replace(&mut self.records.metadata.name, name);
+        match self.write_metadata() {
+            Ok(()) => Ok(Answer::Renamed),
+            Err(failure) => {
+                self.records.metadata.name = before;
+                Err(failure)
+            }
+        }
     }
 
     fn interrupt(&mut self, run: Option<RunNo>) -> Answer {

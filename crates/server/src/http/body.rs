@@ -1,7 +1,7 @@
 //! Reading requests, with refusals in our own words.
 
 use super::App;
-use crate::service::{ErrorCode, Service, ServiceError, Upload};
+use crate::service::{Caller, ErrorCode, Service, ServiceError, Upload, internal};
 use axum::body::BodyDataStream;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sessile_gateway::input;
 use sessile_protocol::{RunNo, SessionId};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             return Err(ServiceError::new(ErrorCode::UnsupportedMediaType, message));
         }
         let bytes = read(request.into_body(), app.service.limits().body).await?;
-        match serde_json::from_slice(&bytes) {
+        match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
             Err(error) => {
                 let message = format!("the body is not what this takes: {error}");
@@ -135,42 +136,40 @@ fn refuse_query(rejection: &QueryRejection) -> ServiceError {
     ServiceError::new(ErrorCode::BadRequest, rejection.body_text())
 }
 
-/// The session in a path. What cannot be a session's id is none that is here.
+/// The session in a path, by whatever the caller calls it.
 pub(super) struct Session(pub(super) SessionId);
 
-impl<S: Send + Sync> FromRequestParts<S> for Session {
+impl FromRequestParts<App> for Session {
     type Rejection = ServiceError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
         #[derive(Deserialize)]
         struct Place {
             id: String,
         }
         let Path(place) =
-            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
-        match place.id.parse() {
-            Ok(id) => Ok(Self(id)),
-            Err(invalid) => {
-                Err(ServiceError::new(ErrorCode::SessionNotFound, format!("{invalid}")))
-            }
-        }
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let Some(caller) = parts.extensions.get::<Caller>() else {
+            return Err(internal("a request without a caller"));
+        };
+        app.service.resolve(caller, &place.id).await.map(Self)
     }
 }
 
 /// The session and run in a path.
 pub(super) struct SessionRun(pub(super) SessionId, pub(super) RunNo);
 
-impl<S: Send + Sync> FromRequestParts<S> for SessionRun {
+impl FromRequestParts<App> for SessionRun {
     type Rejection = ServiceError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
         #[derive(Deserialize)]
         struct Place {
             run: String,
         }
-        let Session(id) = Session::from_request_parts(parts, state).await?;
+        let Session(id) = Session::from_request_parts(parts, app).await?;
         let Path(place) =
-            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
         match place.run.parse() {
             Ok(number) => Ok(Self(id, RunNo(number))),
             Err(_) => {
@@ -184,17 +183,17 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionRun {
 /// A checkpoint of a session.
 pub(super) struct SessionCheckpoint(pub(super) SessionId, pub(super) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for SessionCheckpoint {
+impl FromRequestParts<App> for SessionCheckpoint {
     type Rejection = ServiceError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
         #[derive(Deserialize)]
         struct Place {
             name: String,
         }
-        let Session(id) = Session::from_request_parts(parts, state).await?;
+        let Session(id) = Session::from_request_parts(parts, app).await?;
         let Path(place) =
-            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
         Ok(Self(id, place.name))
     }
 }
@@ -202,17 +201,17 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionCheckpoint {
 /// A process of a session.
 pub(super) struct SessionJob(pub(super) SessionId, pub(super) u32);
 
-impl<S: Send + Sync> FromRequestParts<S> for SessionJob {
+impl FromRequestParts<App> for SessionJob {
     type Rejection = ServiceError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ServiceError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
         #[derive(Deserialize)]
         struct Place {
             pid: String,
         }
-        let Session(id) = Session::from_request_parts(parts, state).await?;
+        let Session(id) = Session::from_request_parts(parts, app).await?;
         let Path(place) =
-            Path::<Place>::from_request_parts(parts, state).await.map_err(|r| refuse_path(&r))?;
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
         match place.pid.parse() {
             Ok(pid) => Ok(Self(id, pid)),
             Err(_) => {

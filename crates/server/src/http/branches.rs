@@ -21,7 +21,7 @@ type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 /// (409 `busy`), unless `wait` says otherwise.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/fork", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = ForkRequest,
     responses(
         (status = 201, body = Forked),
@@ -43,7 +43,7 @@ pub(super) async fn fork(
 /// Take a point that the session can be rewound to
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = CheckpointRequest,
     responses(
         (status = 201, body = Checkpoint),
@@ -65,7 +65,7 @@ pub(super) async fn take(
 /// The points that a session can be rewound to, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = Vec<Checkpoint>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
@@ -80,7 +80,7 @@ pub(super) async fn list(
 /// Let go of all checkpoints
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = Dropped), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn drop_all(
@@ -96,7 +96,7 @@ pub(super) async fn drop_all(
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}/checkpoints/{name}", tag = "checkpoints",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("name" = String, Path, description = "The checkpoint"),
     ),
     responses((status = 200, body = Dropped), (status = "4XX", body = wire::ErrorBody))
@@ -122,7 +122,7 @@ async fn go_back(app: &App, caller: &Caller, session: Session, rewind: Rewind) -
 /// The history tells of it.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/rewind", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = RewindRequest,
     responses(
         (status = 200, body = Rewound),
@@ -145,7 +145,7 @@ pub(super) async fn rewind(
 /// `"runs": 1`.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/undo", tag = "checkpoints",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = UndoRequest,
     responses(
         (status = 200, body = Rewound),

@@ -23,7 +23,10 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::RunNotFound
         | ErrorCode::JobNotFound
         | ErrorCode::CheckpointNotFound => StatusCode::NOT_FOUND,
-        ErrorCode::Busy | ErrorCode::CheckpointExists => StatusCode::CONFLICT,
+        ErrorCode::Busy
+        | ErrorCode::CheckpointExists
+        | ErrorCode::NameTaken
+        | ErrorCode::Ambiguous => StatusCode::CONFLICT,
         ErrorCode::CheckpointLost => StatusCode::GONE,
         ErrorCode::ForkFailed => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -40,6 +43,7 @@ fn status(code: ErrorCode) -> StatusCode {
         }
         ErrorCode::KernelUnavailable
         | ErrorCode::KeeperUnavailable
+        | ErrorCode::KeeperStopped
         | ErrorCode::TooManyConnections
         | ErrorCode::ShuttingDown
         | ErrorCode::Storage => StatusCode::SERVICE_UNAVAILABLE,

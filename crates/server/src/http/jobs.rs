@@ -11,7 +11,7 @@ use sessile_gateway::answer;
 /// What runs have left in the background, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/jobs", tag = "jobs",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = Vec<answer::Job>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
@@ -27,7 +27,7 @@ pub(super) async fn list(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/jobs/{pid}/signal", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("pid" = u32, Path, description = "The process"),
     ),
     request_body = wire::SignalRequest,

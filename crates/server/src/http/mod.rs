@@ -70,7 +70,7 @@ fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(sessions::start, sessions::list, sessions::end_all))
         .routes(routes!(top::top))
-        .routes(routes!(sessions::show, sessions::end))
+        .routes(routes!(sessions::show, sessions::rename, sessions::end))
         .routes(routes!(sessions::state))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::reset))

@@ -96,7 +96,7 @@ async fn run(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/exec", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("Idempotency-Key" = Option<String>, Header, description = "Names this request: one with a key that was used before is answered with that one's run"),
     ),
     request_body = wire::ExecRequest,
@@ -121,7 +121,7 @@ pub(super) async fn exec(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/eval", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("Idempotency-Key" = Option<String>, Header, description = "As for exec"),
     ),
     request_body = wire::ExecRequest,
@@ -178,7 +178,7 @@ pub(super) async fn once(
 /// The runs of a session, newest last: queued, running and finished ones
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs", tag = "runs",
-    params(("id" = String, Path, description = "The session"), HistoryQuery),
+    params(wire::SessionParam, HistoryQuery),
     responses((status = 200, body = Vec<answer::RunRow>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn list(
@@ -194,7 +194,7 @@ pub(super) async fn list(
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         WaitQuery,
     ),
@@ -265,7 +265,7 @@ pub(super) enum OutputAnswer {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/output", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         OutputQuery,
     ),
@@ -323,7 +323,7 @@ fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, 
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/input", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::InputRequest,
@@ -356,7 +356,7 @@ pub(super) fn decode_input(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/signal", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::SignalRequest,

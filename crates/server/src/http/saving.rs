@@ -65,7 +65,7 @@ pub(super) struct SavedFile(Vec<u8>);
 /// environment is in it, secrets included.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/save", tag = "saving",
-    params(("id" = String, Path, description = "The session"), SaveQuery),
+    params(wire::SessionParam, SaveQuery),
     responses(
         (status = 200, content((SavedFile = "application/octet-stream"))),
         (status = "4XX", body = wire::ErrorBody),
@@ -111,7 +111,7 @@ fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
 /// Save a session to a file of the server's machine
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/save", tag = "saving",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = SaveRequest,
     responses(
         (status = 200, body = Saved),

@@ -52,7 +52,7 @@ fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/events", tag = "sessions",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         EventsQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
     ),

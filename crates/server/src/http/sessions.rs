@@ -128,14 +128,13 @@ pub(super) async fn end_all(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Answer<answer::EndedAll> {
-    let ended = app.service.end_all(&caller).await?;
-    Ok(Json(answer::EndedAll::new(ended)))
+    app.service.end_all(&caller).await.map(Json)
 }
 
 /// A session's metadata
 #[utoipa::path(
     get, path = "/v1/sessions/{id}", tag = "sessions",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = Metadata), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn show(
@@ -146,10 +145,29 @@ pub(super) async fn show(
     app.service.session(&caller, &id).await.map(Json)
 }
 
+/// Rename a session
+///
+/// It need not be live. Live sessions of one token have different names (409
+/// `name_taken`); `null` takes the name away.
+#[utoipa::path(
+    patch, path = "/v1/sessions/{id}", tag = "sessions",
+    params(wire::SessionParam),
+    request_body = wire::RenameRequest,
+    responses((status = 200, body = Metadata), (status = "4XX", body = wire::ErrorBody))
+)]
+pub(super) async fn rename(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Body(body): Body<wire::RenameRequest>,
+) -> Answer<Metadata> {
+    app.service.rename(&caller, &id, body.name).await.map(Json)
+}
+
 /// End a session and everything that it started
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", tag = "sessions",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = answer::Ended), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn end(
@@ -164,7 +182,7 @@ pub(super) async fn end(
 /// The state of the live kernels
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/state", tag = "sessions",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = answer::State), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn state(
@@ -188,7 +206,7 @@ pub(super) struct HistoryQuery {
 /// What was run, newest last
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/history", tag = "sessions",
-    params(("id" = String, Path, description = "The session"), HistoryQuery),
+    params(wire::SessionParam, HistoryQuery),
     responses((status = 200, body = Vec<Entry>), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn history(
@@ -203,7 +221,7 @@ pub(super) async fn history(
 /// Fresh kernels, empty history, same id
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/reset", tag = "sessions",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     responses((status = 200, body = answer::Reset), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn reset(
@@ -230,7 +248,7 @@ pub(super) struct WaitQuery {
 /// Interrupt a run, or whatever is running, and keep the state
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/interrupt", tag = "sessions",
-    params(("id" = String, Path, description = "The session")),
+    params(wire::SessionParam),
     request_body = wire::InterruptRequest,
     responses((status = 200, body = answer::Interrupted), (status = "4XX", body = wire::ErrorBody))
 )]

@@ -72,7 +72,7 @@ pub(super) async fn begin(
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/events", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
     ),

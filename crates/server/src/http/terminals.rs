@@ -161,7 +161,7 @@ fn screen_wait(
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/screen", tag = "terminals",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         ScreenQuery,
     ),
@@ -226,7 +226,7 @@ async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/keys", tag = "terminals",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = KeysRequest,
@@ -251,7 +251,7 @@ pub(super) async fn keys(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/resize", tag = "terminals",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = WindowSize,

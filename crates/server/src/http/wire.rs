@@ -5,7 +5,7 @@ use super::terminals::Terminal;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::Language;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 mod answers;
 mod values;
@@ -113,6 +113,28 @@ pub(super) struct ExecRequest {
     #[serde(default)]
     #[schema(nullable, value_type = Option<Terminal>)]
     pub(super) terminal: Terminal,
+}
+
+/// What is in the path of a session's calls.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "only described: `body::Session` reads it")]
+pub(super) struct SessionParam {
+    /// The session: its id, the beginning of one (four digits or more), or its
+    /// name
+    #[param(example = "sess_1f8a", min_length = 1)]
+    id: String,
+}
+
+/// What a session is to be called.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RenameRequest {
+    /// 1 to 100 letters, digits, spaces and -_.:/, which do not begin with
+    /// `sess_`; `null` for none
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true, nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$", example = "web")]
+    pub(super) name: Option<String>,
 }
 
 /// A command without a session.

@@ -1,17 +1,24 @@
 //! One connection to a keeper.
 
+use sessile_client::{KeeperStopped, LOOK, Patience};
 use sessile_protocol::{
     Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
 };
 use sessile_store::{Directory, Liveness};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
 /// A keeper is single-threaded and answers `Status` at once; one that does not
 /// within this is stopped or dying.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Between two attempts at a keeper with a full queue of connections.
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
@@ -21,6 +28,8 @@ pub(crate) enum LinkError {
     Gone,
     #[error("the keeper does not answer")]
     Silent,
+    #[error(transparent)]
+    Stopped(#[from] KeeperStopped),
     #[error("cannot talk to the keeper: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -35,31 +44,34 @@ pub(crate) struct Link {
     splitter: Splitter,
     last: u64,
     buffer: Vec<u8>,
+    patience: Patience,
 }
 
 impl Link {
     /// Connects, and has the keeper say that it is there.
     pub(crate) async fn open(directory: Directory) -> Result<Self, LinkError> {
-        // The connection itself can block when the keeper's queue is full.
-        let connected = tokio::task::spawn_blocking(move || directory.connect());
-        let socket = match tokio::time::timeout(PATIENCE, connected).await {
-            Ok(Ok(Liveness::Live(socket))) => socket,
-            Ok(Ok(Liveness::Gone) | Err(_)) => return Err(LinkError::Gone),
-            Err(_) => return Err(LinkError::Silent),
-        };
-        let socket = std::os::unix::net::UnixStream::from(socket);
+        match timeout(PATIENCE, Self::greeted(&directory)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let stopped = spawn_blocking(move || KeeperStopped::of(&directory)).await;
+                let stopped = stopped.ok().flatten();
+                Err(stopped.map_or(LinkError::Silent, LinkError::from))
+            }
+        }
+    }
+
+    async fn greeted(directory: &Directory) -> Result<Self, LinkError> {
+        let socket = std::os::unix::net::UnixStream::from(connect(directory).await?);
         socket.set_nonblocking(true)?;
         let mut link = Self {
             stream: UnixStream::from_std(socket)?,
             splitter: Splitter::default(),
             last: 0,
             buffer: vec![0; 16 << 10],
+            patience: Patience::default(),
         };
-        match tokio::time::timeout(PATIENCE, link.call(Request::Status)).await {
-            Ok(Ok(_)) => Ok(link),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(LinkError::Silent),
-        }
+        link.call(Request::Status).await?;
+        Ok(link)
     }
 
     /// Whether the keeper is still at the other end of an idle connection.
@@ -87,7 +99,15 @@ impl Link {
     pub(crate) async fn ask(&mut self, request: Request) -> Result<u64, LinkError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
-        self.stream.write_all(&frame).await.map_err(gone)?;
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            // Cancel-safe, as the read below: what was not told was not written.
+            match timeout(LOOK, self.stream.write(rest)).await {
+                Ok(Ok(n)) => rest = &rest[n..],
+                Ok(Err(error)) => return Err(gone(error)),
+                Err(_) => self.patience.look(&self.stream)?,
+            }
+        }
         Ok(self.last)
     }
 
@@ -97,10 +117,25 @@ impl Link {
             if let Some(body) = self.splitter.next_body()? {
                 return Ok(decode(body)?);
             }
-            match self.stream.read(&mut self.buffer).await.map_err(gone)? {
-                0 => return Err(LinkError::Gone),
-                n => self.splitter.push(&self.buffer[..n]),
+            match timeout(LOOK, self.stream.read(&mut self.buffer)).await {
+                Ok(Ok(0)) => return Err(LinkError::Gone),
+                Ok(Ok(n)) => self.splitter.push(&self.buffer[..n]),
+                Ok(Err(error)) => return Err(gone(error)),
+                Err(_) => self.patience.look(&self.stream)?,
             }
+        }
+    }
+}
+
+/// Connects when the keeper takes connections: one that is stopped has a queue
+/// of them at some time, and no thread is to wait for it.
+async fn connect(directory: &Directory) -> Result<OwnedFd, LinkError> {
+    loop {
+        let here = directory.clone();
+        match spawn_blocking(move || here.connect_at_once()).await {
+            Ok(Some(Liveness::Live(socket))) => return Ok(socket),
+            Ok(Some(Liveness::Gone)) | Err(_) => return Err(LinkError::Gone),
+            Ok(None) => sleep(PAUSE).await,
         }
     }
 }

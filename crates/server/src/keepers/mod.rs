@@ -105,6 +105,11 @@ impl Keepers {
         &self.launcher
     }
 
+    /// Whether the session was used before: then this is its whole id.
+    pub(crate) fn knows(&self, id: &SessionId) -> bool {
+        lock(&self.reached).contains_key(id)
+    }
+
     /// Where a session is, live or not.
     pub(crate) async fn find(&self, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
         if let Some(place) = lock(&self.reached).get(id) {
@@ -185,7 +190,7 @@ impl Keepers {
         let sessions = self.sessions.clone();
         let live = blocking(move || {
             let live = |(directory, _): &(Directory, Metadata)| {
-                matches!(directory.connect(), Liveness::Live(_))
+                !matches!(directory.connect_at_once(), Some(Liveness::Gone))
             };
             Ok(sessions.list()?.iter().filter(|session| live(session)).count())
         })

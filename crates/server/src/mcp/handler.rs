@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::tools::{Offer, ToolName};
 use super::waiting::Waiter;
 use super::{branches, http, runtime, saving, sessions, terminals, watching};
-use crate::service::Caller;
+use crate::service::{Caller, Service, ServiceError};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorData,
@@ -15,6 +15,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,8 +77,11 @@ impl Handler {
         waiter: &Waiter<'_>,
         params: CallToolRequestParams,
     ) -> CallToolResult {
-        let arguments = params.arguments.unwrap_or_default();
+        let mut arguments = params.arguments.unwrap_or_default();
         let service = self.home.main();
+        if let Err(refusal) = name_session(service, waiter, &mut arguments).await {
+            return ToolReply::refused(&refusal).into_result();
+        }
         let outcome = match tool {
             ToolName::Runtime => runtime::answer(&self.home, waiter, arguments).await,
             ToolName::SessionStart => sessions::start(service, waiter, &arguments).await,
@@ -98,6 +102,20 @@ impl Handler {
         };
         outcome.unwrap_or_else(|refusal| ToolReply::refused(&refusal)).into_result()
     }
+}
+
+/// Has the id of a session in the place of what the caller calls it.
+async fn name_session(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &mut Map<String, Value>,
+) -> Result<(), ServiceError> {
+    if let Some(session) = arguments.get_mut("session_id")
+        && let Some(text) = session.as_str()
+    {
+        *session = json!(service.resolve(waiter.caller, text).await?);
+    }
+    Ok(())
 }
 
 impl ServerHandler for Handler {

@@ -3,7 +3,6 @@
 //! A caller that goes away while it waits for the session's runs takes its
 //! connection to the keeper along, and with it what it had asked for.
 
-use super::sessions::check_name;
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
 use sessile_gateway::tool::Target;
@@ -24,7 +23,9 @@ impl Service {
         order: ForkOrder,
     ) -> Result<WithContinuity<Box<ForkedView>>, ServiceError> {
         order.check()?;
-        check_name(order.name.as_deref())?;
+        if let Some(name) = &order.name {
+            sessile_store::check_name(name)?;
+        }
         let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
         let owner = blocking(move || Ok(directory.metadata()?.owner)).await?;

@@ -1,6 +1,7 @@
 //! Errors of the service: those of the gateway, for the server's own traits.
 
 use crate::keepers::LinkError;
+use sessile_client::ClientError;
 use sessile_gateway::{Error, ErrorCode};
 use std::ops::Deref;
 
@@ -59,6 +60,7 @@ impl From<LinkError> for Error {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Refused(failure) => failure.into(),
+            LinkError::Stopped(stopped) => ClientError::from(stopped).into(),
             LinkError::Gone | LinkError::Silent | LinkError::Io(_) | LinkError::Frame(_) => {
                 Self::new(ErrorCode::KeeperUnavailable, error.to_string())
             }

@@ -10,6 +10,7 @@ mod events;
 mod following;
 mod jobs;
 mod joining;
+mod naming;
 mod pools;
 mod restoring;
 mod room;
@@ -69,6 +70,8 @@ pub struct Service {
     streams: Arc<Semaphore>,
     /// Workspaces' sessions that were used before.
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
+    /// Names by which callers' sessions were found.
+    names: Mutex<HashMap<(Option<String>, String), SessionId>>,
     /// There while somebody watches what sessions do.
     sampler: top::SharedSampler,
     pools: pools::Pools,
@@ -94,6 +97,7 @@ impl Service {
             limits,
             defaults: SessionDefaults::default(),
             workspaces: Mutex::default(),
+            names: Mutex::default(),
             sampler: Mutex::default(),
             pools: pools::Pools::default(),
         })

@@ -110,6 +110,10 @@ impl Service {
         }
     }
 
+    pub(super) fn has_pool(&self, name: &str) -> bool {
+        self.pools.pools.contains_key(name)
+    }
+
     /// The session that is kept under this name, which is prepared if need be.
     pub(super) async fn pooled(&self, name: &str) -> Result<SessionId, ServiceError> {
         let Some(kept) = self.pools.pools.get(name) else {

@@ -6,7 +6,6 @@
 //! server, as everything does that a caller runs.
 
 use super::saving::storage;
-use super::sessions::check_name;
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
 use crate::keepers::{Place, blocking};
 use sessile_client::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
@@ -87,7 +86,9 @@ impl Service {
         order: RestoreOrder,
     ) -> Result<RestoredSession, ServiceError> {
         self.check_restoring()?;
-        check_name(order.name.as_deref())?;
+        if let Some(name) = &order.name {
+            sessile_store::check_name(name)?;
+        }
         let cwd = match &order.cwd {
             Some(given) => {
                 let given = given.clone();

@@ -4,16 +4,31 @@ use super::room::Reserved;
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission};
 use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
+use futures_util::{StreamExt, stream};
 use sessile_client::NewSession;
-use sessile_gateway::answer::State;
+use sessile_gateway::answer::{EndedAll, State};
 use sessile_protocol::{Answer, Auto, Request, RunNo, SessionId};
 use sessile_store::{Directory, Entry, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Entries of the history that a state shows.
 const HISTORY: u64 = 20;
+
+/// Ended side by side: each takes two seconds where programs ignore SIGTERM.
+const ENDED_AT_ONCE: usize = 32;
+
+/// A keeper that is well has written what it has within this.
+const SOON: Duration = Duration::from_secs(1);
+
+enum OneEnded {
+    Now,
+    /// By somebody else.
+    Before,
+}
 
 /// What a session from the network is to be. What is absent is as the command
 /// line has it.
@@ -46,7 +61,9 @@ pub(crate) struct Filter {
 impl StartSession {
     async fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
         let defaults = service.defaults.session(NewSession::default());
-        check_name(self.name.as_deref())?;
+        if let Some(name) = &self.name {
+            sessile_store::check_name(name)?;
+        }
         for (name, value) in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 let message = format!("{name:?} cannot be an environment variable");
@@ -101,18 +118,6 @@ fn may_use(caller: &Caller, homes: Option<&Homes>, metadata: &Metadata) -> bool 
     homes.is_none_or(|homes| caller.may_use(&homes.home(metadata)))
 }
 
-pub(super) fn check_name(name: Option<&str>) -> Result<(), ServiceError> {
-    let is_plain = |name: &str| {
-        (1..=100).contains(&name.chars().count())
-            && name.chars().all(|c| c.is_alphanumeric() || " -_.:/".contains(c))
-    };
-    let Some(name) = name.filter(|name| !is_plain(name)) else { return Ok(()) };
-    let message = format!(
-        "{name:?} cannot be a session's name; use 1 to 100 letters, digits, spaces and -_.:/"
-    );
-    Err(ServiceError::new(ErrorCode::BadRequest, message))
-}
-
 impl Service {
     pub(crate) async fn start(
         &self,
@@ -138,14 +143,13 @@ impl Service {
                 "a session that begins from another has that one's shell; leave shell out";
             return Err(ServiceError::new(ErrorCode::BadRequest, message));
         }
-        match name.parse() {
-            Ok(id) => {
-                self.place(caller, &id).await?;
-                Ok(Some(id))
-            }
-            // A pool is for every caller, wherever its session is.
-            Err(_) => self.pooled(name).await.map(Some),
+        // A pool is for every caller, wherever its session is.
+        if self.has_pool(name) {
+            return self.pooled(name).await.map(Some);
         }
+        let id = self.resolve(caller, name).await?;
+        self.place(caller, &id).await?;
+        Ok(Some(id))
     }
 
     pub(super) async fn create(
@@ -256,7 +260,17 @@ impl Service {
         id: &SessionId,
     ) -> Result<Metadata, ServiceError> {
         let place = self.place(caller, id).await?;
+        // Of one that does not answer, what was written is all that there is.
+        let _ = timeout(SOON, self.settle(&place)).await;
         blocking(move || Ok(place.directory.observed_metadata()?)).await
+    }
+
+    /// Has a live keeper write what it has: it writes in idle time by itself.
+    async fn settle(&self, place: &Arc<Place>) -> Result<(), ServiceError> {
+        if let Some(mut reached) = self.reach_if_live(place).await? {
+            let _ = reached.call(Request::History { limit: 0 }).await;
+        }
+        Ok(())
     }
 
     pub(crate) async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), ServiceError> {
@@ -266,28 +280,47 @@ impl Service {
         blocking(move || Ok(launcher.end(&place.directory)?)).await
     }
 
-    /// Ends all that the caller may use.
-    pub(crate) async fn end_all(&self, caller: &Caller) -> Result<Vec<SessionId>, ServiceError> {
-        let mut ended = Vec::new();
-        let all = self.all().await?;
+    /// Ends all that the caller may use, several at a time; one that cannot be
+    /// ended holds up no other.
+    pub(crate) async fn end_all(&self, caller: &Caller) -> Result<EndedAll, ServiceError> {
+        let mut all = self.all().await?;
         let homes = Self::homes(caller, &all);
-        for (directory, metadata) in all {
-            let is_allowed = may_use(caller, homes.as_ref(), &metadata);
-            if metadata.status == SessionStatus::Terminated || !is_allowed {
-                continue;
-            }
-            self.keepers.forget(&metadata.session_id);
-            let launcher = self.keepers.launcher().clone();
-            let outcome = blocking(move || match launcher.end(&directory) {
-                // It was removed meanwhile: a command without a session is over.
-                Err(_) if !directory.path().exists() => Ok(false),
-                outcome => Ok(outcome.map(|()| true)?),
-            });
-            if outcome.await? {
-                ended.push(metadata.session_id);
+        all.retain(|(_, metadata)| {
+            let is_live = metadata.status != SessionStatus::Terminated;
+            is_live && may_use(caller, homes.as_ref(), metadata)
+        });
+        let end = |(directory, metadata): (Directory, Metadata)| async move {
+            (metadata.session_id.clone(), self.end_one(directory, metadata.session_id).await)
+        };
+        let mut outcomes = stream::iter(all).map(end).buffer_unordered(ENDED_AT_ONCE);
+        let (mut ended, mut failed) = (Vec::new(), Vec::new());
+        while let Some((id, outcome)) = outcomes.next().await {
+            match outcome {
+                Ok(OneEnded::Now) => ended.push(id),
+                Ok(OneEnded::Before) => {}
+                Err(error) => {
+                    tracing::warn!(session_id = %id, %error, "a session could not be ended");
+                    failed.push(id);
+                }
             }
         }
-        Ok(ended)
+        Ok(EndedAll::new(ended).with_failed(failed))
+    }
+
+    async fn end_one(
+        &self,
+        directory: Directory,
+        id: SessionId,
+    ) -> Result<OneEnded, ServiceError> {
+        self.keepers.forget(&id);
+        let launcher = self.keepers.launcher().clone();
+        blocking(move || match launcher.end(&directory) {
+            Ok(()) => Ok(OneEnded::Now),
+            // It was removed meanwhile: a command without a session is over.
+            Err(_) if !directory.path().exists() => Ok(OneEnded::Before),
+            Err(error) => Err(error.into()),
+        })
+        .await
     }
 
     /// Of the live kernels, or the last captured one of a session without a
@@ -324,10 +357,7 @@ impl Service {
         limit: u64,
     ) -> Result<Vec<Entry>, ServiceError> {
         let place = self.place(caller, id).await?;
-        // Has a live keeper write what it has.
-        if let Some(mut reached) = self.reach_if_live(&place).await? {
-            let _ = reached.call(Request::History { limit: 0 }).await;
-        }
+        self.settle(&place).await?;
         blocking(move || {
             let max = place.directory.metadata()?.max_history;
             Ok(place.directory.history().newest(limit.min(max)))

@@ -164,9 +164,10 @@ impl From<LinkError> for Interlude {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Gone | LinkError::Io(_) => Self::Gone,
-            error @ (LinkError::Refused(_) | LinkError::Silent | LinkError::Frame(_)) => {
-                Self::Stopped(error.into())
-            }
+            error @ (LinkError::Refused(_)
+            | LinkError::Silent
+            | LinkError::Stopped(_)
+            | LinkError::Frame(_)) => Self::Stopped(error.into()),
         }
     }
 }

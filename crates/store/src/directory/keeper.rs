@@ -24,6 +24,8 @@ pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) enum Asked {
     Waiting(OwnedFd),
+    /// It takes no further connections now.
+    Full,
     Gone,
 }
 
@@ -31,8 +33,11 @@ impl Asked {
     /// A connection alone tells little: a process that was killed a moment ago
     /// still accepts them. Only an answer shows that it lives.
     pub(super) fn is_alive(&self, deadline: Instant) -> bool {
-        let Self::Waiting(socket) = self else {
-            return false;
+        let socket = match self {
+            Self::Waiting(socket) => socket,
+            // As one that does not get to its answer.
+            Self::Full => return true,
+            Self::Gone => return false,
         };
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -171,8 +176,10 @@ impl Directory {
 
     /// Asks the keeper something, if there is one.
     pub(super) fn ask(&self) -> Asked {
-        let Liveness::Live(socket) = self.connect() else {
-            return Asked::Gone;
+        let socket = match self.connect_at_once() {
+            Some(Liveness::Live(socket)) => socket,
+            Some(Liveness::Gone) => return Asked::Gone,
+            None => return Asked::Full,
         };
         let question = encode(&Call::new(1, Request::Status));
         match rustix::net::send(&socket, &question, SendFlags::NOSIGNAL) {

@@ -27,7 +27,10 @@ impl Sessions {
             return Ok(id);
         }
         let all: Vec<Metadata> = self.recorded()?.into_iter().map(|(_, found)| found).collect();
-        choose(text, &all)
+        if text == LAST {
+            return last(&all).ok_or_else(|| StoreError::NotFound(text.to_owned()));
+        }
+        choose(text, &all, None)
     }
 
     /// Keeps a name for a session of this owner until the answer is dropped: no
@@ -39,9 +42,7 @@ impl Sessions {
         check_name(name)?;
         let claim = self.claim(&format!("name\0{}\0{name}", owner.unwrap_or_default()))?;
         let holder =
-            self.recorded()?.into_iter().map(|(_, found)| found).find(|m| {
-                is_live(m) && m.name.as_deref() == Some(name) && m.owner.as_deref() == owner
-            });
+            self.recorded()?.into_iter().map(|(_, found)| found).find(|m| m.is_called(name, owner));
         match holder {
             None => Ok(claim),
             Some(m) => {
@@ -51,8 +52,20 @@ impl Sessions {
     }
 }
 
+impl Metadata {
+    /// Whether this is the live session that its owner calls so: there is one at
+    /// the most.
+    #[must_use]
+    pub fn is_called(&self, name: &str, owner: Option<&str>) -> bool {
+        is_live(self) && self.name.as_deref() == Some(name) && self.owner.as_deref() == owner
+    }
+}
+
 /// What is said in place of an id must not be taken for one.
-fn check_name(name: &str) -> Result<()> {
+///
+/// # Errors
+/// When it cannot be a name.
+pub fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.:/".contains(c);
     let is_good = (1..=100).contains(&name.chars().count())
         && name.chars().all(is_plain)
@@ -60,12 +73,19 @@ fn check_name(name: &str) -> Result<()> {
     if is_good { Ok(()) } else { Err(StoreError::BadName(name.to_owned())) }
 }
 
-/// The session that is called so, of these, the newest first.
-fn choose(text: &str, all: &[Metadata]) -> Result<SessionId> {
-    if text == LAST {
-        return last(all).ok_or_else(|| StoreError::NotFound(text.to_owned()));
+/// The session that is called so by this owner, of these, the newest first. Who
+/// has a token knows the names that were given with it. Who has none owns them
+/// all, and means one of his own first.
+///
+/// # Errors
+/// When no session is called so, or several are.
+pub fn choose(text: &str, all: &[Metadata], owner: Option<&str>) -> Result<SessionId> {
+    let is_own = |m: &Metadata| m.owner.as_deref() == owner;
+    let mut named: Vec<&Metadata> =
+        all.iter().filter(|m| m.name.as_deref() == Some(text)).collect();
+    if owner.is_some() || named.iter().any(|m| is_own(m) && is_live(m)) {
+        named.retain(|m| is_own(m));
     }
-    let named: Vec<&Metadata> = all.iter().filter(|m| m.name.as_deref() == Some(text)).collect();
     let live: Vec<&Metadata> = named.iter().copied().filter(|m| is_live(m)).collect();
     match (live.as_slice(), named.as_slice()) {
         ([one], _) | ([], [one, ..]) => return Ok(one.session_id.clone()),
@@ -124,7 +144,7 @@ mod tests {
     }
 
     fn called(text: &str, all: &[Metadata]) -> String {
-        choose(text, all).map_or_else(|error| error.to_string(), |id| id.to_string())
+        choose(text, all, None).map_or_else(|error| error.to_string(), |id| id.to_string())
     }
 
     #[test]
@@ -141,9 +161,9 @@ mod tests {
         assert_eq!(called("sess_abcd02", &all), "sess_abcd02");
         assert_eq!(called("cafe", &all), "sess_cafe04");
         assert_eq!(called("sess_cafe", &all), "sess_cafe04");
-        assert_eq!(called("@last", &all), "sess_beef03");
-        assert_eq!(called("@last", &all[3..]), "sess_cafe04");
-        assert_eq!(called("@last", &[]), "Session @last not found");
+        assert_eq!(last(&all).unwrap().as_str(), "sess_beef03");
+        assert_eq!(last(&all[3..]).unwrap().as_str(), "sess_cafe04");
+        assert_eq!(last(&[]), None);
         assert_eq!(called("caf", &all), "Session caf not found", "too short");
         assert_eq!(called("", &all), "Session  not found");
         let many = called("sess_abcd", &all);
@@ -157,5 +177,22 @@ mod tests {
             session("sess_0002", Some("web"), SessionStatus::Active, 2),
         ];
         assert!(called("web", &all).contains("sess_0001, sess_0002"));
+    }
+
+    #[test]
+    fn a_token_knows_the_names_that_were_given_with_it() {
+        let of = |id: &str, owner: Option<&str>, used: u32| Metadata {
+            owner: owner.map(str::to_owned),
+            ..session(id, Some("web"), SessionStatus::Active, used)
+        };
+        let all = [of("sess_0001", Some("a"), 9), of("sess_0002", None, 2)];
+        let chosen = |text: &str, owner: Option<&str>| {
+            choose(text, &all, owner).map_or_else(|error| error.to_string(), |id| id.to_string())
+        };
+        assert_eq!(chosen("web", Some("a")), "sess_0001");
+        assert_eq!(chosen("web", None), "sess_0002", "one of his own first");
+        assert_eq!(chosen("web", Some("b")), "Session web not found");
+        assert_eq!(chosen("0002", Some("b")), "sess_0002", "ids are nobody's");
+        assert_eq!(choose("web", &all[..1], None).unwrap().as_str(), "sess_0001");
     }
 }

@@ -101,7 +101,7 @@ impl Hands {
 /// `accepted` and the run's number.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/ws", tag = "runs",
-    params(("id" = String, Path, description = "The session"), SessionQuery),
+    params(wire::SessionParam, SessionQuery),
     responses((status = 101, description = "Switches to WebSocket"), (status = "4XX", body = wire::ErrorBody))
 )]
 pub(super) async fn session_socket(
@@ -141,7 +141,7 @@ pub(super) async fn session_socket(
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/ws", tag = "runs",
     params(
-        ("id" = String, Path, description = "The session"),
+        wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         RunQuery,
     ),

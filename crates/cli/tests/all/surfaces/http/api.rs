@@ -528,3 +528,31 @@ fn every_run_is_counted_once_however_its_result_was_asked_for() {
     let counted = "sessile_runs_total{language=\"bash\",outcome=\"succeeded\"} 5\n";
     assert!(metrics.contains(counted), "{metrics}");
 }
+
+#[test]
+fn a_session_shows_the_run_that_was_just_answered() {
+    let h = harness!();
+    let server = h.serve();
+    let path = server.started(&json!({}));
+    for run in 1..=20 {
+        server.exec_at(&path, ":");
+        assert_eq!(server.get(&path).json()["execution_count"], run);
+    }
+}
+
+#[test]
+fn an_unknown_field_is_refused_with_the_one_that_was_meant() {
+    let h = harness!();
+    let server = h.serve();
+    let path = server.started(&json!({"max_history": 2.0}));
+    assert_eq!(server.get(&path).json()["max_history"], 2);
+    let refused = |path: &str, body: &serde_json::Value, why: &str| {
+        let told = server.post(path, body).is_refused(400, "bad_request").text();
+        assert!(told.contains(why), "{told}");
+    };
+    let exec = format!("{path}/exec");
+    let meant = r#"unknown field \"maxOutput\"; did you mean \"max_output\"?"#;
+    refused(&exec, &json!({"command": ":", "maxOutput": 1}), meant);
+    refused(&exec, &json!({"command": ":", "env": {"A": 1}}), "env.A: invalid type");
+    refused("/v1/sessions", &json!({"limits": {"outptu": 1}}), "did you mean \\\"output\\\"?");
+}

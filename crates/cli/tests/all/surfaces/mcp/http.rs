@@ -139,3 +139,19 @@ fn a_client_that_waits_is_told_what_goes_on() {
     std::io::Read::read_to_string(&mut stream, &mut rest).unwrap();
     assert!(rest.contains("exit code 0"), "{rest}");
 }
+
+#[test]
+fn a_session_is_called_by_its_name() {
+    let h = harness!();
+    let server = Server::start(&h, &[]);
+    let started = server.call("session_start", &json!({"name": "web"}));
+    let id = exact(&started)["session_id"].clone();
+    let ran = server.call("session_exec", &json!({"session_id": "web", "command": "echo hi"}));
+    assert_eq!(exact(&ran)["stdout"], "hi\n");
+    let short = &id.as_str().unwrap()[..15];
+    let ran = server.call("session_exec", &json!({"session_id": short, "run": 1}));
+    assert_eq!(exact(&ran)["stdout"], "hi\n");
+    let nobody = server.call("session_end", &json!({"session_id": "nobody"}));
+    assert!(text(&nobody).contains("Session nobody not found"), "{nobody}");
+    assert_eq!(exact(&server.call("session_end", &json!({"session_id": "web"})))["session_id"], id);
+}

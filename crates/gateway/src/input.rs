@@ -1,0 +1,305 @@
+//! What callers send, read strictly and refused in words that help: a field that
+//! is not known is named, with the known one that was probably meant, and a value
+//! is named by its place.
+//!
+//! Types that are read in this way have `#[serde(deny_unknown_fields)]`.
+
+mod strict;
+
+use crate::Error;
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::{Number, Value};
+use std::fmt::{self, Display};
+
+/// What is wrong with an input, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct InputError {
+    /// From the outermost name on; empty for the input as a whole.
+    path: Vec<String>,
+    what: String,
+}
+
+/// Reads a JSON text. A name that is there twice is refused.
+///
+/// # Errors
+/// When it is not JSON, or not what is wanted.
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InputError> {
+    let value = strict::parse(bytes).map_err(|error| -> InputError { de::Error::custom(error) })?;
+    from_value(value)
+}
+
+/// Reads what was JSON. A number such as `2.0` is an integer.
+///
+/// # Errors
+/// When it is not what is wanted.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, InputError> {
+    T::deserialize(Input { name: None, value })
+}
+
+/// The known name that was probably meant: the same in another spelling, or the
+/// one that looks most alike.
+#[must_use]
+pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(given);
+    let likeness = |name: &str| {
+        let known = plain(name);
+        let likeness = strsim::jaro_winkler(&wanted, &known);
+        if is_short_for(&wanted, &known) { likeness.max(ALIKE) } else { likeness }
+    };
+    let best = known.iter().map(|name| (likeness(name), *name));
+    let best = best.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (best.0 >= ALIKE).then_some(best.1)
+}
+
+/// As two names of which one has a typing mistake, and more than two that have
+/// nothing to do with each other.
+const ALIKE: f64 = 0.8;
+
+/// Whether a word is what is left of another when letters are left out, as `cmd`
+/// is of `command`.
+fn is_short_for(short: &str, long: &str) -> bool {
+    let mut letters = long.chars();
+    let starts_alike = short.chars().next() == long.chars().next();
+    starts_alike && short.len() >= 3 && short.chars().all(|c| letters.any(|letter| letter == c))
+}
+
+impl InputError {
+    /// The same seen from outside of a field.
+    fn within(mut self, name: Option<String>) -> Self {
+        if let Some(name) = name {
+            self.path.insert(0, name);
+        }
+        self
+    }
+}
+
+impl Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path.join("."))?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl de::Error for InputError {
+    fn custom<T: Display>(message: T) -> Self {
+        Self { path: Vec::new(), what: message.to_string() }
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(match (nearest(field, expected), expected) {
+            (Some(meant), _) => format!("unknown field {field:?}; did you mean {meant:?}?"),
+            (None, []) => format!("unknown field {field:?}; no fields are taken here"),
+            (None, known) => format!("unknown field {field:?}; there are {}", known.join(", ")),
+        })
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let known = expected.join(", ");
+        Self::custom(match nearest(variant, expected) {
+            Some(meant) => format!("{variant:?} is none of {known}; did you mean {meant:?}?"),
+            None => format!("{variant:?} is none of {known}"),
+        })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format!("the field {field:?} is missing"))
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+/// A value, and the field or place that it was found in.
+struct Input {
+    name: Option<String>,
+    value: Value,
+}
+
+impl<'de> Deserializer<'de> for Input {
+    type Error = InputError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        let Self { name, value } = self;
+        let outcome = match value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(value),
+            Value::Number(number) => visit_number(&number, visitor),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Array(items) => {
+                let items = items.into_iter().enumerate();
+                let item = |(n, value): (usize, Value)| Self { name: Some(n.to_string()), value };
+                let mut items = SeqDeserializer::new(items.map(item));
+                visitor.visit_seq(&mut items).and_then(|value| items.end().map(|()| value))
+            }
+            Value::Object(fields) => {
+                let mut fields = MapDeserializer::new(fields.into_iter().map(field));
+                visitor.visit_map(&mut fields).and_then(|value| fields.end().map(|()| value))
+            }
+        };
+        outcome.map_err(|error| error.within(name))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, InputError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, InputError> {
+        let Self { name, value } = self;
+        let outcome = match value {
+            Value::String(text) => visitor.visit_enum(text.into_deserializer()),
+            Value::Object(fields) => {
+                let fields = MapDeserializer::new(fields.into_iter().map(field));
+                visitor.visit_enum(MapAccessDeserializer::new(fields))
+            }
+            value => Self { name: None, value }.deserialize_any(visitor),
+        };
+        outcome.map_err(|error| error.within(name))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+impl<'de> IntoDeserializer<'de, InputError> for Input {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+fn field((name, value): (String, Value)) -> (String, Input) {
+    (name.clone(), Input { name: Some(name), value })
+}
+
+/// JSON has one kind of number: `2.0` and `2` are the same.
+fn visit_number<'de, V: Visitor<'de>>(
+    number: &Number,
+    visitor: V,
+) -> Result<V::Value, InputError> {
+    /// Beyond this not every whole number is a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(n) = number.as_u64() {
+        return visitor.visit_u64(n);
+    }
+    if let Some(n) = number.as_i64() {
+        return visitor.visit_i64(n);
+    }
+    match number.as_f64() {
+        Some(n) if n.fract() == 0.0 && (0.0..=EXACT).contains(&n) => visitor.visit_u64(n as u64),
+        Some(n) if n.fract() == 0.0 && (-EXACT..0.0).contains(&n) => visitor.visit_i64(n as i64),
+        Some(n) => visitor.visit_f64(n),
+        None => Err(de::Error::custom("this number is too large")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Order {
+        command: String,
+        session_key: Option<String>,
+        timeout_ms: Option<u64>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        limits: Option<Limits>,
+        files: Option<Files>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Limits {
+        lines: Vec<i32>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Files {
+        Share,
+        Copy,
+    }
+
+    fn read(text: &str) -> Result<Order, String> {
+        from_slice(text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn refused(text: &str, why: &str) {
+        let refused = read(text).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+
+    #[test]
+    fn what_fits_is_read() {
+        let text = r#"{"command": "a", "timeout_ms": 2.0, "env": {"A": "1"}, "files": "copy",
+            "limits": {"lines": [1, -2.0, 1e2]}, "session_key": null}"#;
+        let order = read(text).unwrap();
+        assert_eq!(order.timeout_ms, Some(2));
+        assert_eq!(order.limits, Some(Limits { lines: vec![1, -2, 100] }));
+        assert_eq!((order.files, order.session_key), (Some(Files::Copy), None));
+        assert_eq!(order.env["A"], "1");
+    }
+
+    #[test]
+    fn what_does_not_is_named_by_its_place() {
+        refused(r#"{"command": "a", "timeout_ms": "soon"}"#, "timeout_ms: invalid type: string");
+        refused(r#"{"command": "a", "timeout_ms": 2.5}"#, "timeout_ms: invalid type: floating");
+        refused(r#"{"command": "a", "limits": {"lines": [1, "x"]}}"#, "limits.lines.1: ");
+        refused(r#"{"command": "a", "env": {"A": 1}}"#, "env.A: ");
+        refused(r#"{"command": "a", "files": "copied"}"#, r#"files: "copied" is none of share"#);
+        refused("{}", r#"the field "command" is missing"#);
+        refused("[", "EOF");
+        refused(r#"{"command": "a", "command": "b"}"#, r#""command" is there twice"#);
+        refused(r#"{"command": "a", "env": {"A": "1", "A": "2"}}"#, r#""A" is there twice"#);
+        refused(r#"{"command": "a"} {}"#, "trailing");
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_the_one_that_was_meant() {
+        let meant = |given: &str, known: &str| {
+            let text = format!(r#"{{"command": "a", "{given}": 1}}"#);
+            refused(&text, &format!("unknown field {given:?}; did you mean {known:?}?"));
+        };
+        meant("sessionKey", "session_key");
+        meant("session-key", "session_key");
+        meant("timeout", "timeout_ms");
+        meant("cmd", "command");
+        meant("Command", "command");
+        refused(r#"{"command": "a", "x": 1}"#, r#"unknown field "x"; there are command, "#);
+        refused(
+            r#"{"command": "a", "limits": {"line": []}}"#,
+            r#"limits: unknown field "line"; did you mean "lines"?"#,
+        );
+    }
+}
