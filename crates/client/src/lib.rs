@@ -13,5 +13,5 @@ pub mod top;
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo};
 pub use launch::Launcher;
-pub use stopped::{KeeperStopped, LOOK, Patience};
 pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+pub use stopped::{KeeperStopped, LOOK, Patience};

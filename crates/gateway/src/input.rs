@@ -199,10 +199,7 @@ fn field((name, value): (String, Value)) -> (String, Input) {
 }
 
 /// JSON has one kind of number: `2.0` and `2` are the same.
-fn visit_number<'de, V: Visitor<'de>>(
-    number: &Number,
-    visitor: V,
-) -> Result<V::Value, InputError> {
+fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value, InputError> {
     /// Beyond this not every whole number is a float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let Some(n) = number.as_u64() {

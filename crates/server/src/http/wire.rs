@@ -133,7 +133,14 @@ pub(super) struct RenameRequest {
     /// 1 to 100 letters, digits, spaces and -_.:/, which do not begin with
     /// `sess_`; `null` for none
     #[serde(deserialize_with = "Option::deserialize")]
-    #[schema(required = true, nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$", example = "web")]
+    #[schema(
+        required = true,
+        nullable,
+        min_length = 1,
+        max_length = 100,
+        pattern = "^[A-Za-z0-9 _.:/-]+$",
+        example = "web"
+    )]
     pub(super) name: Option<String>,
 }
 

@@ -19,7 +19,8 @@ impl Service {
         }
         let key = (caller.token.clone(), text.to_owned());
         let before = lock(&self.names).get(&key).cloned();
-        let (sessions, asking, name) = (self.keepers.sessions().clone(), caller.clone(), key.1.clone());
+        let (sessions, asking, name) =
+            (self.keepers.sessions().clone(), caller.clone(), key.1.clone());
         let (found, is_by_name) = blocking(move || {
             let owner = asking.token.as_deref();
             if let Some(id) = id.filter(|id| sessions.find(id).is_ok()) {
@@ -39,9 +40,8 @@ impl Service {
                 all.retain(|metadata| asking.may_use(&homes.home(metadata)));
             }
             let chosen = sessile_store::choose(&name, &all, owner)?;
-            let is_by_name = all
-                .iter()
-                .any(|m| m.session_id == chosen && m.is_called(&name, owner));
+            let is_by_name =
+                all.iter().any(|m| m.session_id == chosen && m.is_called(&name, owner));
             Ok((chosen, is_by_name))
         })
         .await?;

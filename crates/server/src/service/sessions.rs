@@ -307,11 +307,7 @@ impl Service {
         Ok(EndedAll::new(ended).with_failed(failed))
     }
 
-    async fn end_one(
-        &self,
-        directory: Directory,
-        id: SessionId,
-    ) -> Result<OneEnded, ServiceError> {
+    async fn end_one(&self, directory: Directory, id: SessionId) -> Result<OneEnded, ServiceError> {
         self.keepers.forget(&id);
         let launcher = self.keepers.launcher().clone();
         blocking(move || match launcher.end(&directory) {
