@@ -148,10 +148,7 @@ impl<'de> Deserializer<'de> for Input {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.value {
-            Value::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
-        }
+        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -175,7 +172,9 @@ impl<'de> Deserializer<'de> for Input {
                 let fields = MapDeserializer::new(fields.into_iter().map(field));
                 visitor.visit_enum(MapAccessDeserializer::new(fields))
             }
-            value => Self { name: None, value }.deserialize_any(visitor),
+            value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
+                Self { name: None, value }.deserialize_any(visitor)
+            }
         };
         outcome.map_err(|error| error.within(name))
     }
