@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 pub(crate) struct Family {
-    /// SIGCHLD and SIGTERM of the process; the first member watches it.
+    /// SIGCHLD, SIGTERM and SIGIO of the process; the first member watches it.
     signals: OwnedFd,
     /// The eldest first.
     members: Vec<Member>,
@@ -116,8 +116,11 @@ impl Family {
             return;
         }
         for signal in guardian::take_signals(&self.signals) {
+            let members = self.members.iter_mut();
             if signal == Signal::TERM {
-                self.members.iter_mut().for_each(|member| member.session.shut_down());
+                members.for_each(|member| member.session.shut_down());
+            } else if signal == Signal::IO {
+                members.for_each(|member| member.session.look_for_directory());
             }
         }
         loop {

@@ -14,6 +14,7 @@
 //! no thread, no allocator of its own, no runtime: there may be thousands of
 //! keepers, and an idle one costs a fraction of a megabyte.
 
+mod absence;
 mod alertness;
 mod connections;
 mod family;

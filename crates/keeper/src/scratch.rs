@@ -26,7 +26,9 @@ impl Scratch {
     /// cleared away first.
     pub(crate) fn create(session: &str) -> io::Result<Self> {
         let hex = session.trim_start_matches("sess_");
-        let name = format!("sessile-{}", &hex[..hex.len().min(12)]);
+        // It begins with what differs, and is hidden: one pattern for files of
+        // ours, or for all files, does not take the memory of all sessions.
+        let name = format!(".{}.sessile", &hex[..hex.len().min(12)]);
         let mut refusal = io::Error::from(io::ErrorKind::NotFound);
         for base in bases() {
             for attempt in 0..3 {
@@ -49,14 +51,33 @@ impl Scratch {
         let path = self.path.join(name);
         match rustix::fs::mkdir(&path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => Ok(path),
+            Err(Errno::NOENT) => {
+                self.make_anew()?;
+                rustix::fs::mkdir(&path, Mode::RWXU)?;
+                Ok(path)
+            }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Somebody may have removed it: a command of the user's, or a service manager that
+    /// clears a user's memory files when they log out.
+    fn make_anew(&self) -> io::Result<()> {
+        for path in [self.root(), &self.path] {
+            match rustix::fs::mkdir(path, Mode::RWXU) {
+                Ok(()) => {}
+                Err(Errno::EXIST) if is_ours(path)? => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// A directory for a fork, in that of its family.
     pub(crate) fn for_fork(&self, session: &str) -> io::Result<Self> {
         let hex = session.trim_start_matches("sess_");
         let path = self.root().join(format!("{FORK}{}", &hex[..hex.len().min(8)]));
+        self.make_anew()?;
         make(&path)?;
         Ok(Self { path })
     }
@@ -104,14 +125,17 @@ fn make(path: &Path) -> io::Result<()> {
         Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    let found = rustix::fs::lstat(path)?;
-    let is_ours = found.st_uid == rustix::process::geteuid().as_raw()
-        && FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-    if !is_ours {
+    if !is_ours(path)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     std::fs::remove_dir_all(path)?;
     Ok(rustix::fs::mkdir(path, Mode::RWXU)?)
+}
+
+fn is_ours(path: &Path) -> io::Result<bool> {
+    let found = rustix::fs::lstat(path)?;
+    let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    Ok(is_directory && found.st_uid == rustix::process::geteuid().as_raw())
 }
 
 /// Makes a FIFO, in place of whatever is there.
@@ -141,6 +165,14 @@ impl Inbox {
     pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
         make_fifo(&path)?;
         Ok(Self { fd: open_both_ways(&path)?, path })
+    }
+}
+
+impl Inbox {
+    /// Whether its name is gone, though nobody has let go of it: then the
+    /// directory around it is gone as well.
+    pub(crate) fn is_unlinked(&self) -> bool {
+        rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0)
     }
 }
 
@@ -201,6 +233,22 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_was_removed_is_made_anew_also_that_of_a_fork() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join(".0123.sessile");
+        for path in [root.clone(), root.join(format!("{FORK}45"))] {
+            let scratch = Scratch { path };
+            for _ in 0..2 {
+                let made = scratch.subdirectory("b").unwrap();
+                let inbox = Inbox::create(made.join("s")).unwrap();
+                assert!(!inbox.is_unlinked());
+                std::fs::remove_dir_all(&root).unwrap();
+                assert!(inbox.is_unlinked());
+            }
+        }
+    }
 
     #[test]
     fn the_name_of_an_inbox_goes_before_its_reader_and_a_successors_stays() {

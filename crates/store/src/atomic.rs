@@ -37,7 +37,30 @@ pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if change_in_place(path, bytes).unwrap_or(false) {
         return Ok(());
     }
-    replace(path, bytes)
+    match replace(path, bytes) {
+        // A disk without room for a new file has room for what is in the old one.
+        Err(error) if is_full(&error) && overwrite(path, bytes).unwrap_or(false) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Puts JSON into the one page of a file that is there; spaces make it as long as
+/// what was there before. False: that would not do.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).max(bytes.len());
+    if !metadata.is_file() || metadata.nlink() != 1 || metadata.len() == 0 || length > PAGE {
+        return Ok(false);
+    }
+    let mut content = bytes.to_vec();
+    content.resize(length, b' ');
+    Ok(file.write_at(&content, 0)? == length)
 }
 
 /// False: that would not do.
@@ -146,6 +169,19 @@ mod tests {
             (std::fs::read(&link).unwrap(), std::fs::read(&path).unwrap()),
             (before, content)
         );
+    }
+
+    #[test]
+    fn a_file_of_one_page_is_overwritten_in_one_piece() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        assert!(overwrite(&path, b"{}").is_err());
+        replace(&path, b"{\"a\": 1}").unwrap();
+        assert!(overwrite(&path, b"{}").unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"{}      ");
+        assert!(overwrite(&path, b"{\"abcd\": 12}").unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"abcd\": 12}");
+        assert!(!overwrite(&path, &[b' '; PAGE + 1]).unwrap());
     }
 
     proptest! {

@@ -208,10 +208,8 @@ impl Harness {
         let ids = std::fs::read_dir(&self.sessions_dir).into_iter().flatten();
         ids.flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter_map(|id| {
-                Some(format!("/dev/shm/sessile-{}", id.strip_prefix("sess_")?.get(..12)?))
-            })
-            .map(PathBuf::from)
+            .filter(|id| id.starts_with("sess_"))
+            .map(|id| crate::memory_of(&id))
             .filter(|path| path.exists())
             .collect()
     }

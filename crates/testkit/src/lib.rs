@@ -45,7 +45,7 @@ pub use link::{Link, completed, order};
 pub use object_server::{ObjectServer, object_server, shared_object_server};
 pub use process::{Process, processes_with};
 pub use server::{Server, curl, session_path};
-pub use session::Session;
+pub use session::{Session, memory_of};
 pub use tty::Tty;
 pub use wait::{PATIENCE, until};
 

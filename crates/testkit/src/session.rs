@@ -4,6 +4,13 @@ use crate::{Answer, Client, Harness, Link, Output, Process};
 use serde_json::Value;
 use std::path::PathBuf;
 
+/// The private directory in memory of a session with this id.
+#[must_use]
+pub fn memory_of(id: &str) -> PathBuf {
+    let hex = id.trim_start_matches("sess_");
+    PathBuf::from(format!("/dev/shm/.{}.sessile", &hex[..hex.len().min(12)]))
+}
+
 #[derive(Debug)]
 pub struct Session<'h> {
     harness: &'h Harness,
@@ -23,6 +30,12 @@ impl<'h> Session<'h> {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// What it has in memory, if it is no fork.
+    #[must_use]
+    pub fn memory(&self) -> PathBuf {
+        memory_of(self.id())
     }
 
     #[must_use]

@@ -1,11 +1,12 @@
 //! The ends of processes: kernels, copies, workers, and the session's own.
 
 use super::{Keeper, Lifecycle};
+use crate::absence::Watch;
 use crate::kernels;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::{Input, Tick};
+use sessile_session::{Close, Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus};
 
 /// How long a dead kernel's last capture, done by a fork of it, is waited for.
@@ -41,6 +42,15 @@ impl Keeper {
         let _ = self.write_metadata();
         self.home.directory.remove_socket();
         self.lifecycle = Lifecycle::Finished;
+    }
+
+    /// Something was deleted from a session's directory. One whose directory is
+    /// gone is found by nobody any more, and ends with all that it has started.
+    pub(crate) fn look_for_directory(&mut self) {
+        let is_gone = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
+        if is_gone && self.session.is_open() {
+            self.step(Input::Close(Close::End));
+        }
     }
 
     /// A kernel process is gone, and reaped.

@@ -1,5 +1,6 @@
 //! What a session was started with, and where it has its files.
 
+use crate::absence::Watch;
 use crate::runs::ticks;
 use crate::scratch::Scratch;
 use sessile_protocol::Boot;
@@ -15,6 +16,8 @@ pub(super) struct Home {
     pub(super) env: BTreeMap<OsString, OsString>,
     pub(super) directory: Directory,
     pub(super) scratch: Scratch,
+    /// Tells when that directory is gone; none where the system cannot.
+    pub(super) watch: Option<Watch>,
     /// When its time began.
     pub(super) clock: Instant,
     /// Last, so that it is released last.

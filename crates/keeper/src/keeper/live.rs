@@ -93,6 +93,8 @@ pub(super) struct Live {
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
+    /// Its directory was removed, and only a place for its report was made anew.
+    pub(super) has_lost_directory: bool,
     /// What the current run ended with, if the kernel was ended after it.
     pub(super) verdict: Option<i32>,
     /// What it takes over when it is up.
@@ -134,6 +136,7 @@ impl Live {
             is_pressed: false,
             has_come_up: false,
             was_prompted: false,
+            has_lost_directory: false,
             verdict: None,
             inheritance: None,
             turn: None,
@@ -189,6 +192,12 @@ impl Live {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
         let ended = sessile_proc::ticks_since_boot();
         Span { run, language, kernel, begun, ended, floor, ceiling: None }
+    }
+
+    /// Whether the directory is gone in which it finds its orders, and a run its
+    /// output.
+    pub(super) fn is_homeless(&self) -> bool {
+        self.has_lost_directory || self.reports.is_unlinked()
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.

@@ -26,6 +26,11 @@ const UNSETTLED_BYTES: u64 = 1 << 20;
 /// Runs whose output stays in memory because the disk refuses it.
 const REFUSED: usize = 16;
 
+/// Their lines in the history are smaller, and have been promised: how many of
+/// them stay, and of how many bytes together.
+const UNRECORDED: usize = 2000;
+const UNRECORDED_BYTES: usize = 4 << 20;
+
 /// What is, or is to be, in the session directory.
 pub(super) struct Records {
     pub(super) metadata: Metadata,
@@ -39,6 +44,8 @@ pub(super) struct Records {
     refused: VecDeque<RunNo>,
     /// Lines of the history that the disk had no place for.
     unrecorded: VecDeque<Entry>,
+    /// Runs whose lines were too many, which nobody has been told yet.
+    never_recorded: Vec<RunNo>,
     /// When what is only in memory is written to disk.
     pace: Pacing,
 }
@@ -67,6 +74,7 @@ impl Records {
             unsettled: Unsettled::default(),
             refused: VecDeque::new(),
             unrecorded: VecDeque::new(),
+            never_recorded: Vec::new(),
             pace: Pacing::default(),
         }
     }
@@ -105,6 +113,8 @@ impl Records {
         if let Err(error) = self.write_entries() {
             run.notes.push(format!("the run is not in the session's history yet: {error}"));
         }
+        self.give_up_oldest();
+        run.notes.extend(never_recorded(&std::mem::take(&mut self.never_recorded)));
         // Nobody needs them any more, and there may be many such runs.
         run.order.text = Vec::new();
         run.order.stdin = None;
@@ -122,6 +132,19 @@ impl Records {
             self.unrecorded.pop_front();
         }
         Ok(())
+    }
+
+    /// What would be too much is told as lost, with the run that is recorded.
+    fn give_up_oldest(&mut self) {
+        let size = |entry: &Entry| entry.command.len() + entry.remarks.size();
+        let mut bytes: usize = self.unrecorded.iter().map(size).sum();
+        while self.unrecorded.len() > UNRECORDED
+            || (bytes > UNRECORDED_BYTES && self.unrecorded.len() > 1)
+        {
+            let Some(entry) = self.unrecorded.pop_front() else { return };
+            bytes -= size(&entry);
+            self.never_recorded.push(entry.run);
+        }
     }
 
     /// A run has something that is only in memory. True when that is too much.
@@ -172,7 +195,7 @@ impl Records {
         let _ = self.write_metadata(directory);
         let now = ticks(disk.clock);
         self.pace.done(now);
-        if !self.refused.is_empty() {
+        if !self.refused.is_empty() || !self.unrecorded.is_empty() {
             // Tried again, though not soon.
             self.pace.changed(now);
             self.pace.put_off(now);
@@ -211,7 +234,6 @@ impl Records {
     fn remember_refused(&mut self, runs: &mut Runs, is_awaited: impl Fn(RunNo) -> bool) {
         while self.refused.len() > REFUSED {
             if let Some(oldest) = self.refused.pop_front() {
-                self.unrecorded.retain(|entry| entry.run != oldest);
                 release(runs, oldest, &is_awaited);
             }
         }
@@ -222,12 +244,23 @@ impl Records {
         self.unsettled = Unsettled::default();
         self.refused.clear();
         self.unrecorded.clear();
+        self.never_recorded.clear();
         self.history.clear();
         self.keys = None;
         if let Some(accepted) = &mut self.accepted {
             let _ = accepted.forget_through(accepted.last());
         }
     }
+}
+
+/// What is said of runs that are in no history, and will not be.
+fn never_recorded(runs: &[RunNo]) -> Option<String> {
+    let which = match runs {
+        [] => return None,
+        [run] => format!("run {run} is"),
+        [first, .., last] => format!("runs {first} to {last} are"),
+    };
+    Some(format!("{which} missing from the session's history for good: the disk had no room"))
 }
 
 /// Lets go of a run that is on disk and that nobody waits for.

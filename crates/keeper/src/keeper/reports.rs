@@ -4,7 +4,10 @@ use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{AboutCopy, Ended, Loaded, Report};
 use crate::processes::{self, Room};
-use rustix::process::Signal;
+use crate::reactor::Interest;
+use crate::scratch::Inbox;
+use crate::source::Source;
+use rustix::process::{Signal, WaitOptions};
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
@@ -120,13 +123,15 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
+        let is_homeless = live.is_homeless();
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;
             run.error = ended.error;
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
+            run.notes.extend(is_homeless.then(|| homeless(language)));
         }
-        if let Room::Lacking(_) = room {
+        if matches!(room, Room::Lacking(_)) || is_homeless {
             // The run is over when the process is: no other one may get it.
             live.verdict = Some(ended.exit_code);
             return processes::signal(&[pid], Signal::KILL);
@@ -175,6 +180,12 @@ impl Keeper {
             return;
         };
         let (epoch, run) = (live.epoch, live.current);
+        if live.is_homeless() && !live.was_prompted {
+            self.make_place_for_reports(language);
+        }
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
         match live.break_silence(language) {
             Remedy::Asked(None) => {}
             Remedy::Asked(Some(note)) => self.tell(language, run, note),
@@ -182,6 +193,38 @@ impl Keeper {
                 self.tell(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
+        }
+    }
+
+    /// A shell whose directory was removed had nowhere to report its run's end.
+    fn make_place_for_reports(&mut self, language: Language) {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
+        let name = live.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let directory = self.home.scratch.subdirectory(name);
+        let Ok(reports) = directory.and_then(|directory| Inbox::create(directory.join("s"))) else {
+            return;
+        };
+        if self.reactor.add(&reports, Source::Reports(language), Interest::Read).is_ok() {
+            self.reactor.remove(&live.reports);
+            live.reports = reports;
+            live.has_lost_directory = true;
+        }
+    }
+
+    /// Before an order: a kernel whose directory was removed in idle time makes
+    /// way for a new one.
+    pub(super) fn replace_homeless(&mut self, language: Language) {
+        let live = self.kernels.live.get(&language);
+        let idle = live.filter(|live| live.current.is_none() && live.has_come_up);
+        let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
+            return;
+        };
+        self.tell(language, None, homeless(language));
+        processes::signal(&[pid], Signal::KILL);
+        if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
+            self.child_ended(pid, 128 + libc::SIGKILL);
         }
     }
 
@@ -208,6 +251,14 @@ impl Keeper {
             None => self.kernels.news.entry(language).or_default().push(note),
         }
     }
+}
+
+/// What a run's answer says when the directory of its kernel was removed.
+fn homeless(language: Language) -> String {
+    format!(
+        "the session's private directory in memory was removed by something else; it was made \
+         anew, and {language} was started again from its last state"
+    )
 }
 
 /// What a run's answer says of the room that is left for the next one.

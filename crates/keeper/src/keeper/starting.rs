@@ -13,6 +13,7 @@ use super::output::Output;
 use super::records::Records;
 use super::waiters::Waiters;
 use super::{Keeper, Lifecycle, MARKER, endings};
+use crate::absence::Watch;
 use crate::alertness::Alertness;
 use crate::connections::Connections;
 use crate::reactor::Reactor;
@@ -126,7 +127,7 @@ impl Keeper {
         }
         let clock = Instant::now();
         Ok(Self {
-            home: Home { boot, env, directory, scratch, clock, _lock: lock },
+            home: Home { boot, env, directory, scratch, watch: None, clock, _lock: lock },
             session,
             agenda: Agenda::default(),
             reactor,
@@ -163,6 +164,7 @@ impl Keeper {
             return Ok(());
         }
         connections.listen(self.home.directory.listen()?, &self.reactor)?;
+        self.home.watch = Watch::over(self.home.directory.path()).ok();
         if self.records.accepted.is_none() {
             self.records.accepted = self.home.directory.accepted(self.session.last_run()).ok();
         }

@@ -6,8 +6,7 @@ const SHELLS: &[&str] = &["bash", "zsh", "sh"];
 
 /// Names of what there is of a session in memory, besides its kernels' places.
 fn copies_in_memory(session: &Session<'_>) -> Vec<String> {
-    let path = format!("/dev/shm/sessile-{}", &session.id()["sess_".len()..][..12]);
-    let names = std::fs::read_dir(path).unwrap().flatten();
+    let names = std::fs::read_dir(session.memory()).unwrap().flatten();
     let mut names: Vec<String> =
         names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| name.starts_with('i'));

@@ -1,7 +1,7 @@
 //! A fork of a live Python: everything that it has, and nothing that is the
 //! original's alone.
 
-use sessile_testkit::{Process, Session, harness, until};
+use sessile_testkit::{Process, Session, harness, memory_of, until};
 
 /// What was set up before the fork; then, in turn: in which of the two, what is
 /// run, and what it prints and shows.
@@ -373,18 +373,17 @@ fn nothing_of_a_fork_is_left_in_memory_or_among_the_processes() {
     s.wait_children(1);
     assert_eq!(scratch_of(&s), before);
     for id in ids {
-        until("a fork's memory to be given back", || {
-            let path = format!("/dev/shm/sessile-{}", &id["sess_".len()..][..12]);
-            (!std::path::Path::new(&path).exists()).then_some(())
-        });
+        until("a fork's memory to be given back", || (!memory_of(&id).exists()).then_some(()));
     }
 }
 
 /// What a session has in memory.
 fn scratch_of(session: &Session<'_>) -> Vec<std::ffi::OsString> {
-    let path = format!("/dev/shm/sessile-{}", &session.id()["sess_".len()..][..12]);
-    let mut names: Vec<_> =
-        std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(session.memory())
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     names.sort();
     names
 }

@@ -81,6 +81,27 @@ fn what_runs_print_is_not_lost() {
 }
 
 #[test]
+fn all_runs_are_in_the_history_when_there_is_room_again() {
+    let script = "fill; for i in $(seq 60); do run \"echo $i\" >/dev/null; done; rm fill\n\
+                  run 'echo last'; grep -c '\"command\":\"echo [0-9]' .sessions/$ID/history.log";
+    let Some(told) = play("bash --max-history 100", script) else {
+        return;
+    };
+    assert_eq!(told, ["last", "60"]);
+}
+
+#[test]
+fn a_session_that_was_ended_stays_so() {
+    let script = "run 'x=1'; fill; run 'echo $x' >/dev/null; sessile end $ID\n\
+                  rm fill; sessile list";
+    let Some(told) = play("bash", script) else {
+        return;
+    };
+    let told = told.concat();
+    assert_eq!(told.matches("\"status\":\"terminated\"").count(), 2, "{told}");
+}
+
+#[test]
 fn what_cannot_be_undone_is_told_and_later_runs_can() {
     for (start, show) in [("bash", "echo $x"), ("python3", "print(x)")] {
         let script = format!(

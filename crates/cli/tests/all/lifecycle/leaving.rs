@@ -110,8 +110,7 @@ fn ending_a_session_that_was_killed_leaves_nothing() {
     }
     s.end();
     all_gone(&started);
-    let memory = format!("/dev/shm/sessile-{}", &s.id()["sess_".len()..][..12]);
-    assert!(!std::path::Path::new(&memory).exists(), "{memory} is left");
+    assert!(!s.memory().exists(), "{} is left", s.memory().display());
     assert_eq!(s.metadata()["status"], "terminated");
     inner.run("echo $x").prints("1\n").is_kept();
 }
@@ -341,4 +340,42 @@ fn a_session_holds_none_of_its_starters_descriptors() {
         (rustix::io::read(&reader, &mut [0_u8; 1]) == Ok(0)).then_some(())
     });
     s.run("echo hi").prints("hi\n");
+}
+
+#[test]
+fn a_keeper_whose_directory_was_deleted_ends_with_all_that_it_started() {
+    let h = harness!();
+    let s = h.session();
+    let job = s.spawns("sleep 1000 >/dev/null & echo $!");
+    let kernel = s.kernel();
+    let keeper = s.keeper();
+    let guardian = keeper.parent().unwrap();
+    // Deletions in it are nothing special.
+    std::fs::write(s.dir().join("note"), "").unwrap();
+    std::fs::remove_file(s.dir().join("note")).unwrap();
+    s.run(":").is_kept();
+    std::fs::remove_dir_all(h.sessions_dir()).unwrap();
+    all_gone(&[job, kernel, keeper, guardian]);
+    assert!(!s.memory().exists());
+    assert!(!h.sessions_dir().exists(), "it was made again");
+}
+
+#[test]
+fn a_fork_whose_directory_was_deleted_ends_and_the_others_go_on() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1").exits(0);
+    let forks = [s.fork(), s.fork()];
+    let jobs = [&s, &forks[0], &forks[1]].map(|s| s.spawns("sleep 1000 >/dev/null & echo $!"));
+    let keeper = s.keeper();
+    std::fs::remove_dir_all(forks[0].dir()).unwrap();
+    jobs[1].wait_gone();
+    // The original's own, while its fork lives on in the same process.
+    std::fs::remove_dir_all(s.dir()).unwrap();
+    jobs[0].wait_gone();
+    keeper.assert_alive();
+    jobs[2].assert_alive();
+    forks[1].run("echo $x").prints("1\n").is_kept();
+    forks[1].end();
+    all_gone(&[keeper]);
 }

@@ -1,0 +1,73 @@
+//! The private directories in memory, removed by somebody else.
+
+use sessile_testkit::{Harness, harness};
+
+const TOLD: &str = "private directory in memory was removed";
+
+#[test]
+fn no_pattern_for_names_takes_the_memory_of_all_sessions() {
+    let h = harness!();
+    let names = [h.session(), h.session()].map(|s| {
+        assert!(s.memory().is_dir());
+        s.memory().file_name().unwrap().to_str().unwrap().to_owned()
+    });
+    for name in &names {
+        assert!(name.starts_with('.') && !name.starts_with(".sessile"), "{name}");
+    }
+}
+
+#[test]
+fn a_session_whose_memory_is_removed_in_idle_time_goes_on_from_its_state() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1").exits(0);
+        s.wait_captured(1);
+        std::fs::remove_dir_all(s.memory()).unwrap();
+        let answer = s.run("echo $x").exits(0).prints("1\n").is_restored_as_of(1);
+        assert!(answer.notes().contains(TOLD), "{shell}: {}", answer.notes());
+        assert_eq!(s.run("echo $x").prints("1\n").is_kept().notes(), "");
+    }
+    let s = h.session();
+    for language in ["python", "node"] {
+        s.run_in(language, "0").exits(0);
+        std::fs::remove_dir_all(s.memory()).unwrap();
+        let answer = s.run_in(language, "6 * 7").exits(0).is_fresh();
+        assert!(answer.notes().contains(TOLD), "{language}: {}", answer.notes());
+        s.run_in(language, "1").exits(0).is_kept();
+    }
+}
+
+#[test]
+fn a_run_that_removes_the_memory_of_its_session_is_answered_as_it_ended() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1").exits(0);
+        s.wait_captured(1);
+        let text = format!("rm -rf {}; echo out; (exit 3)", s.memory().display());
+        let answer = s.run(text).exits(3).prints("out\n").is_restored_as_of(1);
+        assert!(answer.notes().contains(TOLD), "{shell}: {}", answer.notes());
+        s.run("echo $x").exits(0).prints("1\n").is_kept();
+    }
+    let s = h.session();
+    let text = format!("import shutil; shutil.rmtree({:?}); print('out')", s.memory());
+    let answer = s.python(text).exits(0).prints("out\n").is_fresh();
+    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+    s.python("print(1)").exits(0).prints("1\n").is_kept();
+}
+
+#[test]
+fn a_reset_and_a_fork_work_although_the_memory_was_removed() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1").exits(0);
+    s.wait_captured(1);
+    std::fs::remove_dir_all(s.memory()).unwrap();
+    let fork = s.fork();
+    fork.run("echo $x").exits(0).prints("1\n");
+    std::fs::remove_dir_all(s.memory()).unwrap();
+    fork.run("echo ok").exits(0).prints("ok\n");
+    s.sessile("reset").exits(0);
+    s.run("echo ok").exits(0).prints("ok\n");
+}
