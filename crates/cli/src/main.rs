@@ -7,6 +7,7 @@ mod attach;
 mod branching;
 mod call;
 mod commands;
+mod completion;
 mod config;
 mod following;
 mod interrupts;
@@ -42,6 +43,9 @@ fn main() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == sessile_keeper::UPLOADER) {
         return uploader::main();
+    }
+    if let Some(code) = completion::answer() {
+        return code;
     }
     let args = match args::parse() {
         Ok(args) => args,

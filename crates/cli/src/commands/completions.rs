@@ -1,10 +1,12 @@
-use crate::{args, output};
+use crate::{completion, output};
 use clap::Args;
 use clap_complete::Shell;
 use std::io;
 use std::process::ExitCode;
 
-/// Print a script that completes commands and options in a shell
+/// Print a script that completes commands, options, sessions and runs in a shell
+///
+/// The script asks `sessile` itself, which has to be found in PATH.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile completions bash >~/.local/share/bash-completion/completions/sessile\n  \
@@ -17,8 +19,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut args::command(), "sessile", &mut script);
+        let script = completion::script(&self.shell.to_string())?;
         output::all(&mut io::stdout().lock(), &script)?;
         Ok(ExitCode::SUCCESS)
     }
