@@ -75,6 +75,7 @@ fn a_run_that_goes_on_is_told_with_how_to_see_more() {
     let (_, screen) = shown(&h, &["exec", id, "-l", "sh", "--pty", "--", "cat"], wide);
     let told = format!("run 4 goes on in its own terminal; see: sessile screen {id} 4");
     assert_eq!(screen, [told]);
+    h.sessile(&["interrupt", id, "--run", "4"]).exits(0);
     let (code, screen) =
         shown(&h, &["exec", id, "-l", "sh", "--pty", "--", "tty >f; echo hi"], wide);
     assert_eq!((code, screen[0].as_str()), (Some(0), "hi"), "{screen:?}");
