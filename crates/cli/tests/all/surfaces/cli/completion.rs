@@ -29,7 +29,7 @@ fn completes(tty: &mut Tty, typed: &str, line: &str) {
     tty.press(typed);
     tty.press("\t");
     let wanted = format!("ready> {line}");
-    tty.until(&wanted, |lines| lines.iter().any(|shown| *shown == wanted));
+    tty.until(&wanted, |lines| lines.contains(&wanted));
     // Not Ctrl-C: that would throw away what is typed after it.
     tty.press("\x15\x0c");
     tty.until("a clear screen", |lines| {
