@@ -25,7 +25,9 @@ pub(crate) fn finished(done: &Completed) -> Option<String> {
     }
     match done.kernel {
         KernelFate::Kept => {}
-        KernelFate::Restarted => parts.push(format!("{} was restarted", done.language)),
+        KernelFate::Restarted => {
+            parts.push(format!("{} was restarted with its state", done.language))
+        }
         KernelFate::Restored { as_of_run } => {
             parts.push(format!("{} was restored as of run {as_of_run}", done.language));
         }
@@ -80,7 +82,7 @@ mod tests {
         let line = |done: Completed| finished(&done).unwrap();
         assert_eq!(line(done(7, KernelFate::Kept)), "run 3: exit 7 after 1.2 s");
         let restarted = done(5, KernelFate::Restarted);
-        assert_eq!(line(restarted), "run 3: exit 5 after 1.2 s; bash was restarted");
+        assert_eq!(line(restarted), "run 3: exit 5 after 1.2 s; bash was restarted with its state");
         let timed_out = Completed { timed_out: true, ..done(130, KernelFate::Kept) };
         assert_eq!(line(timed_out), "run 3: exit 130 after 1.2 s, timed out");
         let restored = KernelFate::Restored { as_of_run: RunNo(2) };

@@ -1,7 +1,9 @@
 //! What commands show at a terminal, to people.
 
 use serde_json::Value;
-use sessile_testkit::{Harness, Tty, harness};
+use sessile_testkit::{Harness, Tty, harness, needs};
+use std::path::Path;
+use std::process::Command;
 
 const SIZE: (u16, u16) = (80, 24);
 
@@ -34,7 +36,7 @@ fn exec_shows_the_output_the_value_and_one_line_about_the_rest() {
     assert!(screen[1].starts_with("run 2: exit 7 after "), "{screen:?}");
     let (code, screen) = exec("x=1; exit 5");
     assert_eq!((code, screen.len()), (Some(5), 1), "{screen:?}");
-    assert!(screen[0].ends_with("; bash was restarted"), "{screen:?}");
+    assert!(screen[0].ends_with("; bash was restarted with its state"), "{screen:?}");
     assert_eq!(exec("echo $x"), (Some(0), vec!["1".into()]));
     let python = ["exec", s.id(), "--language", "python", "--", "print('a', end=''); 6 * 7"];
     assert_eq!(shown(&h, &python, SIZE), (Some(0), vec!["a".into(), "42".into()]));
@@ -124,5 +126,29 @@ fn tables_are_no_wider_than_the_terminal() {
             // A line that was too long would be wrapped.
             assert_eq!(lines((columns, 50)), lines((1000, 50)), "{args:?} at {columns}");
         }
+    }
+}
+
+#[test]
+fn the_picture_of_the_readme_is_drawn_by_its_script() {
+    if !needs::has_program("node") {
+        return;
+    }
+    let h = harness!();
+    let binary = Path::new(env!("CARGO_BIN_EXE_sessile")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut command = Command::new(docs.join("picture.sh"));
+    command.arg(h.path("session.svg")).current_dir(h.root()).env("PATH", path);
+    command.env("TMPDIR", h.root());
+    for (name, value) in h.command(&[]).get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let drawn = command.output().unwrap();
+    assert!(drawn.status.success() && drawn.stderr.is_empty(), "{drawn:?}");
+    let [new, kept] = [h.path("session.svg"), docs.join("session.svg")]
+        .map(|file| std::fs::read_to_string(file).unwrap());
+    for word in ["12.566370614359172", "restarted", "LANGUAGE", "list.map(n"] {
+        assert!(new.contains(word) && kept.contains(word), "{word}");
     }
 }
