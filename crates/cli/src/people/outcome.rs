@@ -26,7 +26,7 @@ pub(crate) fn finished(done: &Completed) -> Option<String> {
     match done.kernel {
         KernelFate::Kept => {}
         KernelFate::Restarted => {
-            parts.push(format!("{} was restarted with its state", done.language))
+            parts.push(format!("{} was restarted with its state", done.language));
         }
         KernelFate::Restored { as_of_run } => {
             parts.push(format!("{} was restored as of run {as_of_run}", done.language));
