@@ -100,6 +100,6 @@ fn bench() -> anyhow::Result<()> {
         args.remove(at);
         args.splice(0..0, ["peers", "--python", &python]);
     }
-    run::cargo(&["build", "--release", "--package", "sessile", "--package", "sessile-bench"])?;
+    run::cargo(&["build", "--release", "--workspace", "--bins"])?;
     run::program("target/release/sessile-bench", &args)
 }
