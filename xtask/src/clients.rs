@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 const PYTHON: &[&str] = &["mcp==2.3.0"];
 
 /// The first speaks the versions with a handshake, the second the stateless
-/// one. The suite is the last that runs on Node 20.
+/// one. The suite is the last that runs on Node 20. The tokenizer brings its
+/// vocabulary, and counts what the tools cost a model.
 const NODE: &[&str] = &[
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/conformance@0.1.13",
+    "gpt-tokenizer@4.0.0",
 ];
 
 /// Makes requests of an OpenAPI description, right and wrong ones.

@@ -1,6 +1,6 @@
 //! Forks and checkpoints: what the tools are called with.
 
-use super::request::{Fields, refuse};
+use super::request::{Fields, refuse, whole_number};
 use super::sessions::session_of;
 use crate::{Error, Result};
 use serde_json::{Map, Value};
@@ -146,13 +146,18 @@ impl Fields<'_> {
                 "auto must be from 1 to {MOST_KEPT}, or {{\"keep\": 10, \"files\": true}}, not {value}"
             )
         };
-        let Some(value) = self.get("auto") else { return Ok(None) };
+        let Some(value) = self.get("auto") else {
+            return match self.flag("auto_files")? {
+                true => refuse("auto_files says what auto keeps: give auto, too"),
+                false => Ok(None),
+            };
+        };
         let (keep, files) = match value {
             Value::Object(more) => {
                 let more = Fields(more);
                 (more.number("keep")?, more.flag("files")?)
             }
-            Value::Number(number) => (number.as_u64(), false),
+            Value::Number(_) => (whole_number(value), self.flag("auto_files")?),
             Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) => (None, false),
         };
         let keep = keep.filter(|keep| (1..=MOST_KEPT).contains(keep));

@@ -119,7 +119,11 @@ impl Call {
         };
         fields.number("wait_ms")?;
         match order {
-            Some(Order::Wait(run, _)) if fields.get("command").is_some() => refuse(both(run)),
+            Some(Order::Wait(run, _))
+                if fields.get("command").or_else(|| fields.get("code")).is_some() =>
+            {
+                refuse(both(run))
+            }
             Some(order) => {
                 let output = fields.output()?.bounded();
                 Ok(Self::Earlier { target: fields.target()?, order, output })

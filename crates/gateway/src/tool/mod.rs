@@ -10,11 +10,12 @@ mod schema;
 mod sessions;
 mod state;
 mod terminals;
+mod unknown;
 
 pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
 pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
 pub use next_call::NextCall;
-pub use request::{Action, Request, Run, Target};
+pub use request::{Action, Request, Run, Target, whole_number};
 pub use saving::{RestoreCall, SaveCall};
 pub use schema::schema;
 pub use sessions::{
@@ -22,6 +23,8 @@ pub use sessions::{
 };
 pub use state::{Extent, HISTORY as STATE_HISTORY, State};
 pub use terminals::{KeysCall, Look, ResizeCall, ScreenCall, terminal_of};
+
+pub use unknown::check_fields;
 
 use sessile_protocol::{Completed, Exec, Until};
 

@@ -1,6 +1,7 @@
 //! A request of the `runtime` tool, checked before anything is done.
 
-use super::{Extent, MAX_OUTPUT};
+use super::unknown::check_fields;
+use super::{Extent, MAX_OUTPUT, schema};
 use crate::text::{Form, OutputWish};
 use crate::{Error, Result};
 use serde_json::{Map, Value};
@@ -59,7 +60,19 @@ impl Request {
         let value: Value = serde_json::from_str(text).map_err(|error| {
             Error::bad_request(format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}"))
         })?;
-        Self::from_value(&value)
+        Self::checked(&value)
+    }
+
+    /// One that has no other fields than it may have.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub fn checked(value: &Value) -> Result<Self> {
+        let request = Self::from_value(value)?;
+        if let (Some(given), Some(known)) = (value.as_object(), schema::fields()) {
+            check_fields(given.keys().map(String::as_str), known)?;
+        }
+        Ok(request)
     }
 
     /// # Errors
@@ -94,6 +107,15 @@ impl Target {
     }
 }
 
+/// A whole number that is not negative, however it is written: `2.0` is one.
+#[must_use]
+pub fn whole_number(value: &Value) -> Option<u64> {
+    // The largest that a float tells from its neighbours.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    let whole = |number: f64| (0.0..=MOST).contains(&number) && number.fract() == 0.0;
+    value.as_u64().or_else(|| value.as_f64().filter(|n| whole(*n)).map(|n| n as u64))
+}
+
 pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
 
 impl Fields<'_> {
@@ -121,7 +143,7 @@ impl Fields<'_> {
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>> {
         match self.get(name) {
             None => Ok(None),
-            Some(value) => match value.as_u64() {
+            Some(value) => match whole_number(value) {
                 Some(number) => Ok(Some(number)),
                 None => refuse(format!(
                     "{name} must be a whole number that is not negative, not {value}"
@@ -154,7 +176,11 @@ impl Fields<'_> {
     }
 
     pub(super) fn run(&self, action: &str, default: Language) -> Result<Run> {
-        let command = self.text("command")?.filter(|command| !command.trim().is_empty());
+        let command = match (self.text("command")?, self.text("code")?) {
+            (Some(_), Some(_)) => return refuse("give either command or code, not both"),
+            (command, code) => command.or(code),
+        };
+        let command = command.filter(|command| !command.trim().is_empty());
         let command = command
             .ok_or_else(|| Error::bad_request(format!("command is required for {action} action")));
         let language = match self.text("language")? {
@@ -186,7 +212,18 @@ impl Fields<'_> {
                     None => refuse(format!("env.{name} must be a string, not {value}")),
                 })
                 .collect(),
-            Some(other) => refuse(format!("env must be an object of strings, not {other}")),
+            Some(Value::Array(assignments)) => assignments
+                .iter()
+                .map(|assignment| match assignment.as_str().and_then(|text| text.split_once('=')) {
+                    Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+                    None => {
+                        refuse(format!("env must have texts like NAME=value, not {assignment}"))
+                    }
+                })
+                .collect(),
+            Some(other) => refuse(format!(
+                "env must be a list of NAME=value, or an object of strings, not {other}"
+            )),
         }
     }
 }
@@ -218,9 +255,26 @@ mod tests {
         assert!(
             refusal(r#"{"action": "exec", "command": "x", "env": {"A": 1}}"#).contains("env.A")
         );
+        let key = refusal(r#"{"action": "state", "sessionKey": "a"}"#);
+        assert_eq!(key, "unknown field \"sessionKey\"; did you mean \"session_key\"?");
         assert!(refusal("{").starts_with("Invalid JSON"));
         assert!(refusal("[]").starts_with("Invalid request"));
         assert!(refusal("{}").starts_with("action is required"));
+    }
+
+    #[test]
+    fn what_models_write_is_taken() {
+        let run = |text: &str| match Request::parse(text).unwrap().action {
+            Action::Exec(run) | Action::Eval(run) => run,
+            Action::State(_) | Action::Reset | Action::History { .. } => panic!("{text}"),
+        };
+        assert_eq!(run(r#"{"action": "eval", "code": "6*7"}"#).command, "6*7");
+        let timeout = run(r#"{"action": "exec", "command": "x", "timeout_ms": 2.0}"#).timeout_ms;
+        assert_eq!(timeout, Some(2));
+        let list = run(r#"{"action": "exec", "command": "x", "env": ["A=1=2", "B="]}"#).env;
+        assert_eq!(list, [("A", "1=2"), ("B", "")].map(|(n, v)| (n.into(), v.into())).into());
+        assert!(refusal(r#"{"action": "eval", "code": "1", "command": "2"}"#).contains("either"));
+        assert!(refusal(r#"{"action": "exec", "command": "x", "env": ["A"]}"#).contains("NAME="));
     }
 
     #[test]

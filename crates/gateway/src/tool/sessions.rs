@@ -34,7 +34,7 @@ impl SessionCall {
         let run = fields.number("run")?.map(RunNo);
         let is_interrupt = fields.get("interrupt") == Some(&Value::Bool(true));
         let is_read = fields.get("stream").is_some() || fields.get("from").is_some();
-        let has_command = fields.get("command").is_some();
+        let has_command = fields.get("command").or_else(|| fields.get("code")).is_some();
         let is_feed = fields.get("input").is_some() || fields.get("eof").is_some();
         let is_signal = fields.get("signal").is_some() || fields.get("pid").is_some();
         fields.number("wait_ms")?;

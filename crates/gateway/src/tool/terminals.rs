@@ -93,20 +93,29 @@ impl ResizeCall {
 /// # Errors
 /// What is wrong with it, and what to do.
 pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize>> {
-    match Fields(arguments).get("terminal") {
-        None | Some(Value::Bool(false)) => Ok(None),
-        Some(Value::Bool(true)) => Ok(Some(TerminalSize::DEFAULT)),
-        Some(Value::Object(size)) => {
-            let fields = Fields(size);
-            let (cols, rows) = (side(&fields, "cols")?, side(&fields, "rows")?);
-            let TerminalSize { cols: usual_cols, rows: usual_rows } = TerminalSize::DEFAULT;
-            let (cols, rows) = (cols.unwrap_or(usual_cols), rows.unwrap_or(usual_rows));
-            Ok(Some(TerminalSize { cols, rows }))
+    let fields = Fields(arguments);
+    match fields.get("terminal") {
+        None | Some(Value::Bool(false)) => {
+            if fields.get("cols").is_some() || fields.get("rows").is_some() {
+                return refuse("cols and rows are a terminal's: give terminal, too");
+            }
+            Ok(None)
         }
+        Some(Value::Bool(true)) => size_of(&fields).map(Some),
+        Some(Value::Object(size)) => size_of(&Fields(size)).map(Some),
         Some(other) => {
             refuse(format!("terminal must be true or {{\"cols\": 80, \"rows\": 24}}, not {other}"))
         }
     }
+}
+
+/// The size that is given, or the usual one.
+fn size_of(fields: &Fields<'_>) -> Result<TerminalSize> {
+    let usual = TerminalSize::DEFAULT;
+    Ok(TerminalSize {
+        cols: side(fields, "cols")?.unwrap_or(usual.cols),
+        rows: side(fields, "rows")?.unwrap_or(usual.rows),
+    })
 }
 
 fn run_of(fields: &Fields<'_>) -> Result<RunNo> {
@@ -142,6 +151,9 @@ mod tests {
         assert_eq!(size(json!(true)).unwrap(), Some(TerminalSize::DEFAULT));
         let wide = TerminalSize { cols: 132, rows: 24 };
         assert_eq!(size(json!({"cols": 132})).unwrap(), Some(wide));
+        let flat = json!({"terminal": true, "cols": 132});
+        assert_eq!(terminal_of(of(&flat)).unwrap(), Some(wide));
+        assert!(terminal_of(of(&json!({"cols": 132}))).is_err());
         assert!(size(json!({"rows": 0})).unwrap_err().message.contains("1 to 1000"));
         assert!(size(json!("80x24")).unwrap_err().message.contains("must be true or"));
     }

@@ -265,6 +265,21 @@ pub(super) struct RuntimeRequest {
     stdin: String,
     #[schema(required = false)]
     env: BTreeMap<String, String>,
+    /// Bytes of output in the answer; 16000 if not said
+    #[schema(required = false)]
+    max_output: u64,
+    /// Output byte for byte, with colours and redrawn progress bars
+    #[schema(required = false)]
+    raw: bool,
+    /// With what was inherited unchanged (state)
+    #[schema(required = false)]
+    all: bool,
+    /// If this call starts the session: checkpoints taken before runs, and kept
+    #[schema(required = false, minimum = 1, maximum = 1000)]
+    auto: u32,
+    /// auto: with the workspace's files
+    #[schema(required = false)]
+    auto_files: bool,
 }
 
 #[derive(Debug, ToSchema)]

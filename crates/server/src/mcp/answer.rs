@@ -1,8 +1,7 @@
 //! What a client gets: text for its model, and the same exactly.
 
+use super::pictures::Picture;
 use crate::service::ServiceError;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
@@ -10,9 +9,8 @@ use sessile_gateway::text;
 use sessile_gateway::tool::MOST_BESIDES;
 use sessile_gateway::tool::answers::Failed;
 
-/// Bytes of pictures in an answer: in base64 they are a third more, and no
-/// message has a mebibyte.
-const MOST_PICTURE: usize = 400_000;
+/// Bytes of pictures in an answer, as base64: no message has a mebibyte.
+const MOST_PICTURES: usize = 400_000;
 
 /// An answer in both forms.
 #[derive(Debug)]
@@ -20,40 +18,47 @@ pub(super) struct ToolReply {
     pub(super) text: String,
     pub(super) exact: Map<String, Value>,
     pub(super) success: bool,
-    /// A PNG.
-    pub(super) picture: Option<Vec<u8>>,
+    pub(super) pictures: Vec<Picture>,
 }
 
 impl ToolReply {
     /// One that says itself whether it is a success.
     pub(super) fn of(exact: Map<String, Value>, text: String) -> Self {
         let success = exact.get("success") != Some(&Value::Bool(false));
-        Self { text, exact, success, picture: None }
+        Self { text, exact, success, pictures: Vec::new() }
     }
 
     pub(super) fn refused(error: &ServiceError) -> Self {
         let exact = answer::fields(&Failed::from(&**error));
         let text = format!("error: {}", text::sentence(&error.to_string()));
-        Self { text, exact, success: false, picture: None }
+        Self { text, exact, success: false, pictures: Vec::new() }
     }
 
-    /// With a picture, if it is not too large for a message.
-    pub(super) fn with_picture(mut self, png: Vec<u8>) -> Self {
-        if png.len() > MOST_PICTURE {
-            let size = png.len();
-            self.text.push_str(&format!("\n(the picture is left out: it has {size} bytes)"));
-            return self;
+    /// With pictures, as long as they are not too large for a message.
+    pub(super) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
+        let mut room = MOST_PICTURES;
+        for picture in pictures {
+            let size = picture.base64.len();
+            if let Some(left) = room.checked_sub(size) {
+                room = left;
+                self.pictures.push(picture);
+            } else {
+                let size = size / 4 * 3;
+                self.text.push_str(&format!(
+                    "\n(a picture of {size} bytes is left out, which is too large: draw it smaller, or write it to a file)"
+                ));
+            }
         }
-        Self { picture: Some(png), ..self }
+        self
     }
 
     /// Whatever was asked for, a message has less than clients take.
     pub(super) fn into_result(mut self) -> CallToolResult {
         text::fit(&mut self.exact, MOST_BESIDES);
         let text = text::bounded(self.text, text::MOST + MOST_BESIDES);
-        let picture = self.picture.map(|png| STANDARD.encode(png));
-        let picture = picture.map(|png| ContentBlock::image(png, "image/png"));
-        let content = std::iter::once(ContentBlock::text(text)).chain(picture);
+        let pictures = self.pictures.into_iter();
+        let pictures = pictures.map(|picture| ContentBlock::image(picture.base64, picture.kind));
+        let content = std::iter::once(ContentBlock::text(text)).chain(pictures);
         let mut result = CallToolResult::success(content.collect());
         result.structured_content = Some(Value::Object(self.exact));
         result.is_error = Some(!self.success);

@@ -23,6 +23,8 @@ pub(super) struct CallName {
 pub(super) struct Calls {
     /// Each turns true when it is cancelled.
     open: Mutex<HashMap<CallName, Arc<watch::Sender<bool>>>>,
+    /// Turns true when the client is about to go.
+    hurried: watch::Sender<bool>,
 }
 
 /// A call that is being answered; it cannot be cancelled any more when this is
@@ -39,6 +41,12 @@ impl Calls {
         let cancelled = Arc::new(watch::Sender::new(false));
         lock(&self.open).insert(name.clone(), cancelled.clone());
         OpenCall { calls: self, name, cancelled }
+    }
+
+    /// All calls are answered now, with what there is: the client asks for
+    /// nothing more, and goes when it has its answers.
+    pub(super) fn hurry(&self) {
+        self.hurried.send_replace(true);
     }
 
     /// A call that has been answered already is left alone.
@@ -58,6 +66,16 @@ impl OpenCall<'_> {
     pub(super) async fn cancelled(&self) {
         // It does not fail: we hold the other end.
         let _ = self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+
+    pub(super) fn is_hurried(&self) -> bool {
+        *self.calls.hurried.borrow()
+    }
+
+    /// Comes when the client is about to go.
+    pub(super) async fn hurried(&self) {
+        // It does not fail: we hold the other end.
+        let _ = self.calls.hurried.subscribe().wait_for(|hurried| *hurried).await;
     }
 
     /// The client has cancelled it before it could be found by its name.

@@ -16,6 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
+use sessile_gateway::tool::whole_number;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -79,6 +80,9 @@ impl Handler {
     ) -> CallToolResult {
         let mut arguments = params.arguments.unwrap_or_default();
         let service = self.home.main();
+        if let Err(refusal) = tool.check(&arguments) {
+            return ToolReply::refused(&refusal).into_result();
+        }
         if let Err(refusal) = name_session(service, waiter, &mut arguments).await {
             return ToolReply::refused(&refusal).into_result();
         }
@@ -90,6 +94,8 @@ impl Handler {
             ToolName::SessionKeys => terminals::keys(service, waiter, &arguments).await,
             ToolName::SessionResize => terminals::resize(service, waiter, &arguments).await,
             ToolName::SessionJobs => sessions::jobs(service, waiter, &arguments).await,
+            ToolName::SessionState => sessions::state(service, waiter, &arguments).await,
+            ToolName::SessionReset => sessions::reset(service, waiter, &arguments).await,
             ToolName::SessionBranch(tool) => {
                 branches::answer(service, waiter, tool, &arguments).await
             }
@@ -146,7 +152,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // A client may want its answer earlier.
-        let wanted = params.arguments.as_ref().and_then(|all| all.get("wait_ms")?.as_u64());
+        let wanted = params.arguments.as_ref().and_then(|all| whole_number(all.get("wait_ms")?));
         let wait = wanted.map_or(self.wait, |ms| self.wait.min(Duration::from_millis(ms)));
         let deadline = Instant::now() + wait;
         let client = self.client(&context.extensions)?;

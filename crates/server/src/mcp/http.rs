@@ -7,20 +7,22 @@
 
 use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
+use super::listened::complaint;
 use super::{Home, Offer};
 use crate::http::App;
 use crate::service::{Caller, ErrorCode, ServiceError, internal};
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use axum::{Json, Router};
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
+use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -74,6 +76,13 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Result<Respo
         let message = format!("the message is larger than {} bytes", gateway.limit);
         ServiceError::new(ErrorCode::TooLarge, message)
     })?;
+    if parts.method == Method::POST
+        && let Some(complaint) = complaint(&body)
+    {
+        let error = json!({"code": -32700, "message": complaint});
+        let refusal = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        return Ok((StatusCode::BAD_REQUEST, Json(refusal)).into_response());
+    }
     let message = serde_json::from_slice(&body).unwrap_or(Message { method: None, params: None });
     let method = message.method.as_deref().unwrap_or_default();
     if method == "notifications/cancelled" {

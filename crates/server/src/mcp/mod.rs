@@ -7,25 +7,24 @@
 //! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
 
 mod answer;
-mod branch_tools;
 mod branches;
 mod calls;
 mod handler;
 mod home;
 mod http;
 mod interaction;
+mod listened;
+mod outputs;
+mod pictures;
 mod progress;
 mod runtime;
 mod saving;
-mod saving_tools;
 mod sessions;
 mod stdio;
-mod terminal_tools;
 mod terminals;
 mod tools;
 mod waiting;
 mod watching;
-mod watching_tools;
 
 pub use home::Home;
 pub use stdio::serve;

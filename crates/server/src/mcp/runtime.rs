@@ -2,6 +2,7 @@
 
 use super::answer::ToolReply;
 use super::home::Home;
+use super::pictures::{self, Picture};
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
@@ -26,9 +27,9 @@ pub(super) async fn answer(
             waiter.check()?;
             let service = home.service(waiter.caller, &request.target).await?;
             let again = NextCall::runtime(arguments);
-            let exact = begin(&service, waiter, &request, &again).await?;
+            let (exact, pictures) = begin(&service, waiter, &request, &again).await?;
             let text = text::tell(&exact, &again);
-            Ok(ToolReply::of(exact, text))
+            Ok(ToolReply::of(exact, text).with_pictures(pictures))
         }
         Call::Branch { target, branch } => {
             let service = home.service(waiter.caller, &target).await?;
@@ -48,11 +49,12 @@ async fn begin(
     waiter: &Waiter<'_>,
     request: &tool::Request,
     again: &NextCall,
-) -> Result<Map<String, Value>, ServiceError> {
+) -> Result<(Map<String, Value>, Vec<Picture>), ServiceError> {
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
     let wait_ms = Some(QUICK_MS.min(left));
     match service.tool_waiting(waiter.caller, request, wait_ms, Some(again)).await? {
-        ToolAnswer::Done(answer) => Ok(answer),
+        ToolAnswer::Done(answer) => Ok((answer, Vec::new())),
+        ToolAnswer::Finished(answer, done) => Ok((answer, pictures::of(&done))),
         ToolAnswer::Running { session, run, answer } => {
             let shape = match request.action {
                 Action::Eval(_) => Shape::Eval,
@@ -67,7 +69,7 @@ async fn begin(
             for name in ["new_session", "revived"] {
                 exact.extend(answer.get(name).map(|value| (name.to_owned(), value.clone())));
             }
-            Ok(exact)
+            Ok((exact, outcome.pictures()))
         }
     }
 }
@@ -104,7 +106,7 @@ async fn come_back(
             let mut exact = render(&outcome, shape, sizing);
             exact.insert("session_id".to_owned(), json!(session));
             let text = text::tell(&exact, again);
-            Ok(ToolReply::of(exact, text))
+            Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures()))
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,

@@ -3,7 +3,7 @@
 use super::answer::ToolReply;
 use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
-use super::{interaction, runtime, terminals};
+use super::{branches, interaction, pictures, runtime, terminals};
 use crate::service::{
     Filter, RunAnswer, RunOrder, Service, ServiceError, StartSession, WithContinuity,
 };
@@ -11,10 +11,13 @@ use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text::{self, Sizing};
 use sessile_gateway::tool::{
-    self, NextCall, Order, Run, SessionCall, SessionList, SessionStart, Wanted, session_of,
-    terminal_of,
+    self, Extent, NextCall, Order, Run, SessionCall, SessionList, SessionStart, Wanted, all_of,
+    session_of, terminal_of,
 };
 use sessile_protocol::{Completed, Exec, Language, SessionId};
+
+const RESET: &str =
+    "the interpreters are fresh, the history is empty, and what was running is ended";
 
 /// As for `runtime`.
 const QUICK_MS: u64 = 100;
@@ -56,6 +59,34 @@ pub(super) async fn end(
     service.end(waiter.caller, &session).await?;
     let exact = answer::fields(&Ended::new(session.clone()));
     Ok(ToolReply::of(exact, format!("{session} has ended, with everything that it had started")))
+}
+
+pub(super) async fn state(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<ToolReply, ServiceError> {
+    let session = session_of(arguments)?;
+    let extent = if all_of(arguments)? { Extent::All } else { Extent::Own };
+    let (kernels, history) =
+        service.state_with_changes(waiter.caller, &session, tool::STATE_HISTORY).await?;
+    let mut exact = answer::fields(&tool::State::of(kernels, history, extent));
+    exact.insert("session_id".to_owned(), json!(session));
+    let text = text::tell(&exact, &NextCall::session(session.as_str()));
+    Ok(ToolReply::of(exact, text))
+}
+
+pub(super) async fn reset(
+    service: &Service,
+    waiter: &Waiter<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<ToolReply, ServiceError> {
+    let session = session_of(arguments)?;
+    waiter.check()?;
+    let WithContinuity { answer: (), continuity } = service.reset(waiter.caller, &session).await?;
+    let mut reset = branches::tell(&tool::answers::Reset::done(), RESET.to_owned(), &continuity);
+    reset.exact.insert("session_id".to_owned(), json!(session));
+    Ok(reset)
 }
 
 pub(super) async fn jobs(
@@ -182,7 +213,8 @@ impl Telling {
                 done.notes.splice(0..0, revived);
                 let success = is_success(&done);
                 let run = RunResult::sized(&done, &self.sizing, false);
-                ToolReply { success, ..told(answer::fields(&run)) }
+                let reply = told(answer::fields(&run)).with_pictures(pictures::of(&done));
+                ToolReply { success, ..reply }
             }
             Outcome::Running(watch) => {
                 told(answer::fields(&interaction::so_far(&watch, &self.sizing)))

@@ -2,18 +2,60 @@
 
 use super::calls::Calls;
 use super::handler::{Handler, Surface};
+use super::listened::Listened;
 use super::{Home, Offer};
-use rmcp::service::{RoleServer, ServerInitializeError, serve_server};
+use rmcp::model::ErrorData;
+use rmcp::service::{
+    RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server,
+};
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// The longest message: a command of 16 MiB, as JSON.
 const LONGEST: usize = 48 << 20;
 
-/// Serves until the client closes our stdin. Runs go on.
+/// Messages, and a word to the client for each line that is none.
+struct Complaining<T> {
+    lines: T,
+    complaints: UnboundedReceiver<String>,
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Complaining<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.lines.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // Both can be given up at any time: what was not taken is there later.
+            let complaint = tokio::select! {
+                biased;
+                Some(complaint) = self.complaints.recv() => complaint,
+                message = self.lines.receive() => return message,
+            };
+            let error = ErrorData::parse_error(complaint, None);
+            // A client that does not get it is gone, which the next line tells.
+            let _ = self.lines.send(TxJsonRpcMessage::<RoleServer>::error(error, None)).await;
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.lines.close().await
+    }
+}
+
+/// Serves until the client closes our stdin. Calls that are going then are
+/// answered at once; runs go on.
 ///
 /// # Errors
 /// When the client does not speak MCP.
@@ -25,9 +67,10 @@ pub async fn serve(home: Home, offer: Offer, wait: Duration) -> io::Result<()> {
         surface: Surface::Stdio(offer),
     };
     let (stdin, stdout) = stdio_pipes();
-    let transport =
+    let (stdin, complaints) = Listened::new(stdin, handler.calls.clone(), LONGEST);
+    let lines =
         AsyncRwTransport::<RoleServer, _, _>::new(stdin, stdout).with_max_line_length(LONGEST);
-    match serve_server(handler, transport).await {
+    match serve_server(handler, Complaining { lines, complaints }).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
             Ok(())

@@ -1,6 +1,7 @@
 //! The tools for terminals of runs.
 
 use super::answer::ToolReply;
+use super::pictures::Picture;
 use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
 use crate::service::{
@@ -144,6 +145,7 @@ async fn while_wanted(
     tokio::select! {
         biased;
         () = waiter.call.cancelled() => Err(cancelled(&format!("cancelled; run {run} goes on"))),
+        () = waiter.call.hurried() => Err(cancelled(&format!("the input has ended; run {run} goes on"))),
         seen = look => Ok(seen?),
     }
 }
@@ -173,7 +175,7 @@ async fn tell(
             let drawn = blocking(move || {
                 render::png(&seen.view.screen).map_err(|error| internal(&error.to_string()))
             });
-            Ok(told.with_picture(drawn.await?))
+            Ok(told.with_pictures(vec![Picture::png(&drawn.await?)]))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Waiting for a run on a client's behalf.
 
 use super::calls::OpenCall;
+use super::pictures::{self, Picture};
 use super::progress::{INTERVAL, Progress};
 use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
@@ -27,6 +28,16 @@ pub(super) enum Outcome {
     Cancelled(RunNo),
 }
 
+impl Outcome {
+    /// What a model sees of its value.
+    pub(super) fn pictures(&self) -> Vec<Picture> {
+        match self {
+            Self::Finished(done) => pictures::of(done),
+            Self::Running(_) | Self::Cancelled(_) => Vec::new(),
+        }
+    }
+}
+
 impl Waiter<'_> {
     /// Nothing is begun for a call that is not wanted any more.
     pub(super) fn check(&self) -> Result<(), ServiceError> {
@@ -36,7 +47,11 @@ impl Waiter<'_> {
         Ok(())
     }
 
+    /// How long the client waits; no more when it is about to go.
     pub(super) fn left(&self) -> Duration {
+        if self.call.is_hurried() {
+            return Duration::ZERO;
+        }
         self.deadline.saturating_duration_since(Instant::now())
     }
 
@@ -68,6 +83,7 @@ impl Waiter<'_> {
                     service.interrupt(self.caller, &watch.session, Some(run)).await?;
                     return Ok(Outcome::Cancelled(run));
                 }
+                () = self.call.hurried() => None,
                 finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, Awaited::ResultOrInput) => finished?,
             };
             if let Some(done) = finished {

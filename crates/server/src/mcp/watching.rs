@@ -43,6 +43,7 @@ pub(super) async fn logs(
         tokio::select! {
             biased;
             () = waiter.call.cancelled() => return Err(cancelled("cancelled")),
+            () = waiter.call.hurried() => {}
             // The wait can be given up at any time: nothing was begun.
             outcome = tokio::time::timeout(waiter.left(), ended) => {
                 if let Ok(outcome) = outcome {

@@ -5,6 +5,7 @@ use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission}
 use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
 use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::answer::{EndedAll, State};
 use sessile_protocol::{Answer, Auto, Request, RunNo, SessionId};
@@ -344,6 +345,22 @@ impl Service {
             State::saved(&saved, metadata.language.as_str())
         };
         Ok(State::new(kernels, history, &metadata))
+    }
+
+    /// What the kernels know, with what is not as the session was started with,
+    /// and the newest runs.
+    pub(crate) async fn state_with_changes(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        runs: u64,
+    ) -> Result<(Map<String, Value>, Vec<Entry>), ServiceError> {
+        let mut reached = self.reach(caller, id).await?;
+        let Answer::State(view) = reached.call(Request::State).await? else {
+            return Err(ServiceError::unexpected());
+        };
+        let history = self.history(caller, id, runs).await?;
+        Ok((State::live_with_changes(&view), history))
     }
 
     pub(crate) async fn history(

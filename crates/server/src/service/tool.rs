@@ -9,7 +9,7 @@ use sessile_gateway::answer::{self, Output, State};
 use sessile_gateway::text::{self, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNote, Success};
 use sessile_gateway::tool::{self, Action, Extent, NextCall, Shape, Target};
-use sessile_protocol::{Answer, Request, RunNo, SessionId};
+use sessile_protocol::{Answer, Completed, Request, RunNo, SessionId};
 use sessile_store::{Entry, SessionStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub(crate) struct Workspace {
 #[derive(Debug)]
 pub(crate) enum ToolAnswer {
     Done(Map<String, Value>),
+    /// A run, with all that is known of it.
+    Finished(Map<String, Value>, Box<Completed>),
     /// The run goes on; in which session, and what it has written.
     Running {
         session: SessionId,
@@ -37,12 +39,16 @@ pub(crate) enum ToolAnswer {
 impl Service {
     /// Answers as `sessile tool` does: a refusal is an answer, too.
     pub(crate) async fn tool(&self, caller: &Caller, request: &Value) -> Value {
-        let outcome = match tool::Request::from_value(request) {
+        let outcome = match tool::Request::checked(request) {
             Ok(parsed) => self.tool_waiting(caller, &parsed, None, None).await,
             Err(error) => Err(error.into()),
         };
         match outcome {
-            Ok(ToolAnswer::Done(answer) | ToolAnswer::Running { answer, .. }) => answer.into(),
+            Ok(
+                ToolAnswer::Done(answer)
+                | ToolAnswer::Finished(answer, _)
+                | ToolAnswer::Running { answer, .. },
+            ) => answer.into(),
             Err(error) => answer::fields(&Failed::from(&*error)).into(),
         }
     }
@@ -93,7 +99,7 @@ impl Service {
                 };
                 let sizing = Sizing { wish: request.output, rest };
                 let answer = workspace.describe(&Finished::of(&done, shape, &sizing)).await?;
-                Ok(ToolAnswer::Done(answer))
+                Ok(ToolAnswer::Finished(answer, done))
             }
             RunAnswer::Running { run, so_far } => {
                 let so_far = Success::of(Output::running(run, &so_far));

@@ -179,6 +179,15 @@ fn a_state_is_what_the_session_has_made_its_own_without_secrets() {
 }
 
 #[test]
+fn what_models_write_is_taken() {
+    let h = harness!();
+    assert_has(&call(&h, &json!({"action": "eval", "code": "6 * 7"})), &json!({"result": "42"}));
+    let floats =
+        json!({"action": "exec", "command": "echo $A", "timeout_ms": 2000.0, "env": ["A=b=c"]});
+    assert_has(&call(&h, &floats), &json!({"stdout": "b=c\n"}));
+}
+
+#[test]
 fn state_is_that_of_all_live_kernels() {
     let h = harness!();
     exec(&h, "cd /usr; export E=e; x=41; greet() { echo hi; }");
@@ -277,7 +286,7 @@ fn a_timeout_of_none_and_a_null_field_are_as_documented() {
     assert_has(&call(&h, &never), &json!({"stdout": "done\n", "timed_out": false}));
     let nulls = json!({
         "action": "exec", "command": "echo hi", "language": null, "workspace": null,
-        "session_key": null, "timeout_ms": null, "stdin": null, "env": null, "unknown": 1,
+        "session_key": null, "timeout_ms": null, "stdin": null, "env": null,
     });
     assert_has(&call(&h, &nulls), &json!({"success": true, "stdout": "hi\n", "run": 2}));
 }
@@ -306,7 +315,8 @@ const WRONG: &[(&str, &str)] = &[
     (r#"{"action": "exec", "command": "x=2", "timeout_ms": "1s"}"#, "timeout_ms"),
     (r#"{"action": "exec", "command": "x=2", "timeout_ms": 1.5}"#, "timeout_ms"),
     (r#"{"action": "exec", "command": "x=2", "stdin": 1}"#, "stdin"),
-    (r#"{"action": "exec", "command": "x=2", "env": []}"#, "env"),
+    (r#"{"action": "exec", "command": "x=2", "env": 5}"#, "env"),
+    (r#"{"action": "exec", "command": "x=2", "env": ["A"]}"#, "NAME=value"),
     (r#"{"action": "exec", "command": "x=2", "env": {"A": 1}}"#, "env.A"),
     (r#"{"action": "exec", "command": "x=2", "env": {"": "1"}}"#, "env"),
     (r#"{"action": "exec", "command": "x=2", "env": {"A=B": "1"}}"#, "env"),
@@ -316,6 +326,9 @@ const WRONG: &[(&str, &str)] = &[
     (r#"{"action": "exec", "command": "x=2", "workspace": "/etc/passwd"}"#, "/etc/passwd"),
     (r#"{"action": "exec", "command": "x=2", "session_key": 1}"#, "session_key"),
     (r#"{"action": "history", "limit": -1}"#, "limit"),
+    (r#"{"action": "exec", "command": "x=2", "sessionKey": "a"}"#, "did you mean \"session_key\"?"),
+    (r#"{"action": "reset", "everything": true}"#, "unknown field \"everything\""),
+    (r#"{"action": "exec", "command": "x=2", "code": "x=3"}"#, "either command or code"),
     (r#"{"action": "history", "limit": "all"}"#, "limit"),
     (r#"{"action": "reset", "workspace": ["."]}"#, "workspace"),
     (r#"{"action": "reset", "session_key": {}}"#, "session_key"),
@@ -376,7 +389,7 @@ fn the_schema_names_all_that_a_request_may_have() {
     for name in
         ["command", "language", "limit", "workspace", "session_key", "timeout_ms", "stdin", "env"]
     {
-        assert!(input["properties"][name]["description"].is_string(), "{name}");
+        assert!(input["properties"][name]["type"].is_string(), "{name}");
     }
     assert!(h.list().is_empty(), "and makes no session");
 }

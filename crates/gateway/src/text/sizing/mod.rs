@@ -25,6 +25,10 @@ pub const LIMIT: usize = 16_000;
 /// message, as text and as structured content.
 pub const MOST: usize = 200_000;
 
+/// Forms of a value that are pictures: over MCP a model sees them, and they are
+/// left out of the text.
+pub const PICTURES: [&str; 2] = ["image/png", "image/jpeg"];
+
 /// Characters of a sentence (an error, a note) in an answer.
 pub(crate) const SENTENCE: usize = 1_000;
 
@@ -194,7 +198,11 @@ impl Sizing {
         };
         let mut forms: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
         let (mut room, mut left_out) = (self.wish.limit, Vec::new());
+        let is_apart = matches!(self.rest, Rest::Call(_));
         forms.retain(|kind, form| {
+            if is_apart && PICTURES.contains(&kind.as_str()) {
+                return false;
+            }
             let length = fit::length(form);
             let fits = length <= room;
             if fits {

@@ -59,6 +59,13 @@ fn wrong_arguments_are_answered_with_what_to_do() {
         ),
         ("session_start", json!({"shell": "perl"}), "perl", "unknown_program"),
         ("session_list", json!({"status": "odd"}), "must be one of", "bad_request"),
+        (
+            "runtime",
+            json!({"action": "state", "sessionKey": "a"}),
+            "unknown field \"sessionKey\"; did you mean \"session_key\"?",
+            "bad_request",
+        ),
+        ("session_list", json!({"max": 5}), "there are status, limit", "bad_request"),
     ] {
         let result = peer.call(tool, &arguments);
         assert_eq!(result["isError"], true, "{result}");
@@ -115,42 +122,29 @@ fn long_output_is_read_on_where_the_answer_says() {
     peer.close();
 }
 
-/// The official Python client refuses messages of a mebibyte, and with it the
-/// run's number is lost.
-const MOST: usize = 800_000;
-
 #[test]
-fn no_answer_is_too_long_whatever_is_asked_for() {
+fn a_session_is_shown_and_reset() {
     let h = harness!();
-    let mut peer = Peer::start(&h, &["--tools", "all"]);
-    let wild = "head -c 3000000 /dev/zero | tr '\\0' '\\1'";
-    let commands = [
-        json!({"action": "exec", "command": "seq 1000000; seq 1000000 >&2", "max_output": 1 << 30}),
-        json!({"action": "exec", "command": wild, "max_output": 1 << 30, "raw": true}),
-        json!({"action": "exec", "command": "head -c 3000000 /dev/urandom", "max_output": 1 << 30}),
-        json!({"action": "output", "run": 2, "max_output": 1 << 30}),
-        json!({"action": "eval", "command": "'\u{1}' * 3000000", "max_output": 1 << 30}),
-        json!({"action": "eval", "command": "raise ValueError('x' * 3000000)"}),
-        json!({"action": "exec", "command": ["x".repeat(2_000_000)]}),
-        json!({"action": "exec", "command": format!(": {}", "x".repeat(2_000_000))}),
-        json!({"action": "history", "limit": 100}),
-        json!({"action": "eval", "command": "for n in range(5000): globals()[f'v{n}'] = 'x' * 500"}),
-        json!({"action": "state", "all": true}),
-        json!({"action": "jobs"}),
-    ];
-    for arguments in commands {
-        let result = peer.runtime(&arguments);
-        let length = result.to_string().len();
-        let asked: String = arguments.to_string().chars().take(100).collect();
-        assert!(length < MOST, "{asked}: {length} bytes");
-        if arguments["max_output"].is_null() {
-            assert!(length < 60_000, "{asked}: {length} bytes");
-        }
-    }
-    let listed = peer.call("session_list", &json!({}));
-    let id = exact(&listed)["sessions"][0]["session_id"].as_str().unwrap().to_owned();
-    let logs = peer.call("session_logs", &json!({"session_id": id, "limit": 50}));
-    assert!(logs.to_string().len() < 100_000, "{}", logs.to_string().len());
+    let mut peer = Peer::start(&h, &["--tools", "sessions"]);
+    let started = peer.call("session_start", &json!({"env": ["WHO=me"]}));
+    let id = exact(&started)["session_id"].as_str().unwrap().to_owned();
+    let mut call = |tool: &str, more: Value| {
+        let mut all = json!({"session_id": id});
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        peer.call(tool, &all)
+    };
+    call("session_exec", json!({"command": "x=41; export E=e MY_TOKEN=hunter22; echo $WHO"}));
+    let state = call("session_state", json!({}));
+    assert!(state.to_string().len() < 3000, "{state:#}");
+    assert_eq!(exact(&state)["state"]["variables"]["bash"]["x"], "41");
+    assert!(text(&state).contains("\"MY_TOKEN\": \"[masked]\""), "{state:#}");
+    assert_eq!(exact(&state)["state"]["env_vars"]["WHO"], json!(null));
+    let all = call("session_state", json!({"all": true}));
+    assert_eq!(exact(&all)["state"]["env_vars"]["WHO"], "me");
+    let reset = call("session_reset", json!({}));
+    assert!(text(&reset).contains("fresh"), "{reset}");
+    let empty = call("session_exec", json!({"command": "echo [$x$WHO]"}));
+    assert_eq!(exact(&empty)["stdout"], "[me]\n");
     peer.close();
 }
 

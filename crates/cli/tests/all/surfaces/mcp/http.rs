@@ -18,6 +18,16 @@ fn call(id: u64, arguments: &Value) -> Value {
 }
 
 #[test]
+fn a_body_that_is_no_json_is_a_parse_error() {
+    let h = harness!();
+    let server = Server::start(&h, &[]);
+    let authorization = format!("Bearer {}", server.token);
+    let reply = server.post_text(&[("Authorization", &authorization)], "{oops");
+    assert_eq!(reply.status, 400);
+    assert_eq!(reply.messages()[0]["error"]["code"], -32700);
+}
+
+#[test]
 fn a_request_is_on_its_own() {
     let h = harness!();
     let server = Server::start(&h, &[]);

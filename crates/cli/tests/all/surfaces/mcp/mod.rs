@@ -2,13 +2,16 @@
 //! clients that people use.
 
 mod answers;
+mod bounds;
 mod branches;
 mod clients;
 mod http;
 mod interaction;
 mod long_runs;
 mod peer;
+mod pictures;
 mod saving;
+mod schemas;
 mod server;
 mod survival;
 mod terminals;

@@ -98,6 +98,17 @@ impl Peer {
         writeln!(stdin, "{message}").and_then(|()| stdin.flush()).expect("a server that reads");
     }
 
+    /// Sends a line, whatever it is.
+    pub(crate) fn write_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("an open stdin");
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("a server that reads");
+    }
+
+    /// Closes the server's stdin; what it has to say is still heard.
+    pub(crate) fn close_input(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Sends a request; its number.
     pub(crate) fn request(&mut self, method: &str, mut params: Value) -> u64 {
         if let Lifecycle::Stateless = self.lifecycle {

@@ -42,7 +42,10 @@ impl Server {
 
     /// Sends a message; what comes back is read later, or never.
     pub(crate) fn send(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> TcpStream {
-        let body = message.to_string();
+        self.send_text(path, headers, &message.to_string())
+    }
+
+    fn send_text(&self, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut request = format!(
             "POST {path} HTTP/1.0\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
             self.address,
@@ -59,6 +62,10 @@ impl Server {
 
     pub(crate) fn post(&self, headers: &[(&str, &str)], message: &Value) -> Reply {
         Reply::read(self.send("/mcp", headers, message))
+    }
+
+    pub(crate) fn post_text(&self, headers: &[(&str, &str)], body: &str) -> Reply {
+        Reply::read(self.send_text("/mcp", headers, body))
     }
 
     fn authorization(&self) -> String {

@@ -42,6 +42,21 @@ fn a_client_that_disappears_leaves_its_run_alone() {
 }
 
 #[test]
+fn a_client_that_asks_nothing_more_has_its_answers() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    let call = json!({"action": "exec", "command": gated("gate"), "timeout_ms": 0});
+    let call = peer.begin("runtime", &call);
+    h.wait_for_file("gate.begun");
+    peer.close_input();
+    let told = peer.result(call);
+    assert_eq!((&exact(&told)["running"], &exact(&told)["run"]), (&json!(true), &json!(1)));
+    assert!(text(&told).starts_with("still running as run 1\n"), "{told}");
+    peer.close();
+    std::fs::write(h.path("gate"), "go\n").unwrap();
+}
+
+#[test]
 fn sessions_are_kept_with_their_workspace_as_those_of_the_tool() {
     let h = harness!();
     std::fs::create_dir(h.path("other")).unwrap();

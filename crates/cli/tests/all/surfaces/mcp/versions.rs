@@ -31,6 +31,22 @@ fn a_client_finds_out_what_there_is() {
 }
 
 #[test]
+fn a_line_that_is_no_json_is_a_parse_error() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    assert_eq!(peer.exec("x=41"), "");
+    for line in ["{oops", "[1, 2", "hello"] {
+        peer.write_line(line);
+        let told = peer.notification();
+        assert_eq!(told["error"]["code"], -32700, "{line}: {told}");
+        assert!(told["error"]["message"].as_str().unwrap().starts_with("Parse error"), "{told}");
+    }
+    peer.write_line("");
+    assert_eq!(peer.exec("echo $x"), "41\n");
+    peer.close();
+}
+
+#[test]
 fn older_clients_shake_hands_first() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let h = harness!();
@@ -62,6 +78,8 @@ fn the_tools_are_those_that_were_asked_for() {
     let sessions = [
         "session_start",
         "session_exec",
+        "session_state",
+        "session_reset",
         "session_screen",
         "session_keys",
         "session_resize",
@@ -91,12 +109,13 @@ fn the_tools_are_those_that_were_asked_for() {
         let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert_eq!(names, wanted);
         for tool in tools {
-            assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
+            assert!(tool["description"].as_str().unwrap().len() > 20, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["outputSchema"]["type"], "object");
             let looks = [
                 "session_list",
                 "session_screen",
+                "session_state",
                 "session_jobs",
                 "session_checkpoints",
                 "session_logs",
