@@ -9,6 +9,7 @@ mod call;
 mod commands;
 mod completion;
 mod config;
+mod fetcher;
 mod following;
 mod interrupts;
 mod log;
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
     }
     if let Some(code) = completion::answer() {
         return code;
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == sessile_client::FETCHER) {
+        return fetcher::main();
     }
     let args = match args::parse() {
         Ok(args) => args,

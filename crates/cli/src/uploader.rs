@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunNo, SessionId};
-use sessile_vault::{Save, Variables, Vault, VaultError};
+use sessile_vault::{Holder, NewSave, Save, Variables, Vault, VaultError};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,13 +20,23 @@ struct Order {
     session_id: SessionId,
     as_of_run: RunNo,
     file: PathBuf,
+    /// How often the session had been taken up when its keeper began.
+    #[serde(default)]
+    epoch: u64,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Saved(Save),
-    Error { code: &'static str, message: String },
+    /// Another machine has the session.
+    Moved {
+        host: String,
+    },
+    Error {
+        code: &'static str,
+        message: String,
+    },
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -41,7 +51,7 @@ pub(crate) fn main() -> ExitCode {
     let _ = writeln!(std::io::stdout(), "{text}");
     match outcome {
         Outcome::Saved(_) => ExitCode::SUCCESS,
-        Outcome::Error { .. } => ExitCode::FAILURE,
+        Outcome::Moved { .. } | Outcome::Error { .. } => ExitCode::FAILURE,
     }
 }
 
@@ -55,11 +65,23 @@ fn order() -> Result<Order, String> {
 
 fn carry_out(order: &Order) -> Result<Save, VaultError> {
     let vault = Vault::open(&order.url, &variables())?;
-    vault.put(&order.session_id, order.as_of_run, &order.file)
+    let since = format!("{:.3}", jiff::Timestamp::now());
+    let by = Holder { epoch: order.epoch, host: host(), since };
+    let about = sessile_client::about_save(&order.file).unwrap_or_default();
+    let new = NewSave { as_of_run: order.as_of_run, file: &order.file, by, about };
+    vault.put(&order.session_id, &new)
 }
 
 fn told(error: &VaultError) -> Outcome {
+    if let VaultError::Moved(holder) = error {
+        return Outcome::Moved { host: holder.host.clone() };
+    }
     Outcome::Error { code: error.code(), message: error.to_string() }
+}
+
+/// What this machine is called.
+pub(crate) fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// The environment, as far as it is text.

@@ -4,8 +4,8 @@ use crate::{Client, ClientError, Launcher, stopped};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Auto, ForkOrder, Language, Request, SessionId};
 use sessile_store::{
-    Claim, Directory, Durable, DurableStore, Liveness, Metadata, SaveState, SessionStatus,
-    Sessions, new_session_id, timestamp,
+    Claim, Directory, Durable, DurableStore, Liveness, Metadata, SessionStatus, Sessions,
+    new_session_id, timestamp,
 };
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -54,7 +54,7 @@ impl SavedTo {
     pub(crate) fn durable(self) -> Durable {
         let store = match self {
             Self::Disk => None,
-            Self::Store(url) => Some(DurableStore { url, state: SaveState::default() }),
+            Self::Store(url) => Some(DurableStore::new(url)),
         };
         Durable { store, ..Durable::default() }
     }

@@ -23,13 +23,14 @@ pub struct Launcher {
     program: PathBuf,
     arguments: Vec<String>,
     user: UserState,
+    store: Option<String>,
     fork_server: Option<Arc<ForkServer>>,
 }
 
 impl Launcher {
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<String>, user: UserState) -> Self {
-        Self { program, arguments, user, fork_server: None }
+        Self { program, arguments, user, store: None, fork_server: None }
     }
 
     /// The same for a client that launches many: it keeps a process that they
@@ -37,6 +38,25 @@ impl Launcher {
     #[must_use]
     pub fn with_fork_server(self) -> Self {
         Self { fork_server: Some(Arc::default()), ..self }
+    }
+
+    /// The same with a store from which sessions of other machines are taken up.
+    #[must_use]
+    pub fn with_store(self, store: Option<String>) -> Self {
+        Self { store, ..self }
+    }
+
+    #[must_use]
+    pub fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
+    pub(crate) fn store(&self) -> Option<&str> {
+        self.store.as_deref()
+    }
+
+    pub(crate) fn program(&self) -> &std::path::Path {
+        &self.program
     }
 
     /// Where the user keeps what belongs to no workspace.

@@ -8,10 +8,12 @@ mod create;
 mod launch;
 mod restore;
 mod stopped;
+mod taking;
 pub mod top;
 
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo};
 pub use launch::Launcher;
-pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust, about_save};
 pub use stopped::{KeeperStopped, LOOK, Patience};
+pub use taking::{FETCHER, Fetch, Fetched, GoingOn, TakenUp};

@@ -75,19 +75,13 @@ impl Session {
     }
 
     pub fn step(&mut self, input: Input, now: Tick) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        if let Input::Close(why) = input
-            && self.core.is_open()
-        {
-            if self.operations.changes_files() {
-                self.operations.close_later(why);
-                return effects;
-            }
-            let mut scene = Scene { core: &mut self.core, now, out: effects };
-            self.operations.cancel(&mut scene);
-            effects = scene.out;
-        }
-        effects.extend(self.core.step(input, now));
+        let effects = if let Input::Close(why) = input {
+            let mut scene = Scene { core: &mut self.core, now, out: Vec::new() };
+            self.operations.close(why, &mut scene);
+            scene.out
+        } else {
+            self.core.step(input, now)
+        };
         self.conclude(effects, now)
     }
 

@@ -84,10 +84,7 @@ impl Durable {
     /// The same for a session that has no saves yet.
     #[must_use]
     pub fn afresh(&self) -> Self {
-        let store = self
-            .store
-            .as_ref()
-            .map(|store| DurableStore { url: store.url.clone(), state: SaveState::default() });
+        let store = self.store.as_ref().map(|store| DurableStore::new(store.url.clone()));
         Self { store, ..Self::default() }
     }
 }
@@ -113,6 +110,29 @@ pub struct DurableStore {
     pub url: String,
     #[serde(flatten)]
     pub state: SaveState,
+    /// How often the session has been taken up from there; saves of an earlier
+    /// epoch are refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
+    /// The machine that it was taken up from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_from: Option<String>,
+    /// The machine on which it goes on instead of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl DurableStore {
+    /// One that has no saves of the session yet.
+    #[must_use]
+    pub fn new(url: String) -> Self {
+        Self { url, state: SaveState::default(), epoch: 0, taken_from: None, moved_to: None }
+    }
 }
 
 /// Where a fork comes from.
@@ -124,6 +144,12 @@ pub struct ForkedFrom {
 }
 
 impl Metadata {
+    /// The machine on which the session goes on, if it is not this one.
+    #[must_use]
+    pub fn moved_to(&self) -> Option<&str> {
+        self.durable.as_ref()?.store.as_ref()?.moved_to.as_deref()
+    }
+
     #[must_use]
     pub fn kernel(&self) -> KernelProgram {
         KernelProgram { language: self.language, program: self.command.clone() }

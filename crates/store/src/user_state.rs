@@ -84,10 +84,12 @@ impl UserState {
     pub fn registered(&self) -> Vec<(Directory, Metadata)> {
         let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
         let ids = links.filter_map(|link| link.file_name().to_str()?.parse::<SessionId>().ok());
-        ids.filter_map(|id| self.look_up(&id)).collect()
+        ids.filter_map(|id| self.registered_as(&id)).collect()
     }
 
-    fn look_up(&self, id: &SessionId) -> Option<(Directory, Metadata)> {
+    /// The user's session of this id, wherever it was started.
+    #[must_use]
+    pub fn registered_as(&self, id: &SessionId) -> Option<(Directory, Metadata)> {
         let path = std::fs::read_link(self.root.join(SESSIONS).join(id.as_str())).ok()?;
         let directory = Directory::at(path);
         let metadata = directory.metadata().ok().filter(|metadata| metadata.session_id == *id);

@@ -1,6 +1,6 @@
 //! What can go wrong with a store, in words that say what to do.
 
-use crate::Save;
+use crate::{Holder, Save};
 use object_store::client::{HttpError, HttpErrorKind};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,9 @@ pub enum VaultError {
     )]
     Superseded(Box<Save>),
 
+    #[error("the session goes on on {}, which took it up at {}", .0.host, .0.since)]
+    Moved(Box<Holder>),
+
     #[error("{place} changed again and again while it was written to; try again")]
     Contended { place: String },
 
@@ -67,6 +70,7 @@ impl VaultError {
             Self::Damaged(_) => "damaged",
             Self::Newer(_) => "newer_format",
             Self::Superseded(_) => "superseded",
+            Self::Moved(_) => "session_moved",
             Self::Contended { .. } => "contended",
             Self::Io { .. } => "io",
             Self::Store { .. } => "store",

@@ -1,12 +1,14 @@
 //! Saved sessions, kept by URL: on a disk, in S3, GCS or Azure.
 //!
-//! A save is an opaque file of up to gigabytes. For each session the last two
-//! are kept, and a *pointer* says which is the last.
+//! A save is an opaque file of up to gigabytes, with a record beside it that says
+//! in JSON what is in it. For each session the last two are kept, and a *pointer*
+//! says which is the last, and which machine has the session.
 //!
 //! - A reader finds the old save or the new one, and never half: an object is
 //!   complete before the pointer names it.
-//! - Of two writers, the one with the later run wins: the pointer is replaced
-//!   on condition that it is still what was read (a lock does that on a disk).
+//! - Of two writers, the one that took the session up last wins, or else the one
+//!   with the later run: the pointer is replaced on condition that it is still what
+//!   was read (a lock does that on a disk).
 //! - Nothing that is read is trusted: names are ours or are passed over, and a
 //!   file gets its name only when its length and digest are right.
 //! - Every wait has an end.
@@ -24,7 +26,7 @@ mod upload;
 
 pub use error::VaultError;
 pub use place::Variables;
-pub use pointer::Save;
+pub use pointer::{Holder, Save};
 
 use futures_util::TryStreamExt;
 use lock::Lock;
@@ -33,6 +35,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use place::Place;
 use pointer::{Pointer, Stored};
+use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunNo, SessionId};
 use std::path::Path;
 use std::time::Duration;
@@ -90,10 +93,27 @@ impl Vault {
     /// Stores a file as a session's last save; older ones but one are removed.
     ///
     /// # Errors
-    /// When there is a save of a later run, or the store does not take it: then
-    /// the last save is what it was.
-    pub fn put(&self, session: &SessionId, as_of_run: RunNo, file: &Path) -> Result<Save> {
-        self.runtime.block_on(self.place.put(session, as_of_run, file))
+    /// When another machine has taken the session up, there is a save of a later
+    /// run, or the store does not take it: then the last save is what it was.
+    pub fn put(&self, session: &SessionId, new: &NewSave<'_>) -> Result<Save> {
+        self.runtime.block_on(self.place.put(session, new))
+    }
+
+    /// Takes a session up: whoever had it is fenced off from now on. Its last save
+    /// is written into a file, as by [`Vault::get`].
+    ///
+    /// # Errors
+    /// When there is no save, or it cannot be had: then nothing has changed.
+    pub fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
+        self.runtime.block_on(self.place.take(session, host, to))
+    }
+
+    /// Gives back what was taken up, unless somebody else has it by now.
+    ///
+    /// # Errors
+    /// When the store does not do it.
+    pub fn give_back(&self, session: &SessionId, taken: &Taken) -> Result<()> {
+        self.runtime.block_on(self.place.give_back(session, taken))
     }
 
     /// The last save of a session, if there is one.
@@ -131,6 +151,38 @@ impl Vault {
     }
 }
 
+/// A save that is to be stored.
+#[derive(Clone, Debug)]
+pub struct NewSave<'a> {
+    pub as_of_run: RunNo,
+    pub file: &'a Path,
+    /// Who has the session, as far as the writer knows.
+    pub by: Holder,
+    /// What is in it, for people and their programs.
+    pub about: serde_json::Value,
+}
+
+/// A session that was taken up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    pub save: Save,
+    /// To be said with each save from now on.
+    pub epoch: u64,
+    /// Who had it.
+    pub before: Option<Holder>,
+}
+
+/// What is beside a save.
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    session_id: &'a SessionId,
+    object: String,
+    #[serde(flatten)]
+    save: &'a Save,
+    host: &'a str,
+    session: &'a serde_json::Value,
+}
+
 /// A pointer as it was read, and what says that it is still the same.
 struct Read {
     pointer: Pointer,
@@ -138,40 +190,99 @@ struct Read {
 }
 
 impl Place {
-    async fn put(&self, session: &SessionId, as_of_run: RunNo, file: &Path) -> Result<Save> {
+    async fn put(&self, session: &SessionId, new: &NewSave<'_>) -> Result<Save> {
         let home = self.session(session);
         if let Some(directory) = &self.directory {
             lock::make_private(&directory.join(session.as_str()))?;
         }
         // Before gigabytes are sent for nothing.
-        if let Some(read) = self.pointer(session).await?
-            && read.pointer.latest.save.as_of_run > as_of_run
-        {
-            return Err(VaultError::Superseded(Box::new(read.pointer.latest.save)));
+        if let Some(read) = self.pointer(session).await? {
+            read.pointer.admits(new.by.epoch)?;
+            if read.pointer.latest.save.as_of_run > new.as_of_run {
+                return Err(VaultError::Superseded(Box::new(read.pointer.latest.save)));
+            }
         }
-        let name = Name::new(as_of_run, nonce().map_err(VaultError::io("name", file))?);
+        let nonce = nonce().map_err(VaultError::io("name", new.file))?;
+        let name = Name::new(new.as_of_run, nonce);
         let key = home.clone().join(name.to_string());
-        let uploaded = upload::upload(self, &key, file).await?;
+        let uploaded = upload::upload(self, &key, new.file).await?;
         let save = Save {
-            as_of_run,
-            saved_at: format!("{:.3}", jiff::Timestamp::now()),
+            as_of_run: new.as_of_run,
+            saved_at: now(),
             size: uploaded.size,
             digest: uploaded.digest,
         };
-        match self.advance(session, &Stored::new(save.clone(), &name)).await {
+        let record = Record {
+            session_id: session,
+            object: name.to_string(),
+            save: &save,
+            host: &new.by.host,
+            session: &new.about,
+        };
+        let record = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        let record_key = home.clone().join(name.record());
+        let recorded = self.bounded(self.store.put(&record_key, record.into())).await;
+        let stored = Stored::new(save.clone(), &name);
+        let advanced = match recorded {
+            Ok(_) => {
+                let decide =
+                    |before: Option<&Pointer>| Pointer::advance(before, stored.clone(), &new.by);
+                self.change(session, decide).await
+            }
+            Err(error) => Err(error),
+        };
+        match advanced {
             Ok(pointer) => {
                 self.sweep(&home, &pointer).await;
                 Ok(save)
             }
             Err(error) => {
                 let _ = self.bounded(self.store.delete(&key)).await;
+                let _ = self.bounded(self.store.delete(&record_key)).await;
                 Err(error)
             }
         }
     }
 
-    /// Makes a save that is complete the last one.
-    async fn advance(&self, session: &SessionId, stored: &Stored) -> Result<Pointer> {
+    async fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
+        let missing = || VaultError::NotFound { place: self.told.place.clone() };
+        // Not even a lock is made where there is nothing.
+        self.pointer(session).await?.ok_or_else(missing)?;
+        let (mut had, since) = (None, now());
+        let pointer = self
+            .change(session, |before| {
+                let before = before.ok_or_else(missing)?;
+                had.clone_from(&before.holder);
+                Ok(before.taken(host, &since))
+            })
+            .await?;
+        let epoch = pointer.holder.map_or(0, |holder| holder.epoch);
+        let taken = Taken { save: pointer.latest.save, epoch, before: had };
+        match self.get(session, to).await {
+            Ok(save) => Ok(Taken { save, ..taken }),
+            Err(error) => {
+                let _ = self.give_back(session, &taken).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn give_back(&self, session: &SessionId, taken: &Taken) -> Result<()> {
+        let missing = || VaultError::NotFound { place: self.told.place.clone() };
+        let decide = |before: Option<&Pointer>| {
+            let before = before.ok_or_else(missing)?;
+            Ok(before.given_back(taken.epoch, taken.before.clone()))
+        };
+        self.change(session, decide).await.map(|_| ())
+    }
+
+    /// Replaces the pointer by what is decided about it, on condition that it is
+    /// still what was decided upon.
+    async fn change(
+        &self,
+        session: &SessionId,
+        mut decide: impl FnMut(Option<&Pointer>) -> Result<Pointer>,
+    ) -> Result<Pointer> {
         let key = self.session(session).join(POINTER);
         for attempt in 0..ATTEMPTS {
             let _lock = match &self.directory {
@@ -179,7 +290,7 @@ impl Place {
                 None => None,
             };
             let before = self.pointer(session).await?;
-            let next = Pointer::advance(before.as_ref().map(|read| &read.pointer), stored.clone())?;
+            let next = decide(before.as_ref().map(|read| &read.pointer))?;
             let mode = match before {
                 // The lock is the condition.
                 _ if self.directory.is_some() => PutMode::Overwrite,
@@ -257,8 +368,9 @@ impl Place {
         let home = self.session(session);
         // The pointer first: from then on there is no save.
         self.remove(&home.clone().join(POINTER)).await?;
-        for (key, _) in self.objects(&home).await? {
+        for (key, name) in self.objects(&home).await? {
             self.remove(&key).await?;
+            self.remove(&home.clone().join(name.record())).await?;
         }
         if let Some(directory) = &self.directory {
             let directory = directory.join(session.as_str());
@@ -295,6 +407,7 @@ impl Place {
         for (key, name) in self.objects(home).await.unwrap_or_default() {
             if pointer.has_outlived(&name) {
                 let _ = self.remove(&key).await;
+                let _ = self.remove(&home.clone().join(name.record())).await;
             }
         }
     }
@@ -325,6 +438,10 @@ impl Place {
             Err(_) => Err(self.told.timed_out()),
         }
     }
+}
+
+fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
 }
 
 /// A number that nobody else has drawn.

@@ -3,6 +3,7 @@
 //! ```text
 //! PREFIX/sess_12ab/latest.json                                       the pointer
 //! PREFIX/sess_12ab/00000000000000000007-4f1d0c5e9a7b3d21.sessile     a save as of run 7
+//! PREFIX/sess_12ab/00000000000000000007-4f1d0c5e9a7b3d21.json        what is in it
 //! ```
 //!
 //! Other names are not ours: they are neither read nor removed.
@@ -15,6 +16,7 @@ use std::str::FromStr;
 pub(crate) const POINTER: &str = "latest.json";
 
 const SUFFIX: &str = ".sessile";
+const RECORD_SUFFIX: &str = ".json";
 const RUN_DIGITS: usize = 20;
 const NONCE_DIGITS: usize = 16;
 
@@ -29,6 +31,11 @@ pub(crate) struct Name {
 impl Name {
     pub(crate) fn new(run: RunNo, nonce: u64) -> Self {
         Self { run, nonce }
+    }
+
+    /// What is called like it and says in JSON what is in it.
+    pub(crate) fn record(&self) -> String {
+        format!("{:020}-{:016x}{RECORD_SUFFIX}", self.run.0, self.nonce)
     }
 }
 

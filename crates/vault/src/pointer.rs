@@ -1,8 +1,12 @@
-//! The pointer: which save of a session is the last one, and which was it
-//! before. Decisions only; nothing is read or written here.
+//! The pointer: which save of a session is the last one, which was it before, and
+//! which machine the session is on. Decisions only; nothing is read or written
+//! here.
 //!
 //! A save is there when the pointer names it. So a reader finds the old or the
 //! new one, and never half of one.
+//!
+//! A machine that takes a session up counts its epoch up. From then on saves of an
+//! earlier epoch are refused, so that whoever had it is fenced off.
 
 use crate::VaultError;
 use crate::names::Name;
@@ -13,6 +17,16 @@ use sessile_protocol::RunNo;
 pub(crate) const LONGEST: u64 = 64 * 1024;
 
 const VERSION: u32 = 1;
+
+/// The machine that has a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// How often the session has been taken up from the store.
+    pub epoch: u64,
+    pub host: String,
+    /// RFC 3339, UTC.
+    pub since: String,
+}
 
 /// A save that is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +63,8 @@ impl Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pointer {
     version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) holder: Option<Holder>,
     pub(crate) latest: Stored,
     /// Kept for whoever reads it while the last one comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,9 +92,33 @@ impl Pointer {
         serde_json::to_vec_pretty(self).unwrap_or_default()
     }
 
+    fn epoch(&self) -> u64 {
+        self.holder.as_ref().map_or(0, |holder| holder.epoch)
+    }
+
+    /// Whether somebody may write who has the session in this epoch.
+    pub(crate) fn admits(&self, epoch: u64) -> Result<(), VaultError> {
+        match &self.holder {
+            Some(holder) if holder.epoch > epoch => {
+                Err(VaultError::Moved(Box::new(holder.clone())))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// What the pointer becomes with this save, if the save may become the
-    /// last one: an earlier moment of the session never replaces a later one.
-    pub(crate) fn advance(before: Option<&Self>, save: Stored) -> Result<Self, VaultError> {
+    /// last one: an earlier moment of the session never replaces a later one,
+    /// and whoever has lost the session replaces none.
+    pub(crate) fn advance(
+        before: Option<&Self>,
+        save: Stored,
+        by: &Holder,
+    ) -> Result<Self, VaultError> {
+        if let Some(before) = before {
+            before.admits(by.epoch)?;
+        }
+        let known = before.and_then(|before| before.holder.clone());
+        let holder = known.filter(|known| (known.epoch, &known.host) == (by.epoch, &by.host));
         let previous = match before {
             Some(before) if before.latest.save.as_of_run > save.save.as_of_run => {
                 return Err(VaultError::Superseded(Box::new(before.latest.save.clone())));
@@ -86,7 +126,21 @@ impl Pointer {
             Some(before) => Some(before.latest.clone()),
             None => None,
         };
-        Ok(Self { version: VERSION, latest: save, previous })
+        let holder = Some(holder.unwrap_or_else(|| by.clone()));
+        Ok(Self { version: VERSION, holder, latest: save, previous })
+    }
+
+    /// The same session on another machine.
+    pub(crate) fn taken(&self, host: &str, since: &str) -> Self {
+        let (host, since) = (host.to_owned(), since.to_owned());
+        let holder = Some(Holder { epoch: self.epoch() + 1, host, since });
+        Self { holder, ..self.clone() }
+    }
+
+    /// As it was before it was taken in this epoch, if nobody has it since.
+    pub(crate) fn given_back(&self, epoch: u64, before: Option<Holder>) -> Self {
+        let holder = if self.epoch() == epoch { before } else { self.holder.clone() };
+        Self { holder, ..self.clone() }
     }
 
     /// Whether nobody needs an object any more. One of a later run may be on
@@ -113,22 +167,50 @@ mod tests {
         Stored::new(save, &Name::new(RunNo(run), nonce))
     }
 
+    fn holder(epoch: u64, host: &str) -> Holder {
+        let since = "2026-11-16T06:00:00.000Z".to_owned();
+        Holder { epoch, host: host.to_owned(), since }
+    }
+
     fn at(run: u64, nonce: u64) -> Pointer {
-        Pointer::advance(None, stored(run, nonce)).unwrap()
+        Pointer::advance(None, stored(run, nonce), &holder(0, "a")).unwrap()
+    }
+
+    #[test]
+    fn whoever_has_lost_the_session_is_fenced_off() {
+        let taken = at(3, 1).taken("b", "2026-11-16T07:00:00.000Z");
+        assert_eq!(taken.latest, at(3, 1).latest);
+        let refused = Pointer::advance(Some(&taken), stored(9, 2), &holder(0, "a")).unwrap_err();
+        assert!(matches!(refused, VaultError::Moved(by) if by.host == "b" && by.epoch == 1));
+        let next = Pointer::advance(Some(&taken), stored(4, 3), &holder(1, "b")).unwrap();
+        assert_eq!(next.holder, taken.holder, "it has it since it was taken");
+        let again = next.taken("a", "2026-11-16T08:00:00.000Z");
+        assert!(again.admits(1).is_err() && again.admits(2).is_ok());
+    }
+
+    #[test]
+    fn what_was_given_back_is_as_it_was() {
+        let before = at(3, 1);
+        let taken = before.taken("b", "2026-11-16T07:00:00.000Z");
+        assert_eq!(taken.given_back(1, before.holder.clone()), before);
+        let since = taken.taken("c", "2026-11-16T08:00:00.000Z");
+        assert_eq!(since.given_back(1, before.holder), since, "another one has it by now");
     }
 
     #[test]
     fn a_later_run_replaces_an_earlier_one_and_never_the_other_way() {
-        let later = Pointer::advance(Some(&at(3, 1)), stored(5, 2)).unwrap();
+        let by = holder(0, "a");
+        let later = Pointer::advance(Some(&at(3, 1)), stored(5, 2), &by).unwrap();
         assert_eq!(later.latest.save.as_of_run, RunNo(5));
-        let refused = Pointer::advance(Some(&later), stored(4, 3)).unwrap_err();
+        let refused = Pointer::advance(Some(&later), stored(4, 3), &by).unwrap_err();
         assert!(matches!(refused, VaultError::Superseded(save) if save.as_of_run == RunNo(5)));
-        assert!(Pointer::advance(Some(&later), stored(5, 4)).is_ok());
+        assert!(Pointer::advance(Some(&later), stored(5, 4), &by).is_ok());
     }
 
     #[test]
     fn the_last_two_are_kept_and_what_may_be_coming() {
-        let pointer = Pointer::advance(Some(&at(3, 1)), stored(5, 2)).unwrap();
+        let by = holder(0, "a");
+        let pointer = Pointer::advance(Some(&at(3, 1)), stored(5, 2), &by).unwrap();
         let outlived = |run, nonce| pointer.has_outlived(&Name::new(RunNo(run), nonce));
         assert!(!outlived(5, 2), "the last");
         assert!(!outlived(3, 1), "the one before");

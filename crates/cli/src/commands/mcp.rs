@@ -64,8 +64,10 @@ fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
 
 /// As for `sessile tool`: with the workspace, unless all are to be in one place.
 fn home(settings: &Settings, roots: &[PathBuf]) -> anyhow::Result<Home> {
-    let launcher = settings.launcher.clone();
-    let defaults = SessionDefaults { environment: environment(), ..SessionDefaults::default() };
+    let store = settings.store()?;
+    let launcher = settings.launcher.clone().with_store(store.clone());
+    let defaults =
+        SessionDefaults { environment: environment(), store, ..SessionDefaults::default() };
     let Some(directory) = &settings.sessions_dir else {
         return Ok(Home::with_workspaces(launcher, roots, defaults)?);
     };

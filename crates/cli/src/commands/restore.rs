@@ -68,7 +68,7 @@ impl Restore {
                 max_size: self.max_size,
                 name: self.name,
                 owner: None,
-                durable: self.durable,
+                durable: settings.saved_to(self.durable)?,
                 max_queue: None,
                 environment: environment(),
             },

@@ -50,7 +50,7 @@ impl Serve {
             Some(argument) => settings.launcher.clone().with_argument(argument),
             None => settings.launcher.clone(),
         };
-        let launcher = launcher.with_fork_server();
+        let launcher = launcher.with_fork_server().with_store(config.store.clone());
         let outcome = runtime.block_on(serve(config, launcher));
         traces.flush();
         // Calls that block are not waited for: runs go on in their keepers.
@@ -74,6 +74,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
             durable: config.durable.clone(),
+            store: config.store.clone(),
             environment: environment(),
         })
         .with_pools(config.pools.clone());

@@ -63,7 +63,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Save the session in idle time, so that it goes on after a reboot: on this
-    /// disk, or also to file:///…, s3://…, gs://… or az://…
+    /// disk, and in the configured store or in file:///…, s3://…, gs://… or az://…
     #[arg(
         long, value_name = "URL", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = args::saved_to
@@ -80,7 +80,8 @@ pub(crate) struct Options {
 impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let from = self.from.as_deref().map(|id| settings.session(id)).transpose()?;
-        let new = NewSession { from, ..self.options.session(self.shell) };
+        let new = self.options.session(self.shell);
+        let new = NewSession { from, durable: settings.saved_to(new.durable.clone())?, ..new };
         let progress = Progress::of("starting a session");
         let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
         drop(progress);

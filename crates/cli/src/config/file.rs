@@ -65,6 +65,7 @@ impl File {
             | Form::Time
             | Form::Url
             | Form::Saves
+            | Form::Store
             | Form::Names => entry.texts.clone(),
         };
         Some((texts, entry.line))
@@ -107,7 +108,7 @@ fn texts(form: Form, value: &DeValue<'_>) -> anyhow::Result<Vec<String>> {
             (None, Form::Number) => bail!("a number is wanted, not {}", article(value)),
             (None, _) => Ok(vec![string(value, "a string or a number")?]),
         },
-        Form::Address | Form::Choice(_) | Form::Url | Form::Saves | Form::Path => {
+        Form::Address | Form::Choice(_) | Form::Url | Form::Saves | Form::Store | Form::Path => {
             Ok(vec![string(value, "a string")?])
         }
     }

@@ -56,6 +56,7 @@ impl Found {
             | Form::Time
             | Form::Url
             | Form::Saves
+            | Form::Store
             | Form::Path => {
                 json!(self.one())
             }
@@ -96,6 +97,7 @@ impl Layers<'_> {
             | Form::Time
             | Form::Url
             | Form::Saves
+            | Form::Store
             | Form::Names => {}
         }
         Ok(found)

@@ -67,6 +67,7 @@ pub(crate) struct Config {
     pub(crate) idle_timeout: Duration,
     pub(crate) command_timeout: Duration,
     pub(crate) durable: Option<SavedTo>,
+    pub(crate) store: Option<String>,
     pub(crate) mcp_wait: Duration,
     pub(crate) log: LogForm,
     pub(crate) log_level: String,
@@ -107,6 +108,11 @@ impl Listing {
         let rows = rows.collect::<anyhow::Result<_>>()?;
         let pools = file.as_ref().map(|(file, _)| file.pools.clone()).unwrap_or_default();
         Ok(Self { file: file.map(|(file, from)| (file.path, from)), sessions_dir, rows, pools })
+    }
+
+    /// Where durable sessions are saved, besides the disk.
+    pub(crate) fn store(&self) -> Option<String> {
+        self.one(setting::STORE).map(str::to_owned)
     }
 
     fn found(&self, setting: &Setting) -> Option<&Found> {
@@ -168,9 +174,10 @@ impl Listing {
             command_timeout: time(setting::COMMAND_TIMEOUT)?,
             durable: match self.one(setting::DURABLE) {
                 Some("no") | None => None,
-                Some("yes") => Some(SavedTo::Disk),
+                Some("yes") => Some(self.store().map_or(SavedTo::Disk, SavedTo::Store)),
                 Some(url) => Some(SavedTo::Store(url.to_owned())),
             },
+            store: self.store(),
             mcp_wait: time(setting::MCP_WAIT)?,
             log: match self.one(setting::LOG) {
                 Some("json") => LogForm::Json,

@@ -29,6 +29,8 @@ pub(crate) enum Form {
     Url,
     /// Whether sessions are saved: `no`, `yes`, or a URL.
     Saves,
+    /// Where saves are kept: a URL.
+    Store,
     Path,
     /// Several, separated by `,` in the environment.
     Names,
@@ -54,6 +56,7 @@ impl Form {
             | Self::Time
             | Self::Url
             | Self::Saves
+            | Self::Store
             | Self::Path => None,
         }
     }
@@ -80,6 +83,7 @@ impl Form {
             Self::Saves => {
                 sessile_vault::check_url(text).map_err(|error| format!("{error}, or yes or no"))
             }
+            Self::Store => sessile_vault::check_url(text).map_err(|error| error.to_string()),
             Self::Path | Self::Names | Self::Paths => Ok(()),
         };
         if text.is_empty() { Err("it is empty".to_owned()) } else { outcome }
@@ -143,6 +147,8 @@ settings! {
         "Interrupt commands of new sessions after this long, unless they say otherwise; 0: never";
     DURABLE: "durable", Form::Saves, Some("no"), "WHERE",
         "Save new sessions in idle time, unless they say otherwise: no, yes (on this disk), or a URL such as s3://bucket/prefix";
+    STORE: "store", Form::Store, None, "URL",
+        "Where durable sessions are saved besides this disk, and taken up from when their id is asked for here; whoever can write there is trusted";
     MCP_WAIT: "mcp-wait", Form::Time, Some("50s"), "TIME",
         "How long an MCP tool call waits for a run before it answers that the run goes on";
     LOG: "log", Form::Choice(&["text", "json"]), Some("text"), "FORMAT",

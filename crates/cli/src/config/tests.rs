@@ -23,7 +23,7 @@ fn written(form: Form, layer: u64) -> (Vec<String>, String, String) {
         Form::Size => plain(format!("{}KiB", layer + 1)),
         Form::Time => plain(format!("{}s", layer + 1)),
         Form::Url => plain(format!("http://host{layer}")),
-        Form::Saves => plain(format!("s3://bucket{layer}/x")),
+        Form::Saves | Form::Store => plain(format!("s3://bucket{layer}/x")),
         Form::Path => plain(format!("/p{layer}")),
         Form::Names => {
             let (a, b) = (format!("a{layer}"), format!("b{layer}"));

@@ -59,6 +59,17 @@ impl Document {
     }
 }
 
+/// What a save says of its session, for people: all but the environment, which
+/// may have secrets.
+#[must_use]
+pub fn about_save(path: &Path) -> Option<serde_json::Value> {
+    let mut reader =
+        Reader::new(open(path).ok()?, Limits { total: u64::MAX, parts: PARTS }).ok()?;
+    let mut about = serde_json::to_value(manifest(&mut reader).ok()?).ok()?;
+    about.as_object_mut()?.remove("env");
+    Some(about)
+}
+
 /// Opens a file, and nothing else: a FIFO would have us wait.
 fn open(path: &Path) -> Result<File, RestoreError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

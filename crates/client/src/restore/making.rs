@@ -4,29 +4,51 @@ use super::document::Document;
 use super::moving::{Move, Place};
 use super::{Bounds, RestoreError, RestoredSession, Restoring};
 use crate::{ClientError, Launcher, SavedTo};
-use sessile_protocol::{Language, LeftBehind};
+use sessile_protocol::{Language, LeftBehind, SessionId};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
 use sessile_store::{
-    Claim, Directory, Manifest, Metadata, SavedState, SessionStatus, Sessions, StoreError,
-    new_session_id, part, timestamp,
+    Claim, Directory, Durable, DurableStore, Manifest, Metadata, SavedState, SessionStatus,
+    Sessions, StoreError, new_session_id, part, timestamp,
 };
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+/// What a restored session is called.
+#[derive(Clone, Debug)]
+pub(crate) enum Identity {
+    /// Something new.
+    New,
+    /// As it was called: it goes on, and is saved where it comes from.
+    Same { id: SessionId, store: DurableStore },
+}
+
+/// Names of what was not carried that the metadata has room for.
+const SHOWN: usize = 50;
+
 pub(super) fn make(
     launcher: &Launcher,
     sessions: &Sessions,
     restoring: &Restoring,
     mut document: Document,
+    identity: Identity,
 ) -> Result<RestoredSession, RestoreError> {
     let has_files = document.reader.part(part::FILES).is_some() && restoring.cwd.is_some();
     let (place, workspace) = match &restoring.cwd {
         Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
         None => (Place::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?),
     };
-    let id = new_session_id()?;
+    let id = match &identity {
+        Identity::New => new_session_id()?,
+        Identity::Same { id, .. } => {
+            // What is left of it here is of an earlier time.
+            if let Ok(earlier) = sessions.find(id) {
+                earlier.remove()?;
+            }
+            id.clone()
+        }
+    };
     let unfinished = Unfinished { directory: sessions.create(&id)?, is_finished: false };
     let directory = unfinished.directory.clone();
     if has_files {
@@ -47,6 +69,13 @@ pub(super) fn make(
         }
     }
     let mut metadata = metadata(id, &document.manifest, restoring, &workspace.path);
+    if let Identity::Same { store, .. } = identity {
+        metadata.created_at.clone_from(&document.manifest.created_at);
+        metadata.restored_from = None;
+        let not_carried = document.manifest.left.iter().chain(&left);
+        let left = not_carried.take(SHOWN).cloned().collect();
+        metadata.durable = Some(Durable { store: Some(store), left, ..Durable::default() });
+    }
     let _reserved = reserve_name(sessions, restoring, &mut metadata)?;
     write(&directory, &mut document, &metadata)?;
     launcher.revive_as(&directory, &metadata)?;
@@ -121,7 +150,7 @@ fn put_files(
 }
 
 fn metadata(
-    session_id: sessile_protocol::SessionId,
+    session_id: SessionId,
     manifest: &Manifest,
     restoring: &Restoring,
     work_dir: &Path,

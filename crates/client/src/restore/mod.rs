@@ -15,6 +15,8 @@ mod moving;
 
 use crate::{ClientError, Launcher, SavedTo};
 use document::Document;
+pub use document::about_save;
+pub(crate) use making::Identity;
 use sessile_protocol::LeftBehind;
 use sessile_snapshot::{bundle, files};
 use sessile_store::{Directory, Manifest, Metadata, Sessions};
@@ -99,6 +101,8 @@ pub enum RestoreError {
     Write(#[from] io::Error),
     #[error(transparent)]
     Files(#[from] files::Error),
+    #[error("the session cannot be taken up from its store: {0}")]
+    Store(String),
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -144,6 +148,7 @@ impl RestoreError {
                 | files::Error::Busy,
             )
             | Self::Write(_)
+            | Self::Store(_)
             | Self::Client(_) => Obstacle::Machine,
         }
     }
@@ -184,6 +189,23 @@ impl Launcher {
         restoring: &Restoring,
     ) -> Result<RestoredSession, RestoreError> {
         let document = Document::open(sessions, restoring)?;
-        making::make(self, sessions, restoring, document)
+        making::make(self, sessions, restoring, document, Identity::New)
+    }
+
+    /// The same under the id that it had.
+    pub(crate) fn restore_as(
+        &self,
+        sessions: &Sessions,
+        restoring: &Restoring,
+        identity: Identity,
+    ) -> Result<RestoredSession, RestoreError> {
+        let document = Document::open(sessions, restoring)?;
+        if let Identity::Same { id, .. } = &identity
+            && document.manifest.session_id != *id
+        {
+            let message = format!("it is a save of {}", document.manifest.session_id);
+            return Err(RestoreError::Damaged(message));
+        }
+        making::make(self, sessions, restoring, document, identity)
     }
 }

@@ -195,6 +195,9 @@ impl Keeper {
             return;
         };
         let mut failure = cancellation(why);
+        if let (Why::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
+            failure.message = format!("the session goes on on {host}, and has ended here");
+        }
         if why == Why::NoKernel
             && let Some(reason) = self.kernels.launch_failures.get(&run.language)
         {
@@ -275,8 +278,11 @@ impl Keeper {
         self.records.metadata.keeper_pid = None;
         let ends = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::Close(Closing::End));
         let asked = self.clients.waiters.iter().any(ends);
-        self.records.metadata.ended_by =
-            Some(if asked { "request" } else { "idle timeout" }.to_owned());
+        self.records.metadata.ended_by = Some(match self.records.metadata.moved_to() {
+            Some(host) => format!("a move to {host}"),
+            None if asked => "request".to_owned(),
+            None => "idle timeout".to_owned(),
+        });
         let _ = self.write_metadata();
         self.home.directory.remove_socket();
         self.home.user().unregister(&self.home.boot.session);

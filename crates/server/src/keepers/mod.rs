@@ -14,7 +14,7 @@ pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
 use crate::service::{ServiceError, internal};
-use sessile_client::Launcher;
+use sessile_client::{Launcher, RestoredSession, TakenUp};
 use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Answer, Request, SessionId};
 use sessile_store::{Directory, Liveness, Metadata, Sessions};
@@ -32,6 +32,8 @@ pub(crate) struct Keepers {
     launcher: Launcher,
     metrics: Arc<Metrics>,
     reached: Mutex<HashMap<SessionId, Arc<Place>>>,
+    /// Sessions that were taken up from a store, of which nobody has been told.
+    taken: Mutex<HashMap<SessionId, Continuity>>,
 }
 
 /// Where a session is, and what never changes about it.
@@ -94,7 +96,7 @@ impl Drop for Reached {
 
 impl Keepers {
     pub(crate) fn new(sessions: Sessions, launcher: Launcher, metrics: Arc<Metrics>) -> Self {
-        Self { sessions, launcher, metrics, reached: Mutex::default() }
+        Self { sessions, launcher, metrics, reached: Mutex::default(), taken: Mutex::default() }
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -130,7 +132,10 @@ impl Keepers {
             return Ok(reached);
         }
         let (link, continuity) = match Link::open(place.directory.clone()).await {
-            Ok(link) => (link, Continuity::Live),
+            Ok(link) => {
+                let taken = lock(&self.taken).remove(&place.id);
+                (link, taken.unwrap_or(Continuity::Live))
+            }
             Err(LinkError::Gone) => {
                 lock(&self.reached).remove(&place.id);
                 let continuity = self.revive(&place).await?;
@@ -152,6 +157,23 @@ impl Keepers {
     /// A session that is there for certain: it was just made.
     pub(crate) fn admit(&self, place: &Arc<Place>) {
         lock(&self.reached).insert(place.id.clone(), place.clone());
+    }
+
+    /// A session goes on that was another machine's.
+    pub(crate) fn taken_up(&self, taken: &TakenUp) {
+        let RestoredSession { directory, metadata, .. } = &taken.session;
+        let previous = Box::new(metadata.clone());
+        let (as_of_run, lost_runs) = (taken.as_of_run, Vec::new());
+        tracing::warn!(
+            session_id = %metadata.session_id,
+            store = taken.store,
+            from = taken.from.as_deref().unwrap_or("another machine"),
+            "the session was taken up from its store"
+        );
+        let continuity = Continuity::Restored { as_of_run, lost_runs, previous };
+        lock(&self.taken).insert(metadata.session_id.clone(), continuity);
+        let place = Place::new(&self.sessions, directory.clone(), metadata);
+        self.admit(&Arc::new(place));
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {

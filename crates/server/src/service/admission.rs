@@ -48,6 +48,8 @@ pub struct SessionDefaults {
     pub command_timeout: Duration,
     /// Whether they are saved in idle time, and where to.
     pub durable: Option<SavedTo>,
+    /// Where those are saved that ask for it, besides this disk.
+    pub store: Option<String>,
     /// The environment that they begin with: that of whoever runs the server.
     pub environment: BTreeMap<String, String>,
 }
@@ -59,6 +61,7 @@ impl Default for SessionDefaults {
             idle_timeout: Duration::from_millis(usual.idle_timeout_ms),
             command_timeout: Duration::from_millis(usual.command_timeout_ms),
             durable: None,
+            store: None,
             environment: BTreeMap::new(),
         }
     }
@@ -80,7 +83,10 @@ impl SessionDefaults {
     /// runs the server to say, whose credentials are used.
     pub(super) fn durability(&self, wanted: Option<bool>) -> Option<SavedTo> {
         match wanted {
-            Some(true) => Some(self.durable.clone().unwrap_or(SavedTo::Disk)),
+            Some(true) => {
+                let store = || self.store.clone().map_or(SavedTo::Disk, SavedTo::Store);
+                Some(self.durable.clone().unwrap_or_else(store))
+            }
             Some(false) => None,
             None => self.durable.clone(),
         }

@@ -137,9 +137,19 @@ impl Service {
     }
 
     /// The same with its keeper, which is started anew if it was lost.
+    /// One that has gone on on another machine is taken up again.
     async fn reach(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
         let place = self.place(caller, id).await?;
-        self.keepers.reach(place).await
+        match self.keepers.reach(place).await {
+            Err(error) if error.code == ErrorCode::SessionEnded => {
+                if !self.take_up(caller, id).await? {
+                    return Err(error);
+                }
+                let place = self.place(caller, id).await?;
+                self.keepers.reach(place).await
+            }
+            outcome => outcome,
+        }
     }
 }
 

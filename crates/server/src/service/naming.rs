@@ -1,18 +1,31 @@
 //! What callers call sessions.
 
-use super::{Caller, Service, ServiceError};
+use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Homes, blocking, lock};
 use sessile_protocol::SessionId;
 use sessile_store::Metadata;
 
 impl Service {
     /// The session that the caller calls so: by its id, the beginning of one, or its
-    /// name. Sessions that the caller may not use are not there.
+    /// name. Sessions that the caller may not use are not there. A durable session of
+    /// another machine is taken up by its id.
     pub(crate) async fn resolve(
         &self,
         caller: &Caller,
         text: &str,
     ) -> Result<SessionId, ServiceError> {
+        match self.resolve_here(caller, text).await {
+            Err(error) if error.code == ErrorCode::SessionNotFound => {
+                match text.parse::<SessionId>() {
+                    Ok(id) if self.take_up(caller, &id).await? => Ok(id),
+                    Ok(_) | Err(_) => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn resolve_here(&self, caller: &Caller, text: &str) -> Result<SessionId, ServiceError> {
         let id = text.parse::<SessionId>().ok();
         if let Some(id) = id.as_ref().filter(|id| self.keepers.knows(id)) {
             return Ok(id.clone());

@@ -8,7 +8,8 @@
 use super::saving::storage;
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
 use crate::keepers::{Place, blocking};
-use sessile_client::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+use sessile_client::{Bounds, GoingOn, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+use sessile_protocol::SessionId;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -123,6 +124,43 @@ impl Service {
             environment: self.defaults.environment.clone(),
         };
         self.make(caller, restoring, upload).await
+    }
+
+    /// Has a durable session of another machine go on here, if it is in the store.
+    /// True when it does.
+    ///
+    /// The store does not say who may use it there. So whoever is limited to some
+    /// directories does not get it.
+    pub(super) async fn take_up(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<bool, ServiceError> {
+        if caller.workspaces.is_some() || !self.keepers.launcher().has_store() {
+            return Ok(false);
+        }
+        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let going_on = GoingOn {
+            bounds: self.admit(caller, bounds).await?,
+            environment: self.defaults.environment.clone(),
+            owner: caller.token.clone(),
+            max_queue: Some(self.limits.queue),
+        };
+        let (sessions, launcher) =
+            (self.keepers.sessions().clone(), self.keepers.launcher().clone());
+        let (wanted, limit) = (id.clone(), self.limits.restored);
+        let taken = blocking(move || {
+            let taken = launcher.take_up(&sessions, &wanted, going_on);
+            taken.map_err(|error| refusal(error, limit))
+        })
+        .await?;
+        let Some(taken) = taken else {
+            // Another call may just have done it.
+            return Ok(self.keepers.knows(id));
+        };
+        self.live.fetch_add(1, Ordering::Relaxed);
+        self.keepers.taken_up(&taken);
+        Ok(true)
     }
 
     async fn make(

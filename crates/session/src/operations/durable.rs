@@ -3,7 +3,7 @@
 //! A store that is down does not keep the session from being saved here: each
 //! place has a pace of its own. What fails is told and tried again.
 
-use super::{Place, SaveId, Scene, Task};
+use super::{NotStored, Place, SaveId, Scene, Task};
 use crate::durability::Durability;
 use crate::effect::Tick;
 use sessile_protocol::Failure;
@@ -106,15 +106,16 @@ impl Durable {
         }
     }
 
-    /// An upload is over.
+    /// An upload is over. False when the session is another machine's.
+    #[must_use]
     pub(crate) fn uploaded(
         &mut self,
         save: SaveId,
-        outcome: Result<(), String>,
+        outcome: Result<(), NotStored>,
         scene: &mut Scene<'_>,
-    ) {
+    ) -> bool {
         let Some(store) = self.store.as_mut().filter(|store| store.upload == Some(save)) else {
-            return;
+            return true;
         };
         store.upload = None;
         match outcome {
@@ -122,8 +123,15 @@ impl Durable {
                 store.pace.saved(scene.now);
                 scene.task(Task::RecordSave { save, place: Place::Store, outcome: Ok(()) });
             }
-            Err(why) => self.not_stored(save, why, scene),
+            Err(NotStored::Failed(why)) => self.not_stored(save, why, scene),
+            Err(NotStored::Moved { host }) => {
+                let why = format!("the session goes on on {host}");
+                self.not_stored(save, why, scene);
+                scene.task(Task::RecordMove { host });
+                return false;
+            }
         }
+        true
     }
 
     /// A save that was meant for the store did not get there.

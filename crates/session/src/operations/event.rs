@@ -156,7 +156,17 @@ pub enum Event {
     /// A save has come to the store, or not.
     Uploaded {
         save: SaveId,
-        outcome: Result<(), String>,
+        outcome: Result<(), NotStored>,
+    },
+}
+
+/// Why a save did not come to the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotStored {
+    Failed(String),
+    /// Another machine has taken the session up.
+    Moved {
+        host: String,
     },
 }
 

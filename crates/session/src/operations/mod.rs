@@ -47,7 +47,7 @@ use checkpoints::Checkpoints;
 pub use checkpoints::{Checkpoint, Description, Files, Recalled, RecalledKernel, Recalling};
 pub(crate) use durable::Durable;
 pub use durable::InStore;
-pub use event::{Copies, Event, Order, Part, PutFailure, SaveOrder, Saved};
+pub use event::{Copies, Event, NotStored, Order, Part, PutFailure, SaveOrder, Saved};
 pub use images::{Form, Image, Way};
 use preparing::Preparing;
 use queue::Current;

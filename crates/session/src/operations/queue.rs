@@ -125,8 +125,9 @@ impl Operations {
             Event::SaveFailed { save, failure } => self.saves.failed(save, failure, scene),
             Event::SaveWritten { save, saved } => self.saves.written(save, saved, scene),
             Event::Uploaded { save, outcome } => {
-                if let Some(durable) = &mut self.saves.durable {
-                    durable.uploaded(save, outcome, scene);
+                let durable = self.saves.durable.as_mut();
+                if durable.is_some_and(|durable| !durable.uploaded(save, outcome, scene)) {
+                    self.close(Close::End, scene);
                 }
             }
         }
@@ -289,15 +290,26 @@ impl Operations {
     }
 
     /// Whether the workspace is neither what it was nor what it is to be.
-    pub(crate) fn changes_files(&self) -> bool {
+    fn changes_files(&self) -> bool {
         match self.current.as_ref().map(|current| &current.stage) {
             Some(Stage::Rewinding(rewinding)) => rewinding.changes_files(),
             Some(Stage::Gathering(_) | Stage::Forking(_) | Stage::Checkpointing(_)) | None => false,
         }
     }
 
-    /// The session is to end or to begin anew, when the files are whole again.
-    pub(crate) fn close_later(&mut self, why: Close) {
+    /// The session ends or begins anew: now, or when the files are whole again.
+    pub(crate) fn close(&mut self, why: Close, scene: &mut Scene<'_>) {
+        if scene.core.is_open() && self.changes_files() {
+            return self.close_later(why);
+        }
+        if scene.core.is_open() {
+            self.cancel(scene);
+        }
+        let effects = scene.core.step(Input::Close(why), scene.now);
+        scene.out.extend(effects);
+    }
+
+    fn close_later(&mut self, why: Close) {
         self.close = match (self.close, why) {
             // An end outranks a reset.
             (Some(Close::End), Close::Reset) => Some(Close::End),
@@ -307,7 +319,7 @@ impl Operations {
     }
 
     /// The session ends, or begins anew.
-    pub(crate) fn cancel(&mut self, scene: &mut Scene<'_>) {
+    fn cancel(&mut self, scene: &mut Scene<'_>) {
         let mut gone: Vec<RequestId> = Vec::new();
         if let Some(Current { request, stage, .. }) = self.current.take() {
             gone.push(request);

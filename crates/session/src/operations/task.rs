@@ -151,6 +151,10 @@ pub enum Task {
         save: SaveId,
     },
     CancelUpload,
+    /// Write down that the session goes on elsewhere. It ends here.
+    RecordMove {
+        host: String,
+    },
 }
 
 /// What a save is for.

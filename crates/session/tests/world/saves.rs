@@ -9,7 +9,7 @@ use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::Epoch;
 use sessile_session::operations::{
-    Done, Event, InStore, Part, Place, RequestId, SaveId, SaveOrder, Saved, Target,
+    Done, Event, InStore, NotStored, Part, Place, RequestId, SaveId, SaveOrder, Saved, Target,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -265,7 +265,10 @@ impl World {
             SaveJob::Upload(save) => {
                 self.desk.saves.is_uploading = false;
                 self.desk.saves.outgoing.remove(&save);
-                Event::Uploaded { save, outcome: Err(failure.message) }
+                let moved = NotStored::Moved { host: "another".to_owned() };
+                let is_moved = self.now.is_multiple_of(4);
+                let why = if is_moved { moved } else { NotStored::Failed(failure.message) };
+                Event::Uploaded { save, outcome: Err(why) }
             }
         }
     }

@@ -120,6 +120,11 @@ impl World {
             Task::RecordSave { save, place, outcome } => self.record_save(save, place, &outcome),
             Task::Upload { save } => self.upload(save),
             Task::CancelUpload => self.cancel_upload(),
+            Task::RecordMove { .. } => {
+                // It ends here.
+                self.desk.closing_asked();
+                Ok(())
+            }
             Task::WriteTimeline { request: None }
             | Task::NoteTimeline
             | Task::RemoveJournal

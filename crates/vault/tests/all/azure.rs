@@ -2,10 +2,17 @@
 
 use sessile_protocol::{RunNo, SessionId};
 use sessile_testkit::azure_server;
-use sessile_vault::{Vault, VaultError};
+use sessile_vault::{Holder, NewSave, Vault, VaultError};
+use std::path::Path;
 
 fn session() -> SessionId {
     SessionId::from_random([1; 12])
+}
+
+fn new_save(run: u64, file: &Path) -> NewSave<'_> {
+    let since = "2026-11-16T06:00:00.000Z".to_owned();
+    let by = Holder { epoch: 0, host: "here".to_owned(), since };
+    NewSave { as_of_run: RunNo(run), file, by, about: serde_json::json!({"name": "work"}) }
 }
 
 #[test]
@@ -17,16 +24,16 @@ fn saves_are_kept_in_azure_as_elsewhere() {
     assert_eq!(vault.latest(&session()).unwrap(), None);
     for run in [1, 2, 7] {
         std::fs::write(&file, format!("as of {run}")).unwrap();
-        vault.put(&session(), RunNo(run), &file).unwrap();
+        vault.put(&session(), &new_save(run, &file)).unwrap();
     }
-    assert_eq!(vault.put(&session(), RunNo(6), &file).unwrap_err().code(), "superseded");
+    assert_eq!(vault.put(&session(), &new_save(6, &file)).unwrap_err().code(), "superseded");
     vault.get(&session(), &got).unwrap();
     assert_eq!(std::fs::read(&got).unwrap(), b"as of 7");
 
     let large: Vec<u8> =
         (0..25_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 9) as u8).collect();
     std::fs::write(&file, &large).unwrap();
-    vault.put(&session(), RunNo(8), &file).unwrap();
+    vault.put(&session(), &new_save(8, &file)).unwrap();
     vault.get(&session(), &got).unwrap();
     assert!(std::fs::read(&got).unwrap() == large);
 
@@ -35,7 +42,7 @@ fn saves_are_kept_in_azure_as_elsewhere() {
     assert!(vault.list().unwrap().is_empty());
 
     let elsewhere = Vault::open("az://nowhere/x", &server.variables()).unwrap();
-    assert_eq!(elsewhere.put(&session(), RunNo(1), &file).unwrap_err().code(), "no_bucket");
+    assert_eq!(elsewhere.put(&session(), &new_save(1, &file)).unwrap_err().code(), "no_bucket");
     let mut wrong = server.variables();
     wrong.insert("AZURE_STORAGE_ACCOUNT_KEY".to_owned(), "d3Jvbmc=".to_owned());
     let wrong = Vault::open("az://saves/x", &wrong).unwrap();
@@ -52,7 +59,7 @@ fn of_many_writers_at_once_the_latest_run_wins() {
             scope.spawn(move || {
                 std::fs::write(&file, run.to_string()).unwrap();
                 let vault = Vault::open("az://saves/race", &variables).unwrap();
-                match vault.put(&session(), RunNo(run), &file) {
+                match vault.put(&session(), &new_save(run, &file)) {
                     Ok(_) | Err(VaultError::Superseded(_)) => {}
                     Err(error) => panic!("{run}: {error}"),
                 }

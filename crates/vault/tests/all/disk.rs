@@ -1,7 +1,7 @@
 //! Saves on a disk, and URLs of all kinds.
 
 use sessile_protocol::{RunNo, SessionId};
-use sessile_vault::{Variables, Vault, VaultError};
+use sessile_vault::{Holder, NewSave, Variables, Vault, VaultError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl Disk {
     }
 
     fn put(&self, run: u64, content: &[u8]) -> Result<(), VaultError> {
-        self.vault.put(&session(1), RunNo(run), &self.file(content)).map(|_| ())
+        self.vault.put(&session(1), &new_save(run, &self.file(content))).map(|_| ())
     }
 
     fn get(&self) -> Result<Vec<u8>, VaultError> {
@@ -51,6 +51,12 @@ impl Disk {
 
 fn session(n: u8) -> SessionId {
     SessionId::from_random([n; 12])
+}
+
+fn new_save(run: u64, file: &Path) -> NewSave<'_> {
+    let since = "2026-11-16T06:00:00.000Z".to_owned();
+    let by = Holder { epoch: 0, host: "here".to_owned(), since };
+    NewSave { as_of_run: RunNo(run), file, by, about: serde_json::json!({"name": "work"}) }
 }
 
 #[test]
@@ -91,7 +97,7 @@ fn of_many_writers_at_once_the_latest_run_wins() {
             scope.spawn(move || {
                 std::fs::write(&file, run.to_string()).unwrap();
                 let vault = Vault::open(url, &Variables::new()).unwrap();
-                match vault.put(&session(1), RunNo(run), &file) {
+                match vault.put(&session(1), &new_save(run, &file)) {
                     Ok(_) | Err(VaultError::Superseded(_)) => {}
                     Err(error) => panic!("{run}: {error}"),
                 }
@@ -136,7 +142,7 @@ fn a_pointer_that_was_changed_is_told() {
 fn deleting_leaves_nothing_and_others_alone() {
     let disk = Disk::new();
     disk.put(1, b"one").unwrap();
-    disk.vault.put(&session(2), RunNo(3), &disk.file(b"two")).unwrap();
+    disk.vault.put(&session(2), &new_save(3, &disk.file(b"two"))).unwrap();
     std::fs::create_dir(disk.root.path().join("kept/notes")).unwrap();
     let ids = |disk: &Disk| -> Vec<SessionId> {
         disk.vault.list().unwrap().into_iter().map(|kept| kept.session).collect()
@@ -155,7 +161,7 @@ fn a_file_that_cannot_be_written_is_told() {
     disk.put(1, b"old").unwrap();
     let got = disk.vault.get(&session(1), &disk.root.path().join("no such directory/x"));
     assert_eq!(got.unwrap_err().code(), "io");
-    let put = disk.vault.put(&session(1), RunNo(2), &disk.root.path().join("no such file"));
+    let put = disk.vault.put(&session(1), &new_save(2, &disk.root.path().join("no such file")));
     assert_eq!(put.unwrap_err().code(), "io");
     assert_eq!(disk.get().unwrap(), b"old");
 }
@@ -195,4 +201,56 @@ fn a_url_that_is_no_place_is_refused_with_a_reason() {
 fn a_password_in_a_url_is_refused_and_not_repeated() {
     let error = Vault::open("s3://key:hidden@bucket/x", &Variables::new()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hidden"), "{error}");
+}
+
+#[test]
+fn a_session_is_taken_up_by_one_machine_at_a_time() {
+    let disk = Disk::new();
+    let got = disk.root.path().join("got");
+    let none = disk.vault.take(&session(1), "there", &got).unwrap_err();
+    assert_eq!(none.code(), "not_found");
+    disk.put(3, b"as of 3").unwrap();
+    let taken = disk.vault.take(&session(1), "there", &got).unwrap();
+    assert_eq!((taken.epoch, taken.save.as_of_run), (1, RunNo(3)));
+    assert_eq!(taken.before.as_ref().map(|before| before.host.as_str()), Some("here"));
+    assert_eq!(std::fs::read(&got).unwrap(), b"as of 3");
+
+    // Whoever had it is told who has it, and its save changes nothing.
+    let fenced = disk.put(4, b"late").unwrap_err();
+    assert_eq!(fenced.code(), "session_moved");
+    assert!(fenced.to_string().contains("goes on on there"), "{fenced}");
+    assert_eq!(disk.get().unwrap(), b"as of 3");
+    let file = disk.file(b"as of 4");
+    let by = Holder { epoch: 1, host: "there".to_owned(), since: String::new() };
+    let new = NewSave { by, ..new_save(4, &file) };
+    disk.vault.put(&session(1), &new).unwrap();
+    assert_eq!(disk.get().unwrap(), b"as of 4");
+
+    // What could not be used is given back.
+    let again = disk.vault.take(&session(1), "third", &got).unwrap();
+    assert_eq!(disk.vault.put(&session(1), &new).unwrap_err().code(), "session_moved");
+    disk.vault.give_back(&session(1), &again).unwrap();
+    disk.vault.put(&session(1), &new).unwrap();
+}
+
+#[test]
+fn beside_each_save_is_a_record_that_goes_with_it() {
+    let disk = Disk::new();
+    for run in [1, 2, 3] {
+        disk.put(run, b"x").unwrap();
+    }
+    for save in disk.saves() {
+        let text = std::fs::read_to_string(save.with_extension("json")).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(record["session"]["name"], "work");
+        assert_eq!(record["session_id"], session(1).as_str());
+        assert_eq!(record["host"], "here");
+        assert_eq!(record["object"], save.file_name().unwrap().to_str().unwrap());
+    }
+    let names = std::fs::read_dir(disk.home()).unwrap();
+    let is_record = |path: &Path| path.extension().is_some_and(|e| e == "json");
+    let records = names.filter(|entry| is_record(&entry.as_ref().unwrap().path())).count();
+    assert_eq!(records, 3, "two saves' and the pointer");
+    disk.vault.delete(&session(1)).unwrap();
+    assert!(!disk.home().exists());
 }

@@ -2,8 +2,8 @@
 
 use sessile_protocol::{RunNo, SessionId};
 use sessile_testkit::{ObjectServer, object_server, shared_object_server, until};
-use sessile_vault::{Variables, Vault, VaultError};
-use std::path::PathBuf;
+use sessile_vault::{Holder, NewSave, Variables, Vault, VaultError};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BUCKET: &str = "s3://saves";
@@ -31,7 +31,7 @@ impl Bucket {
     }
 
     fn put(&self, run: u64, content: &[u8]) -> Result<(), VaultError> {
-        self.vault.put(&session(1), RunNo(run), &self.file(content)).map(|_| ())
+        self.vault.put(&session(1), &new_save(run, &self.file(content))).map(|_| ())
     }
 
     fn get(&self) -> Result<Vec<u8>, VaultError> {
@@ -49,6 +49,12 @@ fn noise(length: u32) -> Vec<u8> {
     (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
+fn new_save(run: u64, file: &Path) -> NewSave<'_> {
+    let since = "2026-11-16T06:00:00.000Z".to_owned();
+    let by = Holder { epoch: 0, host: "here".to_owned(), since };
+    NewSave { as_of_run: RunNo(run), file, by, about: serde_json::json!({"name": "work"}) }
+}
+
 #[test]
 fn saves_are_put_got_listed_and_deleted() {
     let Some(bucket) = Bucket::new("basic/a b") else { return };
@@ -58,7 +64,7 @@ fn saves_are_put_got_listed_and_deleted() {
         bucket.put(run, format!("as of {run}").as_bytes()).unwrap();
         assert_eq!(bucket.get().unwrap(), format!("as of {run}").as_bytes());
     }
-    bucket.vault.put(&session(2), RunNo(3), &bucket.file(b"another")).unwrap();
+    bucket.vault.put(&session(2), &new_save(3, &bucket.file(b"another"))).unwrap();
     let kept = bucket.vault.list().unwrap();
     let runs: Vec<u64> = kept.iter().map(|k| k.latest.as_ref().unwrap().as_of_run.0).collect();
     assert_eq!(runs, [7, 3]);
@@ -90,7 +96,7 @@ fn of_many_writers_at_once_the_latest_run_wins() {
             scope.spawn(move || {
                 std::fs::write(&file, run.to_string()).unwrap();
                 let vault = Vault::open(url, &server.user()).unwrap();
-                match vault.put(&session(1), RunNo(run), &file) {
+                match vault.put(&session(1), &new_save(run, &file)) {
                     Ok(_) | Err(VaultError::Superseded(_)) => {}
                     Err(error) => panic!("{run}: {error}"),
                 }
@@ -133,7 +139,7 @@ fn wrong_credentials_and_buckets_are_told() {
     bucket.put(1, b"old").unwrap();
     let put = |url: &str, variables: &Variables| {
         let vault = Vault::open(url, variables).unwrap();
-        vault.put(&session(1), RunNo(2), &bucket.file(b"new")).unwrap_err()
+        vault.put(&session(1), &new_save(2, &bucket.file(b"new"))).unwrap_err()
     };
     let error = put(&bucket.url, &bucket.server.variables(("user-key", "wrong")));
     assert_eq!(error.code(), "denied", "{error}");
@@ -152,10 +158,10 @@ fn a_server_that_is_down_is_told_within_seconds() {
     let file = root.path().join("file");
     std::fs::write(&file, "old").unwrap();
     let vault = Vault::open(BUCKET, &server.user()).unwrap();
-    vault.put(&session(1), RunNo(1), &file).unwrap();
+    vault.put(&session(1), &new_save(1, &file)).unwrap();
     server.kill();
     let since = Instant::now();
-    let error = vault.put(&session(1), RunNo(2), &file).unwrap_err();
+    let error = vault.put(&session(1), &new_save(2, &file)).unwrap_err();
     assert_eq!(error.code(), "unreachable", "{error}");
     assert!(error.to_string().contains("refused"), "{error}");
     assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
@@ -163,7 +169,7 @@ fn a_server_that_is_down_is_told_within_seconds() {
     // It accepts calls before all of its parts have found each other.
     let latest = until("the store", || vault.latest(&session(1)).ok()).unwrap();
     assert_eq!(latest.as_of_run, RunNo(1));
-    until("a new save", || vault.put(&session(1), RunNo(2), &file).ok());
+    until("a new save", || vault.put(&session(1), &new_save(2, &file)).ok());
 }
 
 #[test]
@@ -177,4 +183,31 @@ fn no_such_host_is_told() {
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let error = Vault::open(BUCKET, &variables).unwrap().latest(&session(1)).unwrap_err();
     assert_eq!(error.code(), "unreachable", "{error}");
+}
+
+#[test]
+fn of_two_machines_that_take_a_session_up_one_has_it() {
+    let Some(bucket) = Bucket::new("taken") else { return };
+    bucket.put(1, b"1").unwrap();
+    let taken: Vec<u64> = std::thread::scope(|scope| {
+        let take = |host: &'static str| {
+            let (url, server) = (&bucket.url, bucket.server);
+            let to = bucket.root.path().join(host);
+            scope.spawn(move || {
+                let vault = Vault::open(url, &server.user()).unwrap();
+                vault.take(&session(1), host, &to).unwrap().epoch
+            })
+        };
+        let both = [take("a"), take("b")];
+        both.into_iter().map(|taker| taker.join().unwrap()).collect()
+    });
+    assert_eq!(taken.iter().max(), Some(&2), "{taken:?}");
+    assert_ne!(taken[0], taken[1]);
+    assert_eq!(bucket.put(2, b"2").unwrap_err().code(), "session_moved");
+    let file = bucket.file(b"2");
+    for epoch in [1, 2] {
+        let by = Holder { epoch, host: "a or b".to_owned(), since: String::new() };
+        let put = bucket.vault.put(&session(1), &NewSave { by, ..new_save(2, &file) });
+        assert_eq!(put.is_ok(), epoch == 2, "{put:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Waits until a session's saves on the disk have got to this run.
 #[track_caller]
-fn wait_saved(s: &Session<'_>, run: u64) -> Value {
+pub(super) fn wait_saved(s: &Session<'_>, run: u64) -> Value {
     until("a save", || {
         let durable = s.metadata()["durable"].clone();
         (durable["as_of_run"].as_u64() >= Some(run)).then_some(durable)
@@ -16,7 +16,7 @@ fn wait_saved(s: &Session<'_>, run: u64) -> Value {
 
 /// The same for its store.
 #[track_caller]
-fn wait_stored(s: &Session<'_>, run: u64) -> Value {
+pub(super) fn wait_stored(s: &Session<'_>, run: u64) -> Value {
     until("a save in the store", || {
         let durable = s.metadata()["durable"].clone();
         (durable["store"]["as_of_run"].as_u64() >= Some(run)).then_some(durable)
@@ -24,7 +24,7 @@ fn wait_stored(s: &Session<'_>, run: u64) -> Value {
 }
 
 /// As when the machine goes down: nobody has time for anything.
-fn kill_all(s: &Session<'_>) {
+pub(super) fn kill_all(s: &Session<'_>) {
     let keeper = s.keeper();
     let guardian = keeper.parent().expect("a guardian");
     guardian.kill();

@@ -1,5 +1,6 @@
 //! Sessions that are saved, and go on elsewhere.
 
 mod durable;
+mod moving;
 mod save;
 mod uploads;

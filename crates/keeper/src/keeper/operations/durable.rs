@@ -15,11 +15,11 @@ use crate::worker::{Awaited, Progress, Worker};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
-use sessile_session::operations::{Event, InStore, Place, SaveId};
+use sessile_session::operations::{Event, InStore, NotStored, Place, SaveId};
 use sessile_session::{Epoch, Input};
 use sessile_store::{
     Directory, Durable, DurableStore, History, Metadata, SaveState, SavedKernel, SavedState,
-    timestamp,
+    SessionStatus, timestamp,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -168,14 +168,16 @@ impl Keeper {
 
     pub(super) fn upload(&mut self, save: SaveId) {
         if let Err(error) = self.try_upload(save) {
-            let outcome = Err(format!("no uploader can be started: {error}"));
+            let why = format!("no uploader can be started: {error}");
+            let outcome = Err(NotStored::Failed(why));
             self.operate(Event::Uploaded { save, outcome });
         }
     }
 
     fn try_upload(&mut self, save: SaveId) -> io::Result<()> {
         let session = self.home.boot.session.clone();
-        let url = self.stored().map(|store| store.url.clone()).ok_or(io::ErrorKind::NotFound)?;
+        let store = self.stored().ok_or(io::ErrorKind::NotFound)?;
+        let (url, epoch) = (store.url.clone(), store.epoch);
         let saves = &mut self.operations.saves;
         let current = saves.current.as_mut().filter(|current| current.id == save);
         let Some(Work::Kept(kept)) = current.map(|current| &mut current.work) else {
@@ -186,7 +188,7 @@ impl Keeper {
         };
         let as_of = kept.as_of;
         let order = serde_json::json!({
-            "url": url, "session_id": session, "as_of_run": as_of, "file": file,
+            "url": url, "session_id": session, "as_of_run": as_of, "file": file, "epoch": epoch,
         });
         let work = move || call_uploader(&order.to_string()).unwrap_or_default();
         let worker = Worker::spawn(&self.reactor, Source::UploadWorker, Awaited::ByNobody, work);
@@ -220,10 +222,19 @@ impl Keeper {
                 self.operations.saves.uploaded = Some((save, state));
                 Ok(())
             }
-            Ok(Uploaded::Error { message }) => Err(message),
-            Err(_) => Err("the uploader was ended".to_owned()),
+            Ok(Uploaded::Moved { host }) => Err(NotStored::Moved { host }),
+            Ok(Uploaded::Error { message }) => Err(NotStored::Failed(message)),
+            Err(_) => Err(NotStored::Failed("the uploader was ended".to_owned())),
         };
         self.operate(Event::Uploaded { save, outcome });
+    }
+
+    /// The session goes on on another machine. It ends here.
+    pub(super) fn record_move(&mut self, host: String) {
+        if let Some(store) = self.stored() {
+            store.moved_to = Some(host);
+        }
+        let _ = self.write_metadata();
     }
 
     fn stored(&mut self) -> Option<&mut DurableStore> {
@@ -248,8 +259,16 @@ impl Keeper {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Uploaded {
-    Saved { saved_at: String },
-    Error { message: String },
+    Saved {
+        saved_at: String,
+    },
+    /// Another machine has the session.
+    Moved {
+        host: String,
+    },
+    Error {
+        message: String,
+    },
 }
 
 /// In the worker: starts an uploader, which is this program as well, and waits
@@ -318,6 +337,19 @@ fn settle(
     Ok(kept)
 }
 
+/// For the first keeper on this machine: that the session was another one's.
+fn taken_up(metadata: &Metadata) -> Option<String> {
+    let store = metadata.durable.as_ref()?.store.as_ref()?;
+    let host = store.taken_from.as_ref()?;
+    let as_of = store.state.as_of_run.unwrap_or_default();
+    (metadata.status == SessionStatus::Starting).then(|| {
+        format!(
+            "the session was taken up from {}, as of run {as_of}: it had been on {host}",
+            store.url
+        )
+    })
+}
+
 /// For a new keeper: what of a durable session its last save has not.
 pub(in super::super) fn losses(
     metadata: &Metadata,
@@ -329,7 +361,9 @@ pub(in super::super) fn losses(
     };
     let mut notes = Vec::new();
     let runs = history.newest(metadata.max_history);
+    let taken_up = taken_up(metadata);
     for (language, saved) in kernels {
+        notes.extend(taken_up.iter().map(|note| (*language, note.clone())));
         let Some(as_of) = saved.comes_back_as_of() else {
             continue;
         };
@@ -352,7 +386,10 @@ pub(in super::super) fn losses(
         let left: Vec<String> = durable
             .left
             .iter()
-            .filter(|item| item.language == Some(*language) && saved.dump.is_some())
+            .filter(|item| {
+                let is_of_now = saved.dump.is_some() || taken_up.is_some();
+                item.language == Some(*language) && is_of_now
+            })
             .map(|item| format!("{} ({})", item.name, item.reason))
             .collect();
         if !left.is_empty() {

@@ -129,6 +129,7 @@ impl Keeper {
             Task::RecordSave { save, place, outcome } => self.record_save(save, place, outcome),
             Task::Upload { save } => self.upload(save),
             Task::CancelUpload => self.cancel_upload(),
+            Task::RecordMove { host } => self.record_move(host),
         }
     }
 
