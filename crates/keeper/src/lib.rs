@@ -25,6 +25,7 @@ mod kernels;
 mod labels;
 mod limits;
 mod origins;
+mod own_name;
 mod ports;
 mod processes;
 mod reactor;

@@ -1,5 +1,6 @@
 //! Runs: what was asked, and what came out of it.
 
+use crate::own_name::OwnName;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
@@ -9,6 +10,7 @@ use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a command that a list of runs shows: hundreds may be queued.
@@ -35,6 +37,10 @@ pub(crate) struct Run {
     pub(crate) value: Option<RunValue>,
     pub(crate) error: Option<RunError>,
     pub(crate) notes: Vec<String>,
+    /// What is left out of the messages in its stderr.
+    pub(crate) own_name: Option<Rc<OwnName>>,
+    /// Whether what it writes to stderr next begins a line.
+    begins_line: bool,
 }
 
 #[derive(Debug)]
@@ -78,7 +84,19 @@ impl Run {
             value: None,
             error: None,
             notes: Vec::new(),
+            own_name: None,
+            begins_line: true,
         }
+    }
+
+    /// Takes what it has written.
+    pub(crate) fn take(&mut self, stream: StreamName, bytes: &[u8]) {
+        let Some(own_name) = self.own_name.as_ref().filter(|_| stream == StreamName::Stderr) else {
+            return self.spool(stream).push(bytes);
+        };
+        let shown = own_name.leave_out(bytes, self.begins_line);
+        self.begins_line = bytes.last().map_or(self.begins_line, |last| *last == b'\n');
+        self.stderr.push(shown.as_deref().unwrap_or(bytes));
     }
 
     /// Whether it may ask for input while it is going.

@@ -6,6 +6,7 @@ use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::{Waiter, WaitsFor};
 use super::{Deadline, Keeper, Lifecycle};
+use crate::absence::Watch;
 use crate::kernels::{Order, Stdin};
 use crate::processes;
 use rustix::process::Signal;
@@ -113,6 +114,7 @@ impl Keeper {
             Err(error) => (None, Err(error)),
         };
         run.open_streams += u8::from(terminal.is_some());
+        run.own_name = live.kernel.own_name();
         let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
         run.last_sign = now;
         self.deadlines.set(Deadline::Output, now + WATCH_AFTER);
@@ -272,7 +274,11 @@ impl Keeper {
     fn finish(&mut self) {
         self.clear_checkpoints();
         self.close_left_pipes();
-        self.settle();
+        // Whoever deletes its directory wants nothing to be put there.
+        let is_deserted = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
+        if !is_deserted {
+            self.settle();
+        }
         self.records.metadata.status = SessionStatus::Terminated;
         self.records.metadata.ended_at = Some(timestamp());
         self.records.metadata.keeper_pid = None;
@@ -283,7 +289,9 @@ impl Keeper {
             None if asked => "request".to_owned(),
             None => "idle timeout".to_owned(),
         });
-        let _ = self.write_metadata();
+        if !is_deserted {
+            let _ = self.write_metadata();
+        }
         self.home.directory.remove_socket();
         self.home.user().unregister(&self.home.boot.session);
         self.home.scratch.remove();

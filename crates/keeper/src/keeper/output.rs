@@ -118,7 +118,7 @@ impl Output {
             return None;
         };
         let before = run.written();
-        let state = stream.drain(&mut self.buffer, TURN, |bytes| run.spool(name).push(bytes));
+        let state = stream.drain(&mut self.buffer, TURN, |bytes| run.take(name, bytes));
         run.note_sign(before, context.clock);
         if state == Drained::More {
             let pipe = Pipe::Current(language, name);
@@ -142,7 +142,7 @@ impl Output {
         let mut has_news = false;
         let state = stream.drain(&mut self.buffer, TURN, |bytes| {
             if let Some(run) = &mut run {
-                run.spool(name).push(bytes);
+                run.take(name, bytes);
                 has_news = true;
             }
         });
@@ -276,14 +276,14 @@ fn excess_pause(beyond: u64) -> Tick {
 fn take_all(stream: &mut Stream, buffer: &mut [u8], run: &mut Run) -> Drained {
     let name: StreamName = stream.name;
     // Most runs have left nothing, or little, and nobody who could write more.
-    match stream.drain(buffer, 1, |bytes| run.spool(name).push(bytes)) {
+    match stream.drain(buffer, 1, |bytes| run.take(name, bytes)) {
         Drained::More => {}
         state @ (Drained::Closed | Drained::Empty) => return state,
     }
     let waiting = stream.waiting();
     // One byte more than there is: finds out whether the pipe is closed, but
     // never follows somebody who writes without end.
-    stream.drain(buffer, waiting + 1, |bytes| run.spool(name).push(bytes))
+    stream.drain(buffer, waiting + 1, |bytes| run.take(name, bytes))
 }
 
 #[cfg(test)]

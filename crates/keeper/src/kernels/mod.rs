@@ -13,6 +13,7 @@ mod spawn;
 pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
 pub(crate) use shell::interpret;
 
+use crate::own_name::OwnName;
 use crate::processes::Caught;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A run, as handed to a kernel. Its output FIFOs are `o` and `e` in the
 /// kernel's directory.
@@ -320,6 +322,11 @@ pub(crate) trait Kernel: Debug {
     /// the directory. Reported when it is done. This runs code of the user's.
     fn load(&mut self, _: &Path, _cwd: Option<&Path>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What its messages call the file that it reads a run's text from.
+    fn own_name(&self) -> Option<Rc<OwnName>> {
+        None
     }
 
     /// The interpreter's version, where it says it.

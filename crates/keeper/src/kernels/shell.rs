@@ -29,6 +29,7 @@
 use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
 use super::{Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
+use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{Slate, write_file};
 use rustix::process::Pid;
@@ -41,6 +42,7 @@ use std::fmt::Write;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 mod bash;
 mod captures;
@@ -90,6 +92,7 @@ pub(super) struct Shell {
     orders: OwnedFd,
     /// The file that is sourced.
     text: Slate,
+    own_name: Rc<OwnName>,
     lines: Lines,
     secrets: Secrets,
     /// Of the line that says that the shell is up.
@@ -164,6 +167,10 @@ impl Shell {
             dir: directory.display().to_string(),
             orders,
             text: Slate::create(&directory.join("c"))?,
+            own_name: Rc::new(OwnName::new(
+                program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+                directory.join("c").display().to_string(),
+            )),
             lines: Lines::of_at_most(LONGEST_REPORT),
             secrets,
             start,
@@ -397,6 +404,10 @@ impl Kernel for Shell {
             return None;
         }
         Some(number)
+    }
+
+    fn own_name(&self) -> Option<Rc<OwnName>> {
+        Some(Rc::clone(&self.own_name))
     }
 
     fn room(&self) -> u64 {

@@ -342,6 +342,14 @@ fn a_session_holds_none_of_its_starters_descriptors() {
     s.run("echo hi").prints("hi\n");
 }
 
+/// As `rm -rf` does, until it succeeds: the keeper may just be writing there.
+fn delete(directory: &std::path::Path) {
+    until("a directory to be deleted", || {
+        let _ = std::fs::remove_dir_all(directory);
+        (!directory.exists()).then_some(())
+    });
+}
+
 #[test]
 fn a_keeper_whose_directory_was_deleted_ends_with_all_that_it_started() {
     let h = harness!();
@@ -354,7 +362,7 @@ fn a_keeper_whose_directory_was_deleted_ends_with_all_that_it_started() {
     std::fs::write(s.dir().join("note"), "").unwrap();
     std::fs::remove_file(s.dir().join("note")).unwrap();
     s.run(":").is_kept();
-    std::fs::remove_dir_all(h.sessions_dir()).unwrap();
+    delete(h.sessions_dir());
     all_gone(&[job, kernel, keeper, guardian]);
     assert!(!s.memory().exists());
     assert!(!h.sessions_dir().exists(), "it was made again");
@@ -368,10 +376,10 @@ fn a_fork_whose_directory_was_deleted_ends_and_the_others_go_on() {
     let forks = [s.fork(), s.fork()];
     let jobs = [&s, &forks[0], &forks[1]].map(|s| s.spawns("sleep 1000 >/dev/null & echo $!"));
     let keeper = s.keeper();
-    std::fs::remove_dir_all(forks[0].dir()).unwrap();
+    delete(&forks[0].dir());
     jobs[1].wait_gone();
     // The original's own, while its fork lives on in the same process.
-    std::fs::remove_dir_all(s.dir()).unwrap();
+    delete(&s.dir());
     jobs[0].wait_gone();
     keeper.assert_alive();
     jobs[2].assert_alive();

@@ -120,7 +120,6 @@ fn syntax_errors_of_other_shells_do_not_hang_either() {
 }
 
 #[test]
-#[ignore = "known limit: syntax errors name our scratch file"]
 fn messages_of_the_shell_name_nothing_of_ours() {
     let h = harness!();
     for shell in Harness::shells(ALL) {

@@ -1,0 +1,117 @@
+//! The file that a shell reads a run's text from, in the shell's own messages.
+//!
+//! A shell says where an error is: in a file of ours, which means nothing to
+//! whoever wrote the text. So its name is left out where such a message begins a
+//! line of the run's stderr, and a message reads as if the shell had read the
+//! text from its stdin.
+//!
+//! Nothing else is touched: other mentions of the file are the user's own.
+
+/// A shell's name for itself, and for the file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OwnName {
+    shell: Vec<u8>,
+    file: Vec<u8>,
+}
+
+/// What stands for a part of a line.
+struct Change<'a> {
+    from: usize,
+    to: usize,
+    by: &'a [u8],
+}
+
+impl OwnName {
+    pub(crate) fn new(shell: &str, file: String) -> Self {
+        Self { shell: shell.into(), file: file.into() }
+    }
+
+    /// What was written, without the name of the file; `None` when it is not in
+    /// there. The first line is one only if a line begins there.
+    pub(crate) fn leave_out(&self, bytes: &[u8], begins_line: bool) -> Option<Vec<u8>> {
+        let mut shown: Option<Vec<u8>> = None;
+        let mut taken = 0;
+        for at in memchr::memmem::find_iter(bytes, &self.file) {
+            let line = memchr::memrchr(b'\n', &bytes[..at]).map(|end| end + 1);
+            let Some(line) = line.or_else(|| begins_line.then_some(0)) else { continue };
+            let Some(change) = self.change(bytes, line, at) else { continue };
+            let shown = shown.get_or_insert_default();
+            shown.extend_from_slice(&bytes[taken..change.from]);
+            shown.extend_from_slice(change.by);
+            taken = change.to;
+        }
+        let mut shown = shown?;
+        shown.extend_from_slice(&bytes[taken..]);
+        Some(shown)
+    }
+
+    /// Whether the line that begins there is a message with the file's name here.
+    fn change(&self, bytes: &[u8], line: usize, at: usize) -> Option<Change<'_>> {
+        let (before, end) = (&bytes[line..at], at + self.file.len());
+        let after = &bytes[end..];
+        let without = Change { from: at, to: end + ": ".len(), by: b"" };
+        // zsh: `FILE:3: parse error`, `FILE:cd:3: no such file`.
+        if before.is_empty() {
+            let mut parts = after.strip_prefix(b":")?.split(|byte| *byte == b':');
+            let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+            let is_word = |part: &[u8]| !part.iter().any(u8::is_ascii_whitespace);
+            let first = parts.next()?;
+            let is_numbered =
+                is_number(first) || is_word(first) && parts.next().is_some_and(is_number);
+            return is_numbered.then_some(Change { from: at, to: end, by: &self.shell });
+        }
+        let before = before.strip_prefix(self.shell.as_slice())?.strip_prefix(b": ")?;
+        // bash: `bash: FILE: line 3: syntax error`.
+        if before.is_empty() {
+            return after.starts_with(b": line ").then_some(without);
+        }
+        // dash: `sh: 3: FILE: Syntax error`.
+        let number = before.strip_suffix(b": ")?;
+        let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+        (is_number && after.starts_with(b": ")).then_some(without)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(shell: &str, text: &str) -> String {
+        let own = OwnName::new(shell, "/d/c".to_owned());
+        let shown = own.leave_out(text.as_bytes(), true);
+        shown.map_or(text.to_owned(), |shown| String::from_utf8(shown).unwrap())
+    }
+
+    #[test]
+    fn messages_read_as_if_the_text_had_come_from_stdin() {
+        for (shell, message, wanted) in [
+            (
+                "bash",
+                "bash: /d/c: line 3: syntax error near `fi'\nbash: /d/c: line 3: `fi'\n",
+                "bash: line 3: syntax error near `fi'\nbash: line 3: `fi'\n",
+            ),
+            ("zsh", "x\n/d/c:3: parse error near `fi'\n", "x\nzsh:3: parse error near `fi'\n"),
+            ("zsh", "/d/c:cd:1: no such file: /x\n", "zsh:cd:1: no such file: /x\n"),
+            ("sh", "sh: 12: /d/c: Syntax error: \"fi\"\n", "sh: 12: Syntax error: \"fi\"\n"),
+        ] {
+            assert_eq!(shown(shell, message), wanted);
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_of_the_shell_is_left_alone() {
+        for text in [
+            "/d/c\n",
+            "see /d/c: line 3: x\n",
+            "bash: /d/c: Permission denied\n",
+            "bash: /d/cc: line 3: x\n",
+            "zsh: /d/c: line 3: x\n",
+            "bash: x: /d/c: y\n",
+            "/d/c: 3\n",
+        ] {
+            assert_eq!(shown("bash", text), text);
+        }
+        let own = OwnName::new("bash", "/d/c".to_owned());
+        assert_eq!(own.leave_out(b"bash: /d/c: line 3: x\n", false), None);
+    }
+}
