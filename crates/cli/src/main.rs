@@ -13,6 +13,7 @@ mod fetcher;
 mod following;
 mod interrupts;
 mod log;
+mod memory;
 mod open_files;
 #[cfg(feature = "otlp")]
 mod otlp;

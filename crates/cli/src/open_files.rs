@@ -15,6 +15,13 @@ pub(crate) fn raise() -> Option<String> {
     Some(format!("{WORD}{soft}"))
 }
 
+/// As many connections as are wanted, and no more than half of the descriptors:
+/// the others are for keepers and files.
+pub(crate) fn connections(wanted: usize) -> usize {
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    wanted.min(usize::try_from(most / 2).unwrap_or(usize::MAX)).max(1)
+}
+
 /// Sets the limit that a keeper's argument names, if it names one.
 pub(crate) fn restore(argument: Option<&str>) {
     let Some(soft) = argument.and_then(|word| word.strip_prefix(WORD)?.parse().ok()) else {

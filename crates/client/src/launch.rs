@@ -4,7 +4,7 @@ mod fork_server;
 
 use crate::{Client, ClientError, KeeperStopped};
 use fork_server::ForkServer;
-use sessile_protocol::{Boot, BootReport, Code, Duty, SESSION_MARKER, decode, encode};
+use sessile_protocol::{Boot, BootReport, Code, Duty, Inherited, SESSION_MARKER, decode, encode};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus, UserState};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,12 +25,13 @@ pub struct Launcher {
     user: UserState,
     store: Option<String>,
     fork_server: Option<Arc<ForkServer>>,
+    inherited: Option<Inherited>,
 }
 
 impl Launcher {
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<String>, user: UserState) -> Self {
-        Self { program, arguments, user, store: None, fork_server: None }
+        Self { program, arguments, user, store: None, fork_server: None, inherited: None }
     }
 
     /// The same for a client that launches many: it keeps a process that they
@@ -57,6 +58,13 @@ impl Launcher {
 
     pub(crate) fn program(&self) -> &std::path::Path {
         &self.program
+    }
+
+    /// The same for a client whose environment is not for its sessions, but for
+    /// this of it.
+    #[must_use]
+    pub fn with_inherited(self, inherited: Inherited) -> Self {
+        Self { inherited: Some(inherited), ..self }
     }
 
     /// Where the user keeps what belongs to no workspace.
@@ -189,6 +197,7 @@ impl Launcher {
             user_state: self.user.root().to_owned(),
             kernel: metadata.kernel(),
             env: metadata.env.clone(),
+            inherited: self.inherited.clone(),
             idle_timeout_ms: metadata.idle_timeout_ms,
             command_timeout_ms: metadata.command_timeout_ms,
             max_history: metadata.max_history,

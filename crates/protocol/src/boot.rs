@@ -1,6 +1,6 @@
 //! What a keeper is told when it is launched, and what it says back once.
 
-use crate::{Failure, Language, SessionId};
+use crate::{Failure, Inherited, Language, SessionId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ pub const FORK_SERVER: &str = "fork-server                  ";
 /// the pipe for the report. More is rare: environments are that long.
 pub const MAX_FORKED_BOOT: usize = 64 << 10;
 
-/// Written to the new keeper's stdin as one frame. Its environment is the
-/// session's initial environment.
+/// Written to the new keeper's stdin as one frame. Its environment, or what is
+/// inherited of it, is the session's initial environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     pub session: SessionId,
@@ -32,6 +32,9 @@ pub struct Boot {
     pub kernel: KernelProgram,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What the session has of the keeper's environment; all of it when absent.
+    #[serde(default)]
+    pub inherited: Option<Inherited>,
     pub idle_timeout_ms: u64,
     pub command_timeout_ms: u64,
     pub max_history: u64,

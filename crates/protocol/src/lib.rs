@@ -11,6 +11,7 @@ mod branch;
 mod failure;
 mod frame;
 mod id;
+mod inherited;
 mod job;
 mod request;
 mod saved;
@@ -32,6 +33,7 @@ pub use branch::{
 pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
+pub use inherited::Inherited;
 pub use job::{Job, JobState, JobsView, Port, Transport};
 pub use request::{Exec, ReadOutput, ReadScreen, Request, Until};
 pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};

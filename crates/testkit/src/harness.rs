@@ -116,6 +116,7 @@ impl Harness {
             .env("SESSILE_SESSIONS_DIR", &self.sessions_dir)
             .env("XDG_STATE_HOME", self.state_home())
             .env("LC_ALL", "C.UTF-8")
+            .env("SESSILE_ALLOW_ENV", MARK)
             .env(MARK, self.root.path());
         if let Some(user) = self.user {
             command.uid(user).gid(user).env("HOME", self.root.path());

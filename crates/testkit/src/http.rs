@@ -59,6 +59,13 @@ impl Request {
         self.header("content-type", "application/octet-stream")
     }
 
+    /// The same as another kind of body.
+    #[must_use]
+    pub fn with_type(mut self, kind: &str) -> Self {
+        self.headers.retain(|(name, _)| name != "content-type");
+        self.header("content-type", kind)
+    }
+
     fn head(&self) -> String {
         let mut head = format!("{} {} HTTP/{}\r\n", self.method, self.path, self.version);
         let has_host = self.headers.iter().any(|(name, _)| name == "host");

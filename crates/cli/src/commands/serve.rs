@@ -2,7 +2,7 @@ use crate::config::{Auth, Config, Flags, Listing};
 use crate::otlp::Traces;
 use crate::presence::{Announcement, Presence};
 use crate::settings::{Settings, environment};
-use crate::{log, open_files, output};
+use crate::{log, memory, open_files, output};
 use anyhow::bail;
 use clap::Args;
 use serde_json::json;
@@ -43,6 +43,7 @@ impl Serve {
             return Ok(ExitCode::SUCCESS);
         }
         let config = Listing::of(settings, &self.flags)?.config()?;
+        memory::give_back();
         let runtime = tokio::runtime::Runtime::new()?;
         let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;
         log::init(config.log, &config.log_level, traces.layer())?;
@@ -50,7 +51,10 @@ impl Serve {
             Some(argument) => settings.launcher.clone().with_argument(argument),
             None => settings.launcher.clone(),
         };
-        let launcher = launcher.with_fork_server().with_store(config.store.clone());
+        let launcher = launcher
+            .with_fork_server()
+            .with_store(config.store.clone())
+            .with_inherited(config.inherited.clone());
         let outcome = runtime.block_on(serve(config, launcher));
         traces.flush();
         // Calls that block are not waited for: runs go on in their keepers.
@@ -69,13 +73,15 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         None => None,
     };
     let (access, token) = access(&config, &private)?;
+    let mut environment = environment();
+    environment.retain(|name, _| config.inherited.has(name));
     let service = Service::new(sessions, launcher, &config.roots, config.limits.clone())?
         .with_defaults(SessionDefaults {
             idle_timeout: config.idle_timeout,
             command_timeout: config.command_timeout,
             durable: config.durable.clone(),
             store: config.store.clone(),
-            environment: environment(),
+            environment,
         })
         .with_pools(config.pools.clone());
     let listener = listen(config.listen).await?;
@@ -93,7 +99,9 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     let presence = Presence::announce(&private, &announcement)?;
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
-    let guard = Guard { access, hosts: names(config.hosts, address), origins: config.origins };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let hosts = names(config.hosts, address);
+    let guard = Guard { access, hosts, origins: config.origins, scheme };
     let service = Arc::new(service);
     let preparing = Arc::clone(&service);
     tokio::spawn(async move { preparing.prepare_pools().await });
@@ -101,7 +109,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     let door = Door {
         listener,
         tls,
-        connections: config.connections,
+        connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
     sessile_server::serve(app, door, stop.come()).await;

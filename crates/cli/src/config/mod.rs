@@ -19,7 +19,7 @@ use anyhow::{Context, bail, ensure};
 use file::File;
 use layers::{Environment, Layers};
 use sessile_client::SavedTo;
-use sessile_protocol::{parse_duration, parse_size};
+use sessile_protocol::{Inherited, parse_duration, parse_size};
 use sessile_server::{Limits, Pool};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -60,6 +60,7 @@ pub(crate) struct Config {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
+    pub(crate) inherited: Inherited,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) limits: Limits,
     pub(crate) connections: usize,
@@ -166,6 +167,7 @@ impl Listing {
             roots: self.all(setting::WORKSPACE_ROOT).into_iter().map(PathBuf::from).collect(),
             hosts: self.all(setting::ALLOW_HOST),
             origins: self.all(setting::ALLOW_ORIGIN),
+            inherited: Inherited::usual_and(&self.all(setting::ALLOW_ENV)),
             tls: self.tls()?,
             limits,
             connections: self.number(setting::MAX_CONNECTIONS)?,

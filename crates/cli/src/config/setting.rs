@@ -119,6 +119,8 @@ settings! {
         "A further name that the server is called by";
     ALLOW_ORIGIN: "allow-origin", Form::Names, None, "ORIGIN",
         "A page that may call from a browser, as https://name:port";
+    ALLOW_ENV: "allow-env", Form::Names, None, "NAME",
+        "A further variable of the server's environment that its sessions have; AWS_* for all that begin so, * for all";
     TLS_CERT: "tls-cert", Form::Path, None, "FILE",
         "Serve HTTPS with this certificate (PEM, with its chain)";
     TLS_KEY: "tls-key", Form::Path, None, "FILE",

@@ -20,7 +20,7 @@ use crate::reactor::Reactor;
 use crate::runs::Runs;
 use crate::scratch::Scratch;
 use crate::{guardian, processes};
-use sessile_protocol::{Boot, Code, Duty, Failure, Language, RunNo};
+use sessile_protocol::{Boot, Code, Duty, Failure, Inherited, Language, RunNo};
 use sessile_session::{Core, Limits, Session};
 use sessile_store::{Accepted, Directory, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
@@ -118,7 +118,12 @@ impl Keeper {
         mut session: Session,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let is_inherited = |name: &OsString| {
+            let has = |inherited: &Inherited| name.to_str().is_some_and(|name| inherited.has(name));
+            boot.inherited.as_ref().is_none_or(has)
+        };
+        let mut env: BTreeMap<OsString, OsString> =
+            std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
         env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();

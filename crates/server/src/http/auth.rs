@@ -3,6 +3,7 @@
 use super::App;
 use super::error::Refused;
 use crate::metrics::CodeLabels;
+use crate::serve::Standing;
 use crate::service::{Caller, ErrorCode, ServiceError};
 use crate::tokens::Tokens;
 use axum::extract::{Request, State};
@@ -26,6 +27,8 @@ pub struct Guard {
     pub hosts: Vec<String>,
     /// Pages that may call from a browser, as `https://name:port`.
     pub origins: Vec<String>,
+    /// How the server is reached: `http`, or `https`.
+    pub scheme: &'static str,
 }
 
 /// Tells the outer layers whose request it was, for the log: the token's name.
@@ -35,12 +38,21 @@ pub(super) struct CalledBy(pub(super) Option<String>);
 /// Paths that say nothing about sessions, for probes and readers.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
 
+fn is_open(request: &Request) -> bool {
+    OPEN.contains(&request.uri().path())
+}
+
 pub(super) async fn check(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let guard = &app.guard;
     let origin = request.headers().get(header::ORIGIN).cloned();
     let outcome = guard.admit(&request);
     let mut response = match outcome {
         Ok(Some(caller)) => {
+            if let Some(standing) = request.extensions().get::<Standing>()
+                && !is_open(&request)
+            {
+                standing.is_known_now();
+            }
             let called_by = CalledBy(caller.token.clone());
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
@@ -67,18 +79,10 @@ impl Guard {
     /// The caller; `None` for a browser's question about another origin.
     fn admit(&self, request: &Request) -> Result<Option<Caller>, ServiceError> {
         let headers = request.headers();
-        let host = headers
-            .get(header::HOST)
-            .and_then(|host| host.to_str().ok())
-            .or_else(|| request.uri().host())
-            .unwrap_or_default();
-        if !self.knows_host(host) {
-            let message = format!("this server is not called {host:?}");
-            return Err(ServiceError::new(ErrorCode::HostNotAllowed, message));
-        }
-        if let Some(origin) = headers.get(header::ORIGIN)
+        let host = self.host(request)?;
+        if let Some(origin) = only(headers, &header::ORIGIN)?
             && !self.knows_origin(origin)
-            && !is_own_page(origin, host)
+            && !self.is_own_page(origin, host)
         {
             let message = "pages of that origin may not call this server";
             return Err(ServiceError::new(ErrorCode::OriginNotAllowed, message));
@@ -88,7 +92,7 @@ impl Guard {
         {
             return Ok(None);
         }
-        if OPEN.contains(&request.uri().path()) {
+        if is_open(request) {
             return Ok(Some(Caller::owner()));
         }
         match &self.access {
@@ -100,6 +104,39 @@ impl Guard {
                 tokens.caller(token, Timestamp::now()).map(Some)
             }
         }
+    }
+
+    /// What the server is called by. Every name in a request must be one of ours:
+    /// who reads it after us may go by another one of them.
+    fn host<'a>(&self, request: &'a Request) -> Result<&'a str, ServiceError> {
+        let named = only(request.headers(), &header::HOST)?;
+        let named = named.map(|host| host.to_str().unwrap_or_default());
+        // In the first line of a request to a proxy.
+        let target = request.uri().authority().map(|authority| authority.as_str());
+        for host in [named, target].into_iter().flatten() {
+            if !self.knows_host(host) {
+                let message = format!("this server is not called {host:?}");
+                return Err(ServiceError::new(ErrorCode::HostNotAllowed, message));
+            }
+        }
+        match (target, named) {
+            (Some(target), Some(named)) if !target.eq_ignore_ascii_case(named) => {
+                let message = "the request's target and its Host name different servers";
+                Err(ServiceError::bad_request(message))
+            }
+            (Some(host), _) | (None, Some(host)) => Ok(host),
+            (None, None) => {
+                let message = "the request does not say what the server is called";
+                Err(ServiceError::new(ErrorCode::HostNotAllowed, message))
+            }
+        }
+    }
+
+    /// The documentation's page and the like, which we serve ourselves.
+    fn is_own_page(&self, origin: &HeaderValue, host: &str) -> bool {
+        let origin = origin.to_str().unwrap_or_default();
+        let name = origin.split_once("://").filter(|(scheme, _)| *scheme == self.scheme);
+        name.is_some_and(|(_, name)| name.eq_ignore_ascii_case(host))
     }
 
     fn knows_host(&self, host: &str) -> bool {
@@ -121,11 +158,17 @@ impl Guard {
     }
 }
 
-/// The documentation's page and the like, which we serve ourselves.
-fn is_own_page(origin: &HeaderValue, host: &str) -> bool {
-    let origin = origin.to_str().unwrap_or_default();
-    let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+/// A header that makes sense once.
+fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &header::HeaderName,
+) -> Result<Option<&'a HeaderValue>, ServiceError> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    match values.next() {
+        None => Ok(first),
+        Some(_) => Err(ServiceError::bad_request(format!("the header {name} is there twice"))),
+    }
 }
 
 fn without_port(host: &str) -> &str {
@@ -164,6 +207,7 @@ mod tests {
             access: Access::Anybody,
             hosts: vec!["box.example".to_owned()],
             origins: vec!["https://app.example".to_owned()],
+            scheme: "http",
         }
     }
 
@@ -189,9 +233,11 @@ mod tests {
     #[test]
     fn a_page_of_another_origin_is_not_ours() {
         let origin = HeaderValue::from_static("http://localhost:7377");
-        assert!(is_own_page(&origin, "localhost:7377"));
-        assert!(!is_own_page(&origin, "localhost:80"));
-        assert!(!is_own_page(&HeaderValue::from_static("null"), "null"));
+        assert!(guard().is_own_page(&origin, "localhost:7377"));
+        assert!(!guard().is_own_page(&origin, "localhost:80"));
+        assert!(!guard().is_own_page(&HeaderValue::from_static("null"), "null"));
+        let secure = Guard { scheme: "https", ..guard() };
+        assert!(!secure.is_own_page(&origin, "localhost:7377"), "another scheme, another origin");
         assert!(guard().knows_origin(&HeaderValue::from_static("https://app.example")));
         assert!(!guard().knows_origin(&HeaderValue::from_static("https://app.example.evil")));
     }

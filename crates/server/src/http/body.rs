@@ -25,7 +25,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             let message = "this takes JSON";
             return Err(ServiceError::new(ErrorCode::UnsupportedMediaType, message));
         }
-        let bytes = read(request.into_body(), app.service.limits().body).await?;
+        let length = length(request.headers());
+        let bytes = read(request.into_body(), length, app.service.limits().body).await?;
         match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
             Err(error) => {
@@ -102,16 +103,36 @@ pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), Service
     Ok(())
 }
 
-async fn read(body: axum::body::Body, limit: usize) -> Result<Vec<u8>, ServiceError> {
+/// What a body's head says of its length.
+fn length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// A body as a whole. One that says that it is too large is not kept at all, and
+/// one that does not say how large it is only up to the limit.
+async fn read(
+    body: axum::body::Body,
+    length: Option<usize>,
+    limit: usize,
+) -> Result<Vec<u8>, ServiceError> {
+    let too_large = || {
+        let message = format!("the body is over the limit of {limit} bytes");
+        ServiceError::new(ErrorCode::TooLarge, message)
+    };
     let mut chunks = body.into_data_stream();
-    let mut bytes = Vec::new();
+    if length.is_some_and(|length| length > limit) {
+        discard(&mut chunks).await;
+        return Err(too_large());
+    }
+    // Grown piece by piece, it would be there twice at the end; and what is only
+    // announced costs nothing yet.
+    let mut bytes = Vec::with_capacity(length.unwrap_or(0));
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| cut_off())?;
         if bytes.len() + chunk.len() > limit {
             drop(bytes);
             discard(&mut chunks).await;
-            let message = format!("the body is over the limit of {limit} bytes");
-            return Err(ServiceError::new(ErrorCode::TooLarge, message));
+            return Err(too_large());
         }
         bytes.extend_from_slice(&chunk);
     }

@@ -2,11 +2,11 @@
 
 use super::App;
 use super::wire;
-use crate::service::ServiceError;
-use axum::Json;
+use crate::service::{Caller, ErrorCode, ServiceError};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde_json::{Value, json};
 
 /// The server is there
@@ -33,7 +33,15 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, Servic
     get, path = "/metrics", tag = "server",
     responses((status = 200, content_type = "application/openmetrics-text", body = String), (status = "4XX", body = wire::ErrorBody))
 )]
-pub(super) async fn metrics(State(app): State<App>) -> Result<Response, ServiceError> {
+pub(super) async fn metrics(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, ServiceError> {
+    if caller.workspaces.is_some() {
+        let message = "these counts are of all sessions, and this token is for some directories";
+        let hint = "ask with the owner's token, or one without --workspace";
+        return Err(ServiceError::new(ErrorCode::Forbidden, message).with_hint(hint));
+    }
     app.service.measure_sessions().await?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], app.service.metrics.text()).into_response())

@@ -5,12 +5,14 @@
 //! another. No error of the listener ends the server.
 
 mod refuse;
+mod strangers;
 mod tls;
 
+pub(crate) use strangers::Standing;
 pub use tls::{Tls, TlsError};
 
 use crate::http::{self, App};
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -19,10 +21,12 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use strangers::Strangers;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
+use tower::Layer;
 
 /// How long requests may take to finish after the stop. Nothing is lost by
 /// cutting them off: runs go on in their keepers.
@@ -47,7 +51,9 @@ pub struct Door {
 pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) {
     let Door { listener, tls, connections, request_timeout } = door;
     let places = Arc::new(Semaphore::new(connections));
-    let refusals = Refusals::new(app.service.metrics.clone(), tls.is_some());
+    let refusals = Refusals::new(app.service.metrics.clone(), tls.is_some(), connections);
+    let strangers = Arc::new(Strangers::default());
+    let share = (connections / 2).max(1);
     let (stopping, stopped) = watch::channel(());
     let guest = Guest { router: http::router(app, request_timeout), tls, request_timeout, stopped };
     let mut stop = pin!(stop);
@@ -55,17 +61,20 @@ pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) 
         // Whoever is not accepted when the stop comes stays with the system.
         let stream = tokio::select! {
             () = &mut stop => break,
-            stream = accept(&listener) => stream,
+            stream = accept(&listener, &strangers) => stream,
         };
-        match places.clone().try_acquire_owned() {
-            Ok(place) => {
-                let guest = guest.clone();
+        if strangers.count() >= share {
+            strangers.send_oldest_away();
+        }
+        match place(&places, &strangers).await {
+            Some(place) => {
+                let (guest, standing) = (guest.clone(), strangers.welcome());
                 tokio::spawn(async move {
-                    guest.serve(stream).await;
+                    guest.serve(stream, standing).await;
                     drop(place);
                 });
             }
-            Err(_) => refusals.refuse(stream),
+            None => refusals.refuse(stream).await,
         }
     }
     drop((listener, stopping));
@@ -73,8 +82,20 @@ pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) 
     let _ = timeout(GRACE, places.acquire_many(all)).await;
 }
 
+/// A place for a connection, that of a stranger if there is none left.
+async fn place(places: &Arc<Semaphore>, strangers: &Strangers) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = places.clone().try_acquire_owned() {
+        return Some(place);
+    }
+    if !strangers.send_oldest_away() {
+        return None;
+    }
+    // It is free when its task has been told.
+    timeout(PAUSE, places.clone().acquire_owned()).await.ok()?.ok()
+}
+
 /// The next connection, however long the system refuses to give one.
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener, strangers: &Strangers) -> TcpStream {
     let mut is_told = false;
     loop {
         match listener.accept().await {
@@ -85,6 +106,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
                     tracing::warn!(%error, "cannot accept connections; trying again");
                     is_told = true;
                 }
+                strangers.send_oldest_away();
                 sleep(PAUSE).await;
             }
         }
@@ -112,23 +134,38 @@ struct Guest {
 }
 
 impl Guest {
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream, standing: Standing) {
         // An event must not wait for the one before it to be acknowledged.
         let _ = stream.set_nodelay(true);
-        let Some(tls) = self.tls.clone() else { return self.http(stream).await };
+        tokio::select! {
+            () = self.converse(stream, standing.clone()) => {}
+            // Dropped with whatever it was about to send: it was not asked by
+            // anybody whom we know.
+            () = standing.sent_away() => tracing::debug!("a connection made room for others"),
+            () = standing.overdue() => tracing::debug!("no token came on a connection"),
+        }
+    }
+
+    async fn converse(self, stream: TcpStream, standing: Standing) {
+        let Some(tls) = self.tls.clone() else { return self.http(stream, standing).await };
         match timeout(self.request_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.http(stream).await,
+            Ok(Ok(stream)) => self.http(stream, standing).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
-    async fn http(mut self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+    async fn http(
+        mut self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        standing: Standing,
+    ) {
+        let service = Extension(standing).layer(self.router);
         let mut connection = pin!(
             http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(self.request_timeout)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.router))
+                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
                 .with_upgrades()
         );
         let outcome = tokio::select! {

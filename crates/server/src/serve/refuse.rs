@@ -10,8 +10,12 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How many are told at once. Beyond that a connection is closed in silence.
+/// How many are told at once. Those beyond wait with the system until others have
+/// been told: one that is closed unread is reset, which says nothing.
 const AT_ONCE: usize = 64;
+
+/// The same beside the number of connections: each has a descriptor, too.
+const SHARE: usize = 4;
 
 /// For a client to take note.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -25,18 +29,19 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    pub(super) fn new(metrics: Arc<Metrics>, is_tls: bool) -> Self {
-        Self { metrics, is_tls, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    pub(super) fn new(metrics: Arc<Metrics>, is_tls: bool, connections: usize) -> Self {
+        let places = Arc::new(Semaphore::new((connections / SHARE).clamp(1, AT_ONCE)));
+        Self { metrics, is_tls, places }
     }
 
-    pub(super) fn refuse(&self, mut stream: TcpStream) {
+    pub(super) async fn refuse(&self, mut stream: TcpStream) {
         let labels = CodeLabels { code: ErrorCode::TooManyConnections.as_str() };
         self.metrics.refusals.get_or_create(&labels).inc();
         tracing::debug!("a connection was refused: there are too many");
-        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
         if self.is_tls {
             return;
         }
+        let Ok(place) = self.places.clone().acquire_owned().await else { return };
         tokio::spawn(async move {
             let _ = timeout(PATIENCE, tell(&mut stream)).await;
             drop(place);
@@ -44,9 +49,12 @@ impl Refusals {
     }
 }
 
-/// Reads on until the client has closed: a connection that is closed with
-/// something unread is reset, and the client would not see the answer.
+/// Answers when the request has come, as clients expect it, and reads on until
+/// the client has closed: a connection that is closed with something unread is
+/// reset, and the client would not see the answer.
 async fn tell(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut first = [0; 1024];
+    let _ = timeout(PATIENCE / 2, stream.read(&mut first)).await;
     stream.write_all(answer().as_bytes()).await?;
     stream.shutdown().await?;
     let mut rest = [0; 1024];

@@ -199,7 +199,12 @@ pub(super) fn directory(
     }
     let outside = || {
         let message = format!("{shown} is outside of the directories that may be used");
-        ServiceError::new(ErrorCode::Forbidden, message)
+        let refusal = ServiceError::new(ErrorCode::Forbidden, message);
+        match caller.workspaces {
+            Some(_) => refusal,
+            // It is not for want of a token.
+            None => refusal.with_hint("start the server with --workspace-root DIR for it"),
+        }
     };
     let Ok(resolved) = std::fs::canonicalize(&path) else {
         // Whether something exists outside is not told either.

@@ -167,14 +167,67 @@ fn connections_at_once() {
     // Two that are kept open, and known to have been accepted.
     let kept: Vec<TcpStream> = (0..2)
         .map(|_| {
-            let mut stream = health().open();
+            let mut stream = server.owner("GET", "/v1/sessions").open();
             stream.read_exact(&mut [0]).expect("an answer");
             stream
         })
         .collect();
     let _ = refuses(health().send(), 503, "too_many_connections");
+    // However many come at once.
+    let asked: Vec<TcpStream> = (0..100).map(|_| health().open()).collect();
+    for mut stream in asked {
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer, and no reset");
+        refuses(Response::parse(&answer).expect("an answer"), 503, "too_many_connections");
+    }
     drop(kept);
     until("a free place", || (health().send().status == 200).then_some(()));
+}
+
+#[test]
+fn who_sends_nothing_keeps_nobody_out() {
+    let h = harness!();
+    let server = h.server(&["--max-connections", "4"]);
+    let mut known = server.owner("GET", "/v1/sessions").open();
+    known.read_exact(&mut [0]).expect("an answer");
+    let silent: Vec<TcpStream> = (0..3).map(|_| connect(server.address)).collect();
+    let list = || server.owner("GET", "/v1/sessions").send();
+    // Strangers that have only just come stay; then the oldest makes room.
+    until("room", || (list().status == 200).then_some(()));
+    let mut first = &silent[0];
+    assert_eq!(first.read(&mut [0]).expect("the end"), 0, "the oldest was closed");
+    // Whoever has shown a token stays.
+    let again =
+        format!("GET /healthz HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address);
+    known.write_all(again.as_bytes()).expect("a connection");
+    let mut rest = String::new();
+    known.read_to_string(&mut rest).expect("an answer");
+    assert!(rest.contains("\"status\":\"ok\""), "{rest}");
+}
+
+#[test]
+fn a_body_that_is_refused_leaves_no_memory_behind() {
+    let h = harness!();
+    let server = h.serve();
+    let path = format!("/v1/sessions/{}/exec", server.session());
+    // As large as may be, and no JSON at its end.
+    let text = format!("{{\"command\": \"{}\"", "x".repeat(23 << 20));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    let order = server.owner("POST", &path).file(text.as_bytes());
+                    let order = order.with_type("application/json");
+                    order.send().is_refused(400, "bad_request");
+                }
+            });
+        }
+    });
+    until("the memory to be given back", || {
+        let resident = server.process().field("VmRSS:")?;
+        let kib: u64 = resident.split(' ').next()?.parse().ok()?;
+        (kib < 80 << 10).then_some(())
+    });
 }
 
 #[test]
@@ -206,7 +259,7 @@ fn a_client_that_sends_its_request_too_slowly_is_cut_off() {
 }
 
 #[test]
-fn a_server_without_free_descriptors_goes_on_when_there_are_some() {
+fn a_server_with_few_descriptors_goes_on_although_others_hold_them() {
     let h = harness!();
     let mut command = std::process::Command::new("bash");
     let serve = "ulimit -n 64; exec \"$0\" serve --listen 127.0.0.1:0";
@@ -215,7 +268,6 @@ fn a_server_without_free_descriptors_goes_on_when_there_are_some() {
     command.current_dir(h.root()).envs(plain.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let server = Server::spawn(command, &h);
     let many: Vec<TcpStream> = (0..100).map(|_| connect(server.address)).collect();
-    server.wait_for_log("cannot accept connections");
     let time = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process().pid()));
         let stat = stat.expect("a process");
@@ -223,6 +275,9 @@ fn a_server_without_free_descriptors_goes_on_when_there_are_some() {
         fields[12].parse::<u64>().expect("ticks") + fields[13].parse::<u64>().expect("ticks")
     };
     let before = time();
+    // They hold descriptors and say nothing; who says something is answered.
+    let list = || server.owner("GET", "/v1/sessions").send();
+    until("an answer", || (list().status == 200).then_some(()));
     drop(many);
     let _ = server.request("GET", "/healthz").send().is(200);
     assert!(time() - before < 100, "a second of processor time: it spins");

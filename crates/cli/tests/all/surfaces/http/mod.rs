@@ -3,6 +3,7 @@
 mod api;
 mod attaching;
 mod branches;
+mod callers;
 mod fuzz;
 mod limits;
 mod logs;

@@ -1,0 +1,140 @@
+//! Connections on which nobody has shown a token yet.
+//!
+//! They cost a place and a descriptor each, and anybody can open them. So they
+//! have a time by which a token must have come, and when there are too many of
+//! them the oldest go first: who sends a request at once is not kept out by those
+//! who send nothing.
+
+use crate::keepers::lock;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// A client that means it has sent its request by then; on a busy machine many
+/// come at once.
+const YOUNG: Duration = Duration::from_secs(1);
+
+/// How long one may be a stranger.
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    /// By number: the oldest first.
+    here: Mutex<Here>,
+}
+
+#[derive(Debug, Default)]
+struct Here {
+    last: u64,
+    all: BTreeMap<u64, Stranger>,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    since: Instant,
+    go: Arc<Notify>,
+}
+
+/// How a connection stands with us; it goes with every request on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    strangers: Arc<Strangers>,
+    number: u64,
+    is_known: AtomicBool,
+    go: Arc<Notify>,
+}
+
+impl Strangers {
+    pub(super) fn welcome(self: &Arc<Self>) -> Standing {
+        let go = Arc::new(Notify::new());
+        let mut here = lock(&self.here);
+        here.last += 1;
+        let number = here.last;
+        here.all.insert(number, Stranger { since: Instant::now(), go: go.clone() });
+        Standing(Arc::new(Place {
+            strangers: self.clone(),
+            number,
+            is_known: AtomicBool::new(false),
+            go,
+        }))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        lock(&self.here).all.len()
+    }
+
+    /// Has the oldest go, unless it has only just come. Whether there was one.
+    pub(super) fn send_oldest_away(&self) -> bool {
+        let mut here = lock(&self.here);
+        let Some(oldest) = here.all.first_entry() else { return false };
+        if oldest.get().since.elapsed() < YOUNG {
+            return false;
+        }
+        oldest.remove().go.notify_one();
+        true
+    }
+
+    fn forget(&self, number: u64) {
+        lock(&self.here).all.remove(&number);
+    }
+}
+
+impl Standing {
+    /// Somebody with a token has called.
+    pub(crate) fn is_known_now(&self) {
+        if !self.0.is_known.swap(true, Ordering::Relaxed) {
+            self.0.strangers.forget(self.0.number);
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.is_known.load(Ordering::Relaxed)
+    }
+
+    /// Comes when the connection is to make room for others.
+    pub(super) async fn sent_away(&self) {
+        self.0.go.notified().await;
+    }
+
+    /// Comes when no token has come in time.
+    pub(super) async fn overdue(&self) {
+        tokio::time::sleep(DEADLINE).await;
+        if self.is_known() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.strangers.forget(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_stranger_goes_and_who_is_known_stays() {
+        let strangers = Arc::new(Strangers::default());
+        let all: Vec<Standing> = (0..3).map(|_| strangers.welcome()).collect();
+        assert!(!strangers.send_oldest_away(), "they have only just come");
+        all[0].is_known_now();
+        all[0].is_known_now();
+        assert_eq!(strangers.count(), 2);
+        for stranger in lock(&strangers.here).all.values_mut() {
+            stranger.since = Instant::now().checked_sub(YOUNG).unwrap();
+        }
+        assert!(strangers.send_oldest_away());
+        all[1].sent_away().await;
+        drop(all);
+        assert_eq!(strangers.count(), 0);
+        assert!(!strangers.send_oldest_away());
+    }
+}
