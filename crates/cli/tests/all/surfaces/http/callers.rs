@@ -84,7 +84,7 @@ fn sessions_have_what_is_allowed_of_the_servers_environment() {
     assert_eq!(seen["stdout"], "None\n");
     // One that begins from it, one without a session, and one that was lost.
     let copy = server.started(&json!({"from": path.rsplit('/').next().unwrap()}));
-    assert_eq!(server.prints_at(&copy, SHOWN), ",,,C,path,\n");
+    assert_eq!(server.prints_at(&copy, SHOWN), ",,,C,path,own\n", "that one's state");
     let once = server.post("/v1/exec", &json!({"command": SHOWN})).is(200).json();
     assert_eq!(once["stdout"], ",,,C,path,\n");
     let keeper = server.get(&path).json()["keeper_pid"].as_i64().unwrap();
