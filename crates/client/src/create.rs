@@ -19,6 +19,8 @@ pub struct NewSession {
     pub program: String,
     /// A session whose kernels' state it begins with, and whose program it has.
     pub from: Option<SessionId>,
+    /// With that: wait for a run that is going in it, instead of failing.
+    pub wait: bool,
     /// The current directory when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
@@ -65,6 +67,7 @@ impl Default for NewSession {
         Self {
             program: "bash".to_owned(),
             from: None,
+            wait: false,
             cwd: None,
             env: BTreeMap::new(),
             idle_timeout_ms: 30 * 60 * 1000,
@@ -230,11 +233,12 @@ impl Launcher {
     ) -> Result<(Directory, Metadata), ClientError> {
         let source = sessions.find(template)?;
         let mut client = self.open(&source)?;
+        let wait = new.wait;
         let metadata = NewSession { program: source.metadata()?.command, ..new }.metadata()?;
         let _reserved = reserve_name(sessions, &metadata)?;
         let directory = sessions.create(&metadata.session_id)?;
         let boot = self.new_boot(&directory, &metadata);
-        match client.call(Request::Fork(ForkOrder::into_new(boot))) {
+        match client.call(Request::Fork(ForkOrder { wait, ..ForkOrder::into_new(boot) })) {
             Ok(Answer::Forked(_)) => Ok((directory, metadata)),
             Ok(_) => Err(ClientError::Unexpected),
             Err(error) => {

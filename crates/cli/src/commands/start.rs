@@ -32,9 +32,12 @@ pub(crate) struct Start {
     /// The program of the session
     #[arg(default_value = "bash", conflicts_with = "from")]
     shell: String,
-    /// A session to begin with the state of; it must not have a run going
+    /// A session to begin with the state of; it must not have a run going, see --wait
     #[arg(long, value_name = "ID")]
     from: Option<String>,
+    /// With --from: wait for a run that is going there, instead of failing
+    #[arg(long, requires = "from")]
+    wait: bool,
     #[command(flatten)]
     options: Options,
 }
@@ -81,7 +84,8 @@ impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let from = self.from.as_deref().map(|id| settings.session(id)).transpose()?;
         let new = self.options.session(self.shell);
-        let new = NewSession { from, durable: settings.saved_to(new.durable.clone())?, ..new };
+        let durable = settings.saved_to(new.durable.clone())?;
+        let new = NewSession { from, wait: self.wait, durable, ..new };
         let progress = Progress::of("starting a session");
         let (_, metadata) = settings.launcher.create(&settings.sessions, new)?;
         drop(progress);
@@ -95,6 +99,7 @@ impl Options {
         NewSession {
             program,
             from: None,
+            wait: false,
             cwd: self.cwd,
             env: self.env.into_iter().collect(),
             idle_timeout_ms: milliseconds(self.idle_timeout),

@@ -98,6 +98,7 @@ impl StartSession {
         Ok(NewSession {
             program,
             from: None,
+            wait: false,
             cwd: Some(cwd),
             env: self.env,
             idle_timeout_ms: self.idle_timeout_ms.unwrap_or(defaults.idle_timeout_ms),

@@ -185,13 +185,20 @@ fn a_run_that_is_going_is_waited_for_if_that_is_wanted() {
         let errors = ask(&h, &s, &[command]).exits(1).errors();
         assert!(errors.contains("run 2 is going"), "{errors}");
     }
+    let refused = h.sessile(&["start", "--from", s.id()]).exits(1).errors();
+    assert!(refused.contains("ask with --wait"), "{refused}");
     let waiting = h.begin(&["fork", s.id(), "--wait"], b"");
     waiting.wait_blocked();
+    let starting = h.begin(&["start", "--from", s.id(), "--wait"], b"");
+    starting.wait_blocked();
     std::fs::write(h.path("gate"), "").expect("a gate");
     let forked = waiting.finish().json();
+    let started = starting.finish().json();
     drop(s.answer(going, ""));
-    let id = forked["session_ids"][0].as_str().expect("an id");
-    assert_eq!(run(&h, id, "echo $x"), "done\n");
+    for id in [&forked["session_ids"][0], &started["session_id"]] {
+        assert_eq!(run(&h, id.as_str().expect("an id"), "echo $x"), "done\n");
+    }
+    let _ = h.sessile(&["start", "--wait"]).exits(2);
 }
 
 #[test]
