@@ -149,6 +149,7 @@ impl Keeper {
             output: &self.output,
             scratch: self.home.scratch.path(),
             children: self.own_children(),
+            are_copies_coming: self.operations.images.are_copies_coming(),
         };
         let saves = &self.operations.saves;
         search.find(|pid| {

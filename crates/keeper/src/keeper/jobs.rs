@@ -86,6 +86,9 @@ pub(super) struct Search<'a> {
     /// The session's children. Whoever loses its parent gets this keeper as the
     /// next one.
     pub(super) children: Vec<Pid>,
+    /// A kernel has been asked for a copy of itself, which has not said yet that
+    /// it is there.
+    pub(super) are_copies_coming: bool,
 }
 
 impl Search<'_> {
@@ -106,6 +109,7 @@ impl Search<'_> {
             .into_iter()
             .filter(|pid| !self.kernels.has_pid(*pid) && !foreground.contains(pid))
             .filter(|pid| !self.is_capture(*pid) && !works_for_us(*pid))
+            .filter(|pid| !self.may_be_copy(*pid))
             .filter_map(|root| self.tree(root, &spans))
             .collect()
     }
@@ -159,6 +163,14 @@ impl Search<'_> {
         live.kernel.is_capturing()
             && live.capture_floor.is_none_or(is_newer)
             && command_line(pid) == command_line(live.pid)
+            && self.run_of_pipes(pid).is_none()
+    }
+
+    /// Whether a process may be a copy of a kernel that the kernel has not told of.
+    fn may_be_copy(&self, pid: Pid) -> bool {
+        let is_fork_of = |live: &Live| command_line(pid) == command_line(live.pid);
+        self.are_copies_coming
+            && self.kernels.live.values().any(is_fork_of)
             && self.run_of_pipes(pid).is_none()
     }
 

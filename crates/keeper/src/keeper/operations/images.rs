@@ -71,7 +71,7 @@ impl Images {
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
     }
 
-    fn are_copies_coming(&self) -> bool {
+    pub(in super::super) fn are_copies_coming(&self) -> bool {
         self.contents.values().any(|content| matches!(content, Content::Coming(_)))
     }
 }
