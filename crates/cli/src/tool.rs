@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sessile_client::{Client, ClientError, NewSession};
 use sessile_gateway::answer::{self, State};
-use sessile_gateway::text::{self, OutputWish, Rest, Sizing};
+use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
 use sessile_gateway::tool::{self, Action, Extent, Request, Run, Shape, Target};
 use sessile_gateway::{Error, ErrorCode};
@@ -101,14 +101,14 @@ impl Place {
         Ok(Found { directory, client, is_new: true })
     }
 
-    fn run(&self, run: &Run, shape: Shape, wish: OutputWish) -> anyhow::Result<Value> {
+    fn run(&self, run: &Run, shape: Shape, options: OutputOptions) -> anyhow::Result<Value> {
         let order = run.order();
         // Before there is a session for it.
         order.check()?;
         let mut found = self.find()?;
         let done = exec::run(&mut found.client, order)?;
         let rest = Rest::Directory(found.directory.path().to_owned());
-        found.describe(&Finished::of(&done, shape, &Sizing { wish, rest }))
+        found.describe(&Finished::of(&done, shape, &Sizing { options, rest }))
     }
 
     fn state(&self, extent: Extent) -> anyhow::Result<Value> {

@@ -25,7 +25,7 @@ pub use saved::{restored, saved};
 pub use screen::{Settled, settle};
 pub use secrets::{MASK, mask, mask_text};
 pub use sizing::{
-    Form, LIMIT, MOST, OutputWish, PICTURES, Rest, RunText, Shown, ShownRun, Sizing, Written,
+    Form, LIMIT, MOST, OutputOptions, PICTURES, Rest, RunText, Shown, ShownRun, Sizing, Written,
     bounded, fit, sentence, sentences,
 };
 pub use terminal::terminal;

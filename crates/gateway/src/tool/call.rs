@@ -6,7 +6,7 @@ use super::Shape;
 use super::branches::WorkspaceBranch;
 use super::request::{ACTIONS, Action, Fields, Request, Target, refuse};
 use crate::signal::signal_number;
-use crate::text::OutputWish;
+use crate::text::OutputOptions;
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::RunNo;
@@ -24,7 +24,7 @@ const MOST_PIECE: usize = 100_000;
 #[derive(Debug)]
 pub enum Call {
     New(Box<Request>),
-    Earlier { target: Target, order: Order, output: OutputWish },
+    Earlier { target: Target, order: Order, output: OutputOptions },
     Branch { target: Target, branch: WorkspaceBranch },
 }
 

@@ -2,7 +2,7 @@
 
 use super::unknown::check_fields;
 use super::{Extent, MAX_OUTPUT, schema};
-use crate::text::{Form, OutputWish};
+use crate::text::{Form, OutputOptions};
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Request {
     pub action: Action,
     pub target: Target,
-    pub output: OutputWish,
+    pub output: OutputOptions,
 }
 
 /// Which session is meant.
@@ -68,11 +68,11 @@ impl Request {
     /// # Errors
     /// What is wrong with it, and what to do.
     pub fn checked(value: &Value) -> Result<Self> {
-        let request = Self::from_value(value)?;
+        // First: a required field that is misspelt is not just missing.
         if let (Some(given), Some(known)) = (value.as_object(), schema::fields()) {
             check_fields(given.keys().map(String::as_str), known)?;
         }
-        Ok(request)
+        Self::from_value(value)
     }
 
     /// # Errors
@@ -153,12 +153,12 @@ impl Fields<'_> {
     }
 
     /// How much of the output is told, and in which form.
-    pub(super) fn output(&self) -> Result<OutputWish> {
-        let usual = OutputWish::default();
+    pub(super) fn output(&self) -> Result<OutputOptions> {
+        let usual = OutputOptions::default();
         let limit = self.number("max_output")?.map(|most| most.min(MAX_OUTPUT));
         let limit = limit.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.limit);
         let form = if self.flag("raw")? { Form::Raw } else { usual.form };
-        Ok(OutputWish { limit, form })
+        Ok(OutputOptions { limit, form })
     }
 
     /// How much of a state is told.
@@ -257,6 +257,8 @@ mod tests {
         );
         let key = refusal(r#"{"action": "state", "sessionKey": "a"}"#);
         assert_eq!(key, "unknown field \"sessionKey\"; did you mean \"session_key\"?");
+        let command = refusal(r#"{"action": "exec", "comand": "x"}"#);
+        assert_eq!(command, "unknown field \"comand\"; did you mean \"command\"?");
         assert!(refusal("{").starts_with("Invalid JSON"));
         assert!(refusal("[]").starts_with("Invalid request"));
         assert!(refusal("{}").starts_with("action is required"));

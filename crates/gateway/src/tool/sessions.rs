@@ -4,7 +4,7 @@ use super::Shape;
 use super::call::{Order, both};
 use super::request::{Fields, Run, refuse};
 use crate::following::Position;
-use crate::text::OutputWish;
+use crate::text::OutputOptions;
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language, RunNo, SessionId};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub struct SessionCall {
     pub session: SessionId,
     pub wanted: Wanted,
-    pub output: OutputWish,
+    pub output: OutputOptions,
 }
 
 #[derive(Debug)]

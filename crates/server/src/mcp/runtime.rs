@@ -8,7 +8,7 @@ use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer;
-use sessile_gateway::text::{self, OutputWish, Rest, Sizing};
+use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
 use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, Shape, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
@@ -75,8 +75,8 @@ async fn begin(
 }
 
 /// What an answer has room for; the rest is read by a call.
-pub(super) fn sizing(wish: OutputWish, again: &NextCall) -> Sizing {
-    Sizing { wish, rest: Rest::Call(again.clone()) }
+pub(super) fn sizing(options: OutputOptions, again: &NextCall) -> Sizing {
+    Sizing { options, rest: Rest::Call(again.clone()) }
 }
 
 fn render(outcome: &Outcome, shape: Shape, sizing: &Sizing) -> Map<String, Value> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
-use sessile_gateway::text::{self, OutputWish, Sizing, Written};
+use sessile_gateway::text::{self, OutputOptions, Sizing, Written};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
@@ -57,7 +57,7 @@ pub(super) async fn logs(
     let (shown, next) = select(all, limit, after);
     let again = NextCall::session(session.as_str());
     let limit = text::LIMIT / shown.len().max(1);
-    let sizing = runtime::sizing(OutputWish { limit, ..OutputWish::default() }, &again);
+    let sizing = runtime::sizing(OutputOptions { limit, ..OutputOptions::default() }, &again);
     let mut runs = Vec::new();
     for row in &shown {
         runs.push(with_output(service, waiter, &session, row, &sizing).await?);

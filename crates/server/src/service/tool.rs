@@ -97,7 +97,7 @@ impl Service {
                     Some(again) => Rest::Call(again.clone()),
                     None => Rest::Directory(workspace.reached.place.directory.path().to_owned()),
                 };
-                let sizing = Sizing { wish: request.output, rest };
+                let sizing = Sizing { options: request.output, rest };
                 let answer = workspace.describe(&Finished::of(&done, shape, &sizing)).await?;
                 Ok(ToolAnswer::Finished(answer, done))
             }

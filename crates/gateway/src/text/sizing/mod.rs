@@ -37,18 +37,18 @@ pub(crate) const SENTENCES: usize = 10;
 
 /// What a caller wants of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputWish {
+pub struct OutputOptions {
     pub limit: usize,
     pub form: Form,
 }
 
-impl Default for OutputWish {
+impl Default for OutputOptions {
     fn default() -> Self {
         Self { limit: LIMIT, form: Form::Seen }
     }
 }
 
-impl OutputWish {
+impl OutputOptions {
     /// No more than a message of MCP can have.
     #[must_use]
     pub fn bounded(self) -> Self {
@@ -68,7 +68,7 @@ pub enum Form {
 /// How an answer is made to fit.
 #[derive(Clone, Debug)]
 pub struct Sizing {
-    pub wish: OutputWish,
+    pub options: OutputOptions,
     pub rest: Rest,
 }
 
@@ -174,7 +174,7 @@ impl Sizing {
                 RunText::Printed => stdout.weigh(),
             },
         ];
-        let shares = shares(&lengths, self.wish.limit);
+        let shares = shares(&lengths, self.options.limit);
         let stdout = stdout.show(match value {
             RunText::Nothing | RunText::Value(_) => shares[0],
             RunText::Printed => shares[0].min(shares[2]),
@@ -197,7 +197,7 @@ impl Sizing {
             return (None, None);
         };
         let mut forms: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
-        let (mut room, mut left_out) = (self.wish.limit, Vec::new());
+        let (mut room, mut left_out) = (self.options.limit, Vec::new());
         let is_apart = matches!(self.rest, Rest::Call(_));
         forms.retain(|kind, form| {
             if is_apart && PICTURES.contains(&kind.as_str()) {

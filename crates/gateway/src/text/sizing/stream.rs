@@ -56,7 +56,7 @@ impl<'a> Prepared<'a> {
 
     /// A text that begins at that byte of the view, in the form that is wanted.
     fn settled(&self, text: Cow<'a, str>, at: u64) -> (Settled<'a>, bool) {
-        let is_raw = self.sizing.wish.form == Form::Raw;
+        let is_raw = self.sizing.options.form == Form::Raw;
         if is_raw || is_seen_as_written(&text) {
             let settled = match text {
                 Cow::Borrowed(text) => Settled::untouched(text),

@@ -8,7 +8,7 @@ fn view(text: &[u8]) -> StreamView {
 
 fn sizing(limit: usize, form: Form) -> Sizing {
     let rest = Rest::Directory(PathBuf::from("/w/.sessions/sess_1"));
-    Sizing { wish: OutputWish { limit, form }, rest }
+    Sizing { options: OutputOptions { limit, form }, rest }
 }
 
 fn shown_with(sizing: &Sizing, stdout: &StreamView, value: RunText<'_>) -> ShownRun {
