@@ -1,0 +1,514 @@
+//! In the new init: puts everything in its place, then waits for ever.
+//!
+//! Sources are opened first, while the host's tree is as it was. Targets are
+//! opened within the new root, so that no link in what is shown leads out of it.
+
+use super::init;
+use crate::limits::{Group, kernel_is_at_least};
+use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
+use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
+use rustix::process::Signal;
+use std::cell::OnceCell;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A machine may not tell how much memory it has.
+const LEAST_PRIVATE: u64 = 1 << 20;
+
+/// Programs that watch files have one each. A user has 128 of them, and all of
+/// its sandboxes and other programs share these.
+const INOTIFY_INSTANCES: u64 = 32;
+/// Directories of a large project.
+const INOTIFY_WATCHES: u64 = 65536;
+
+/// What is said when all is done.
+pub(super) const DONE: &str = "done";
+
+/// What could not be done.
+type Outcome<T> = Result<T, String>;
+
+/// Never comes back: says how it went, and is the init of the sandbox.
+pub(super) fn become_init(
+    plan: &Plan,
+    ids: (u32, u32),
+    group: Option<&Group>,
+    (ends, outcome, guard): (OwnedFd, OwnedFd, OwnedFd),
+) -> ! {
+    let kept = [ends.as_raw_fd(), outcome.as_raw_fd(), guard.as_raw_fd()];
+    let work = || {
+        enter_group(group)?;
+        build(plan, ids, kept, guard.as_fd())
+    };
+    let built = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    let (text, is_built) = match built {
+        Ok(Ok(())) => (DONE.to_owned(), true),
+        Ok(Err(why)) => (why, false),
+        Err(_) => ("it went wrong".to_owned(), false),
+    };
+    let _ = File::from(outcome).write_all(text.as_bytes());
+    drop(guard);
+    if is_built {
+        init::reap_for_ever(ends);
+    }
+    // SAFETY: ends this process without running anything of the keeper's.
+    unsafe { libc::_exit(1) }
+}
+
+/// Its own group is the topmost that the sandbox knows of.
+fn enter_group(group: Option<&Group>) -> Outcome<()> {
+    let failed = |error: io::Error| format!("its control group: {error}");
+    group.map_or(Ok(()), Group::enter).map_err(failed)?;
+    sys::unshare(libc::CLONE_NEWCGROUP).map_err(failed)
+}
+
+fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) -> Outcome<()> {
+    let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    prepare(kept).map_err(said("the first process"))?;
+    map_ids(plan, ids).map_err(said("the user's numbers cannot be mapped"))?;
+    sys::mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE, None)
+        .map_err(said("mounts cannot be separated from the host's"))?;
+    let sources = plan.steps.iter().map(open_source).collect::<Outcome<Vec<_>>>()?;
+    let root = NewFileSystem::of(c"tmpfs").and_then(|new| {
+        new.set(c"mode", c"0755")?;
+        new.set(c"size", c"16m")?;
+        new.mount(NOSUID | NODEV)
+    });
+    let root = root.map_err(said("the new root"))?;
+    let base = open_path(&plan.base).map_err(named(&plan.base))?;
+    sys::attach(root.as_fd(), base.as_fd()).map_err(said("the new root"))?;
+    let root = Root { fd: root, guard, plan, private: OnceCell::new() };
+    for (step, source) in plan.steps.iter().zip(sources) {
+        root.take(step, source)?;
+    }
+    sys::restrict(root.fd.as_fd(), RDONLY | NOSUID | NODEV, Depth::This)
+        .map_err(said("the new root"))?;
+    rustix::process::fchdir(&root.fd).map_err(|e| said("the new root")(e.into()))?;
+    sys::pivot_here().map_err(said("the new root"))?;
+    sys::detach(c".").map_err(said("the host's tree cannot be let go of"))?;
+    if root.private.get().is_some() {
+        sys::detach(PRIVATE).map_err(said("private directories"))?;
+    }
+    rustix::process::chdir("/").map_err(|e| said("the new root")(e.into()))?;
+    rustix::system::sethostname(HOSTNAME.as_bytes()).map_err(|e| said("its name")(e.into()))?;
+    match plan.net {
+        Net::Own => raise_loopback().map_err(said("the loopback"))?,
+        Net::Proxied(_) => {
+            raise_loopback().map_err(said("the loopback"))?;
+            give_listener(guard).map_err(said("the proxy"))?;
+        }
+        Net::Hosts => {}
+    }
+    Ok(())
+}
+
+/// Lets go of all that is the keeper's, and goes when the keeper goes.
+fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
+    kept.sort_unstable();
+    let [low, middle, high] = kept.map(i32::cast_unsigned);
+    // SAFETY: these descriptors belong to values of the keeper's that are never
+    // used or dropped in this process; the mask and the dispositions are this
+    // process's own.
+    unsafe {
+        for (first, last) in [
+            (0, low.saturating_sub(1)),
+            (low + 1, middle - 1),
+            (middle + 1, high - 1),
+            (high + 1, u32::MAX),
+        ] {
+            if first <= last {
+                libc::syscall(libc::SYS_close_range, first, last, 0);
+            }
+        }
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        for signal in 1..32 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+    rustix::process::setsid()?;
+    // A keeper that has ended already has left us to its guardian, which ends
+    // all that it inherits. There is no number in here to tell by.
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// The caller is the user inside, and nobody else is anybody.
+fn map_ids(plan: &Plan, (uid, gid): (u32, u32)) -> io::Result<()> {
+    let inside = plan.user.id();
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/gid_map", format!("{inside} {gid} 1\n"))?;
+    std::fs::write("/proc/self/uid_map", format!("{inside} {uid} 1\n"))
+}
+
+/// What a step takes from the host.
+enum Source {
+    None,
+    Mount(OwnedFd),
+    Layers { lower: OwnedFd, upper: OwnedFd, work: OwnedFd },
+}
+
+fn open_source(step: &Step) -> Outcome<Source> {
+    Ok(match step {
+        Step::Tree { host, access, .. } => {
+            let tree = sys::clone_tree(&text(host)?).map_err(named(host))?;
+            let read_only = match access {
+                Access::ReadOnly => RDONLY,
+                Access::Writable => 0,
+            };
+            let attributes = read_only | NOSUID | NODEV;
+            sys::restrict(tree.as_fd(), attributes, Depth::AllBelow).map_err(named(host))?;
+            Source::Mount(tree)
+        }
+        Step::Device { host, .. } => {
+            let device = sys::clone_tree(&text(host)?).map_err(named(host))?;
+            sys::restrict(device.as_fd(), NOSUID | NOEXEC, Depth::This).map_err(named(host))?;
+            Source::Mount(device)
+        }
+        Step::Layered { host, upper, work, .. } => {
+            for directory in [upper, work] {
+                std::fs::create_dir_all(directory).map_err(named(directory))?;
+            }
+            let open = |path: &Path| open_path(path).map_err(named(path));
+            Source::Layers { lower: open(host)?, upper: open(upper)?, work: open(work)? }
+        }
+        Step::Guarded { source, .. } => open_source(source)?,
+        Step::Directory { .. }
+        | Step::Link { .. }
+        | Step::Text { .. }
+        | Step::Memory { .. }
+        | Step::Processes { .. }
+        | Step::Terminals { .. }
+        | Step::Hidden { .. } => Source::None,
+    })
+}
+
+fn named(path: &Path) -> impl Fn(io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
+}
+
+fn text(path: &Path) -> Outcome<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero in it".to_owned())
+}
+
+fn open_path(path: &Path) -> io::Result<OwnedFd> {
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+}
+
+/// The tree that is being built.
+struct Root<'a> {
+    fd: OwnedFd,
+    /// Where the keeper is given what the guard needs.
+    guard: BorrowedFd<'a>,
+    plan: &'a Plan,
+    /// The file system that all private directories are of.
+    private: OnceCell<OwnedFd>,
+}
+
+/// Where that is while the tree is built.
+const PRIVATE: &CStr = c"/mnt";
+
+impl Root<'_> {
+    fn take(&self, step: &Step, source: Source) -> Outcome<()> {
+        match (step, source) {
+            (Step::Directory { at, mode }, _) => {
+                self.make_directory(at, *mode).map(drop).map_err(named(at))
+            }
+            (Step::Link { at, to }, _) => {
+                let (above, name) = self.above(at).map_err(named(at))?;
+                rustix::fs::symlinkat(to, above, &*name).map_err(|e| named(at)(e.into()))
+            }
+            (Step::Text { at, text }, _) => self.write(at, text).map_err(named(at)),
+            (Step::Tree { at, .. } | Step::Device { at, .. }, Source::Mount(tree)) => {
+                self.place(at, tree.as_fd()).map_err(named(at))
+            }
+            (Step::Memory { at, mode }, _) => self.memory(at, *mode).map_err(named(at)),
+            (Step::Layered { at, .. }, Source::Layers { lower, upper, work }) => {
+                let layers = layers([&lower, &upper, &work])?;
+                self.place(at, layers.as_fd()).map_err(named(at))
+            }
+            (Step::Guarded { at, .. }, Source::Layers { lower, upper, work }) => {
+                self.guard(at, &layers([&lower, &upper, &work])?)
+            }
+            (Step::Guarded { at, .. }, Source::Mount(tree)) => self.guard(at, &tree),
+            (Step::Processes { at }, _) => self.processes(at),
+            (Step::Terminals { at }, _) => self.terminals(at).map_err(named(at)),
+            (Step::Hidden { at }, _) => self.hide(at).map_err(named(at)),
+            (
+                Step::Tree { at, .. }
+                | Step::Device { at, .. }
+                | Step::Layered { at, .. }
+                | Step::Guarded { at, .. },
+                Source::None | Source::Mount(_) | Source::Layers { .. },
+            ) => Err(format!("{}: it was not opened", at.display())),
+        }
+    }
+
+    fn open(&self, at: &Path, flags: i32) -> io::Result<OwnedFd> {
+        let inside = CString::new(at.as_os_str().as_bytes())?;
+        sys::open_in(self.fd.as_fd(), &inside, flags)
+    }
+
+    /// The directory above a place, which is made if it is not there.
+    fn above(&self, at: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let above = at.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.make_directory(above, 0o755)?, name.into()))
+    }
+
+    /// A directory, with all above it.
+    fn make_directory(&self, at: &Path, mode: u32) -> io::Result<OwnedFd> {
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        match self.open(at, flags) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let (above, name) = self.above(at)?;
+        match rustix::fs::mkdirat(above, &name, mode.into()) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => self.open(at, flags),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write(&self, at: &Path, text: &[u8]) -> io::Result<()> {
+        use rustix::fs::OFlags;
+        let (above, name) = self.above(at)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(above, &name, flags, 0o644.into())?;
+        File::from(file).write_all(text)
+    }
+
+    /// Mounts something there; the place is made to be of its kind.
+    fn place(&self, at: &Path, mount: BorrowedFd<'_>) -> io::Result<()> {
+        let kind = rustix::fs::fstat(mount)?.st_mode;
+        let is_directory =
+            rustix::fs::FileType::from_raw_mode(kind) == rustix::fs::FileType::Directory;
+        let onto = if is_directory {
+            self.make_directory(at, 0o755)?
+        } else {
+            match self.open(at, libc::O_PATH) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.write(at, b"")?;
+                    self.open(at, libc::O_PATH)?
+                }
+                opened => opened?,
+            }
+        };
+        sys::attach(mount, onto.as_fd())
+    }
+
+    /// A directory of the private file system: they share its size.
+    fn memory(&self, at: &Path, mode: u32) -> io::Result<()> {
+        let private = self.private()?;
+        let name = at.to_string_lossy().replace('/', "-");
+        rustix::fs::mkdirat(private, &*name, mode.into())?;
+        // Whatever the umask is.
+        rustix::fs::chmodat(private, &*name, mode.into(), rustix::fs::AtFlags::empty())?;
+        let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(private, &*name, flags, 0.into())?;
+        let again = sys::clone_tree_of(directory.as_fd())?;
+        self.place(at, again.as_fd())
+    }
+
+    fn private(&self) -> io::Result<&OwnedFd> {
+        if let Some(private) = self.private.get() {
+            return Ok(private);
+        }
+        let bytes = self.plan.hold.private_bytes.max(LEAST_PRIVATE);
+        let new = NewFileSystem::of(c"tmpfs")?;
+        new.set(c"mode", c"0755")?;
+        new.set(c"size", &CString::new(bytes.to_string())?)?;
+        // Each takes a kilobyte of the kernel's.
+        let files = bytes / 8192 + 1000;
+        new.set(c"nr_inodes", &CString::new(files.to_string())?)?;
+        let mount = new.mount(NOSUID | NODEV)?;
+        self.place(Path::new(OsStr::from_bytes(PRIVATE.to_bytes())), mount.as_fd())?;
+        Ok(self.private.get_or_init(|| mount))
+    }
+
+    /// Mounts the file system of ours, and gives the keeper what it takes to
+    /// serve it. The directory itself is mounted nowhere: only the server has it.
+    fn guard(&self, at: &Path, source: &OwnedFd) -> Outcome<()> {
+        let failed = |error: io::Error| format!("the rules of the workspace: {error}");
+        let mount = || -> io::Result<()> {
+            // By who mounts it, in the namespace that it is mounted in.
+            let device = File::options().read(true).write(true).open("/dev/fuse")?;
+            let new = NewFileSystem::of(c"fuse")?;
+            let id = CString::new(self.plan.user.id().to_string())?;
+            new.set(c"source", c"workspace")?;
+            new.set(c"fd", &CString::new(device.as_raw_fd().to_string())?)?;
+            new.set(c"rootmode", c"40000")?;
+            new.set(c"user_id", &id)?;
+            new.set(c"group_id", &id)?;
+            new.set_flag(c"default_permissions")?;
+            let mount = new.mount(NOSUID | NODEV)?;
+            sys::send_descriptors(self.guard, [source.as_fd(), device.as_fd()])?;
+            if self.plan.guard.as_ref().is_some_and(|guard| guard.account.is_some()) {
+                let private = self.private()?;
+                let size = sys::pick(private.as_fd())?;
+                sys::send_descriptors(self.guard, [private.as_fd(), size.as_fd()])?;
+            }
+            let onto = self.make_directory(at, 0o755)?;
+            sys::attach(mount.as_fd(), onto.as_fd())
+        };
+        mount().map_err(failed)
+    }
+
+    fn terminals(&self, at: &Path) -> io::Result<()> {
+        let new = NewFileSystem::of(c"devpts")?;
+        new.set(c"ptmxmode", c"0666")?;
+        new.set(c"mode", c"0620")?;
+        self.place(at, new.mount(NOSUID | NOEXEC)?.as_fd())
+    }
+
+    /// What the kernel tells and lets itself be told: processes, and what is on
+    /// a list. Root of the host is root of these files, whatever it is inside.
+    fn processes(&self, at: &Path) -> Outcome<()> {
+        let failed = |error: io::Error| {
+            format!(
+                "{}: {error}; the host's own /proc is covered in places, as containers have it",
+                at.display()
+            )
+        };
+        let mounted = NewFileSystem::of(c"proc").and_then(|new| new.mount(NOSUID | NODEV | NOEXEC));
+        let mounted = mounted.map_err(failed)?;
+        self.place(at, mounted.as_fd()).map_err(failed)?;
+        // No user namespace within this one, should the filter ever let a call
+        // pass; without one there are no others.
+        let most = self.open(&at.join("sys/user/max_user_namespaces"), libc::O_WRONLY);
+        let most = most.and_then(|file| File::from(file).write_all(b"0"));
+        most.map_err(failed)?;
+        self.bound_numbers(at);
+        let names = std::fs::read_dir(format!("/proc/self/fd/{}", mounted.as_raw_fd()));
+        for name in names.map_err(failed)?.filter_map(Result::ok).map(|entry| entry.file_name()) {
+            let Some(name) = name.to_str() else { continue };
+            let path = at.join(name);
+            match shown(name) {
+                Shown::AsItIs => {}
+                Shown::ReadOnly => self.make_read_only(&path).map_err(failed)?,
+                Shown::Not => self.hide(&path).map_err(failed)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the system lets a namespace bound for itself, and what would run out
+    /// for everybody of this user. Where it does not, that is no reason to fail.
+    fn bound_numbers(&self, at: &Path) {
+        let write = |name: &str, value: u64| {
+            let file = self.open(&at.join("sys").join(name), libc::O_WRONLY);
+            let _ = file.and_then(|file| File::from(file).write_all(value.to_string().as_bytes()));
+        };
+        write("user/max_inotify_instances", INOTIFY_INSTANCES);
+        write("user/max_inotify_watches", INOTIFY_WATCHES);
+        // Before that version it is the whole machine's.
+        if let Some(most) = self.plan.hold.numbers.filter(|_| kernel_is_at_least(6, 14)) {
+            write("kernel/pid_max", most);
+        }
+    }
+
+    fn make_read_only(&self, at: &Path) -> io::Result<()> {
+        let there = self.open(at, libc::O_PATH)?;
+        let again = sys::clone_tree_of(there.as_fd())?;
+        sys::restrict(again.as_fd(), RDONLY | NOSUID | NODEV | NOEXEC, Depth::This)?;
+        sys::attach(again.as_fd(), there.as_fd())
+    }
+
+    /// Puts nothing in the place of what is there.
+    fn hide(&self, at: &Path) -> io::Result<()> {
+        let there = match self.open(at, libc::O_PATH) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let kind = rustix::fs::fstat(&there)?.st_mode;
+        let is_directory =
+            rustix::fs::FileType::from_raw_mode(kind) == rustix::fs::FileType::Directory;
+        let nothing = if is_directory {
+            let new = NewFileSystem::of(c"tmpfs")?;
+            new.set(c"mode", c"0555")?;
+            new.set(c"size", c"4k")?;
+            new.mount(RDONLY | NOSUID | NODEV | NOEXEC)?
+        } else {
+            let null = self
+                .open(Path::new("/dev/null"), libc::O_PATH)
+                .or_else(|_| open_path(Path::new("/dev/null")))?;
+            sys::clone_tree_of(null.as_fd())?
+        };
+        sys::attach(nothing.as_fd(), there.as_fd())
+    }
+}
+
+/// A directory with a layer on top that takes the changes.
+fn layers([lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
+    let new = NewFileSystem::of(c"overlay").map_err(|_| {
+        "this system has no overlayfs; `modprobe overlay` (as root) gives it, \
+         or start with --files direct"
+            .to_owned()
+    })?;
+    let path = |fd: &OwnedFd| CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+    let set = |key: &CStr, fd: &OwnedFd| -> io::Result<()> { new.set(key, &path(fd)?) };
+    let set = || -> io::Result<()> {
+        set(c"lowerdir", lower)?;
+        set(c"upperdir", upper)?;
+        set(c"workdir", work)?;
+        new.set_flag(c"userxattr")
+    };
+    let failed = |error: io::Error| format!("the layer on the workspace: {error}");
+    set().map_err(failed)?;
+    new.mount(NOSUID | NODEV).map_err(failed)
+}
+
+enum Shown {
+    AsItIs,
+    ReadOnly,
+    Not,
+}
+
+/// What there is in /proc beside processes. What is not known is not shown.
+fn shown(name: &str) -> Shown {
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Shown::AsItIs;
+    }
+    match name {
+        "self" | "thread-self" | "net" | "mounts" => Shown::AsItIs,
+        "cpuinfo" | "meminfo" | "stat" | "loadavg" | "uptime" | "version" | "filesystems"
+        | "vmstat" | "swaps" | "diskstats" | "partitions" | "devices" | "cgroups" | "misc"
+        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" => Shown::AsItIs,
+        "sys" => Shown::ReadOnly,
+        _ => Shown::Not,
+    }
+}
+
+/// A new network has a loopback, which is down.
+fn raise_loopback() -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: the request is a structure of ours, zeroed and then filled; its
+    // name has a zero behind it.
+    unsafe {
+        let mut request = std::mem::zeroed::<libc::ifreq>();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// What the proxy listens on is made in here, and given to it.
+fn give_listener(to: BorrowedFd<'_>) -> io::Result<()> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, crate::proxy::PORT))?;
+    sys::send_descriptors(to, [listener.as_fd()])
+}

@@ -1,0 +1,342 @@
+//! Building a sandbox from a plan, and entering it.
+//!
+//! ```text
+//!  keeper ──forks into new namespaces──► init (pid 1 inside; mounts; then waits)
+//!    │                                     ▲ orphans of the session
+//!    └─spawns─► helper ─joins them─► clones the kernel, with the keeper as its parent
+//! ```
+//!
+//! The keeper stays outside. All that belongs to the sandbox hangs on its init:
+//! when that ends, the system ends every process inside, and with the last of
+//! them all mounts go. Init has SIGKILL as its parent-death signal.
+//!
+//! Invariants: whoever builds has a single thread; nothing of the host's files
+//! is changed but directories that are made in the session's own layer.
+
+mod aside;
+mod build;
+mod dumps;
+mod guard;
+mod init;
+mod tally;
+
+pub use tally::{Tallied, Tally};
+
+pub(crate) use guard::leave_keeper;
+
+use crate::confine::Wall;
+use crate::limits::Group;
+use crate::plan::{Net, Plan, slate_bytes};
+use crate::proxy::Proxy;
+use crate::sys;
+use rustix::process::{Pid, Signal};
+use std::ffi::{CString, c_int};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Why a sandbox could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("{0}")]
+    Namespaces(crate::check::Missing),
+    #[error("its limits cannot be held: {0}")]
+    Limits(io::Error),
+    #[error("the sandbox could not be built: {0}")]
+    Step(String),
+    #[error("the sandbox could not be built: {0}")]
+    System(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for BuildError {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
+/// A sandbox that has been built.
+#[derive(Debug)]
+pub struct Sandbox {
+    init: Pid,
+    pidfd: OwnedFd,
+    root: OwnedFd,
+    ends: File,
+    namespaces: c_int,
+    wall: Wall,
+    guard: Option<Pid>,
+    group: Option<Group>,
+    tally: Option<Tally>,
+    proxy: Option<Proxy>,
+    /// Of each directory that a kernel writes to for its keeper.
+    slate_bytes: u64,
+}
+
+/// A process inside has ended that had lost its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its number inside.
+    pub pid: i32,
+    /// As a shell tells it: 128 and more for signals.
+    pub code: i32,
+}
+
+/// How an end is told by init: two numbers.
+const END_BYTES: usize = 8;
+
+impl Sandbox {
+    /// Builds it. The caller must have a single thread.
+    ///
+    /// # Errors
+    /// With what could not be done; nothing of it is left then.
+    pub fn build(plan: &Plan) -> Result<Self, BuildError> {
+        let wall = Wall::new(plan)?;
+        let group = plan.hold.group.as_ref().map(Group::make).transpose();
+        let group = group.map_err(BuildError::Limits)?;
+        let account = plan.guard.as_ref().and_then(|guard| guard.account.as_ref());
+        let tally = account.map(|_| Tally::new()).transpose()?;
+        let (ends, ends_in) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (outcome, outcome_in) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (given, giving) = guard::channel()?;
+        let namespaces = namespaces(&plan.net);
+        let ids = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        // The one of groups is made when it is in its own.
+        let pid = match sys::fork_into(namespaces & !libc::CLONE_NEWCGROUP) {
+            Ok(0) => {
+                drop((ends, outcome, given));
+                build::become_init(plan, ids, group.as_ref(), (ends_in, outcome_in, giving))
+            }
+            Ok(pid) => Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?,
+            Err(error) => {
+                return Err(BuildError::Namespaces(crate::check::namespaces_missing(&error)));
+            }
+        };
+        drop((ends_in, outcome_in, giving));
+        // It waits for answers before it is done.
+        let guard = match &plan.guard {
+            Some(guard) => guard::start(guard, given.as_fd(), ids, plan.user, tally.as_ref())?,
+            None => None,
+        };
+        let proxy = match &plan.net {
+            Net::Proxied(hosts) => match sys::receive_descriptors(given.as_fd())? {
+                Some([listener]) => Some(Proxy::start(hosts, listener, pid)?),
+                // Init has ended before, and says why itself.
+                None => None,
+            },
+            Net::Own | Net::Hosts => None,
+        };
+        let mut said = String::new();
+        let read = File::from(outcome).read_to_string(&mut said);
+        if read.is_err() || said != build::DONE {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+            guard.iter().for_each(|pid| guard::end(*pid));
+            let why = if said.is_empty() { "its first process ended".to_owned() } else { said };
+            return Err(BuildError::Step(why));
+        }
+        rustix::io::ioctl_fionbio(&ends, true)?;
+        let pidfd = sys::pidfd_of(pid.as_raw_nonzero().get())?;
+        let root = Self::root_of(pid)?;
+        let ends = File::from(ends);
+        Ok(Self {
+            init: pid,
+            pidfd,
+            root,
+            ends,
+            namespaces,
+            wall,
+            guard,
+            group,
+            tally,
+            proxy,
+            slate_bytes: slate_bytes(plan.hold.private_bytes),
+        })
+    }
+
+    fn root_of(pid: Pid) -> io::Result<OwnedFd> {
+        let path = format!("/proc/{}/root", pid.as_raw_nonzero());
+        let flags =
+            rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+        Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+    }
+
+    #[must_use]
+    pub fn init(&self) -> Pid {
+        self.init
+    }
+
+    /// The process outside that shows the workspace as the rules have it. Without
+    /// it nobody inside can see or touch any of it.
+    #[must_use]
+    pub fn guard(&self) -> Option<Pid> {
+        self.guard
+    }
+
+    /// What its processes use, where control groups count that.
+    #[must_use]
+    pub fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
+    }
+
+    /// What has been written to its layer, if that is limited.
+    #[must_use]
+    pub fn tallied(&self) -> Option<Tallied> {
+        self.tally.as_ref().map(Tally::read)
+    }
+
+    /// Bytes that the private directories take, and may take.
+    #[must_use]
+    pub fn private_bytes(&self) -> Option<(u64, u64)> {
+        let directory = self.open(Path::new("/tmp"), libc::O_PATH | libc::O_DIRECTORY).ok()?;
+        let stat = rustix::fs::fstatfs(&directory).ok()?;
+        let block = u64::try_from(stat.f_bsize).ok()?;
+        Some((stat.f_blocks.saturating_sub(stat.f_bfree) * block, stat.f_blocks * block))
+    }
+
+    /// The way out, if its network is a list of hosts.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
+    }
+
+    /// Whether a process outside works for it.
+    #[must_use]
+    pub fn is_served_by(&self, pid: Pid) -> bool {
+        self.guard == Some(pid) || self.proxy.as_ref().and_then(Proxy::pid) == Some(pid)
+    }
+
+    /// What a path inside is called outside. Only for paths on which nothing can
+    /// be changed from inside: links are not followed as they would be there.
+    #[must_use]
+    pub fn outside(&self, path: &Path) -> PathBuf {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        Path::new("/proc").join(self.init.as_raw_nonzero().to_string()).join("root").join(below)
+    }
+
+    /// Opens what a path means inside. Links lead nowhere else.
+    ///
+    /// # Errors
+    /// When it is not there, or may not be opened so.
+    pub fn open(&self, path: &Path, flags: c_int) -> io::Result<OwnedFd> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        sys::open_in(self.root.as_fd(), &path, flags)
+    }
+
+    /// Whether there is a program by that path inside.
+    #[must_use]
+    pub fn has_program(&self, path: &Path) -> bool {
+        let Ok(file) = self.open(path, libc::O_PATH) else { return false };
+        rustix::fs::fstat(&file).is_ok_and(|stat| {
+            rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile
+                && stat.st_mode & 0o111 != 0
+        })
+    }
+
+    /// Whether there is a directory by that path inside.
+    #[must_use]
+    pub fn has_directory(&self, path: &Path) -> bool {
+        self.open(path, libc::O_PATH | libc::O_DIRECTORY).is_ok()
+    }
+
+    /// Readable when a process has ended that had lost its parent.
+    #[must_use]
+    pub fn ends(&self) -> BorrowedFd<'_> {
+        self.ends.as_fd()
+    }
+
+    /// The ends since the last look.
+    pub fn take_ends(&self) -> Vec<End> {
+        let mut buffer = [0; 64 * END_BYTES];
+        let mut ends = Vec::new();
+        while let Ok(read) = (&self.ends).read(&mut buffer) {
+            let number = |bytes: &[u8]| bytes.try_into().map(i32::from_ne_bytes).unwrap_or(0);
+            ends.extend(
+                buffer[..read]
+                    .chunks_exact(END_BYTES)
+                    .map(|end| End { pid: number(&end[..4]), code: number(&end[4..]) }),
+            );
+            if read < buffer.len() {
+                break;
+            }
+        }
+        ends
+    }
+
+    /// Whether its init is there: without it there is no sandbox any more.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let mut poll = [rustix::event::PollFd::new(&self.pidfd, rustix::event::PollFlags::IN)];
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut poll, Some(&now)) == Ok(0)
+    }
+
+    /// Ends all that is inside. Whoever built it has to reap its init, and its
+    /// own children inside.
+    pub fn kill(&self) {
+        self.proxy.iter().for_each(Proxy::end);
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
+    }
+
+    /// Joins the namespaces. What is cloned after this is inside; the caller
+    /// itself is, but for its process number. Only makes system calls.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn enter(&self) -> io::Result<()> {
+        sys::leave_groups();
+        sys::join(self.pidfd.as_fd(), self.namespaces)
+    }
+
+    /// An empty directory in memory inside, in the place of the one by that path,
+    /// for what a kernel writes for its keeper.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mount_slate(&self, path: &Path) -> io::Result<()> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let options = format!("mode=0700,size={},nr_inodes={SLATE_FILES}", self.slate_bytes);
+        let options = CString::new(options)?;
+        aside::run(|| {
+            self.enter()?;
+            let _ = sys::detach(&path);
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            sys::mount(Some(c"slate"), &path, Some(c"tmpfs"), flags, Some(&options))
+        })
+    }
+
+    /// Before a process inside becomes a program of the user's: takes away all
+    /// that it may do. Only makes system calls.
+    ///
+    /// Capabilities stay until the program is there, which has none: until then
+    /// this process has memory of the keeper's, and nobody inside may look at a
+    /// process that may do more than they.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn confine(&self) -> io::Result<()> {
+        // It was made outside of the group: one that is full takes it all the same.
+        if let Some(group) = &self.group {
+            group.enter()?;
+        }
+        self.wall.raise()
+    }
+}
+
+/// The namespaces that are the sandbox's own.
+fn namespaces(net: &Net) -> c_int {
+    let own_net = match net {
+        Net::Own | Net::Proxied(_) => libc::CLONE_NEWNET,
+        Net::Hosts => 0,
+    };
+    own_net
+        | libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP
+}
+
+/// Files that a kernel writes for its keeper: a handful.
+const SLATE_FILES: u32 = 128;

@@ -1,0 +1,246 @@
+//! Files: opening, reading, writing.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, Stat};
+use rustix::io::Errno;
+
+use super::attributes::without_privileges;
+use super::{Handle, NodeId, Outcome, Passthrough, Reply, Request, Sameness, Target, Tree, device};
+use crate::fuse::guard;
+
+/// The kernel keeps nothing of it, or all when it is opened again.
+const DIRECT_IO: u32 = 1;
+const KEEP_CACHE: u32 = 1 << 1;
+const NO_FLUSH: u32 = 1 << 5;
+const PASSTHROUGH: u32 = 1 << 7;
+/// In requests to open and to write: setuid bits are to be cleared.
+const OPEN_KILL_SUIDGID: u32 = 1;
+const WRITE_KILL_SUIDGID: u32 = 1 << 2;
+
+impl Tree {
+    pub(super) fn open(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        let mut body = request.body;
+        let flags = OFlags::from_bits_retain(body.u32()?);
+        let extra = body.u32()?;
+        let node = self.nodes.get(request.node)?;
+        guard::open(node.level, flags)?;
+        if flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+            // It may be copied to the layer for that. Whether it is there already
+            // the next look tells.
+            self.charge(0)?;
+        }
+        let fd = self.target(request.node)?.open(kept_flags(flags))?;
+        let stat = rustix::fs::fstat(&fd)?;
+        self.check_same(request.node, &stat)?;
+        if flags.contains(OFlags::TRUNC) {
+            // It may be opened for reading, and be emptied all the same.
+            let writable = self.target(request.node)?.open(OFlags::WRONLY)?;
+            rustix::fs::ftruncate(&writable, 0)?;
+            if extra & OPEN_KILL_SUIDGID != 0 {
+                Target::Open(std::os::fd::AsFd::as_fd(&fd)).clear_privileges()?;
+            }
+        }
+        if flags.contains(OFlags::TRUNC) {
+            self.has_freed();
+        }
+        self.nodes.get_mut(request.node)?.has_links |= stat.st_nlink > 1;
+        self.opened(request.node, fd, reply)
+    }
+
+    /// Somebody outside may have put something else there meanwhile.
+    fn check_same(&mut self, id: NodeId, stat: &Stat) -> Outcome {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::STALE);
+        }
+        let node = self.nodes.get_mut(id)?;
+        match self.sameness {
+            Sameness::Name => node.inode = stat.st_ino,
+            Sameness::Inode if node.inode == stat.st_ino => {}
+            Sameness::Inode => return Err(Errno::STALE),
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel of an open file.
+    pub(super) fn opened(&mut self, id: NodeId, fd: OwnedFd, reply: &mut Reply) -> Outcome {
+        let backing = self.backing(id, &fd)?;
+        let node = self.nodes.get_mut(id)?;
+        node.opens += 1;
+        let caching = if node.has_links { DIRECT_IO } else { KEEP_CACHE };
+        let handle = self.handles.add(Handle::File { node: id, fd });
+        self.told.handle = Some(handle);
+        reply.u64(handle);
+        match backing {
+            Some(backing) => {
+                reply.u32(PASSTHROUGH | NO_FLUSH);
+                reply.u32(backing);
+            }
+            None => {
+                reply.u32(NO_FLUSH | caching);
+                reply.u32(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The file for the kernel to read and write by itself. All who have a node
+    /// open share one, and do it the same way.
+    fn backing(&mut self, id: NodeId, fd: &OwnedFd) -> Result<Option<u32>, Errno> {
+        let node = self.nodes.get_mut(id)?;
+        if node.opens > 0 {
+            return Ok(node.backing);
+        }
+        let Passthrough::Yes(fuse) = &self.passthrough else { return Ok(None) };
+        match device::open_backing(&**fuse, fd) {
+            Ok(backing) => node.backing = Some(backing),
+            // Not privileged, or on a file system that cannot: so it will stay.
+            Err(_) => self.passthrough = Passthrough::No,
+        }
+        Ok(node.backing)
+    }
+
+    pub(super) fn release(&mut self, request: &Request<'_>) -> Outcome {
+        self.close({ request.body }.u64()?);
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, handle: u64) {
+        let Some(Handle::File { node: id, fd }) = self.handles.remove(handle) else { return };
+        drop(fd);
+        let Ok(node) = self.nodes.get_mut(id) else { return };
+        node.opens = node.opens.saturating_sub(1);
+        if node.opens == 0
+            && let Some(backing) = node.backing.take()
+            && let Passthrough::Yes(fuse) = &self.passthrough
+        {
+            device::close_backing(&**fuse, backing);
+        }
+    }
+
+    pub(super) fn read(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        let mut body = request.body;
+        let (handle, offset, size) = (body.u64()?, body.u64()?, body.u32()? as usize);
+        let fd = self.handles.file(handle)?;
+        let mut got = 0;
+        // A short answer is the end of the file to the kernel.
+        while got < size {
+            let buffer = rustix::buffer::spare_capacity(reply.buffer(size - got));
+            match rustix::io::pread(fd, buffer, offset + got as u64) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        reply.shorten(size);
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        let mut body = request.body;
+        let (handle, offset, size) = (body.u64()?, body.u64()?, body.u32()? as usize);
+        let flags = body.u32()?;
+        body.skip(8)?;
+        let how = OFlags::from_bits_retain(body.u32()?);
+        body.skip(4)?;
+        let data = body.rest().get(..size).ok_or(Errno::INVAL)?;
+        let has_links = self.nodes.get(request.node)?.has_links;
+        if self.account.is_some() {
+            let growth = growth(&rustix::fs::fstat(self.handles.file(handle)?)?, offset, size);
+            self.charge(growth)?;
+        }
+        let fd = self.handles.file(handle)?;
+        // The kernel does not know how long the file has become by another name.
+        let offset = match how.contains(OFlags::APPEND) && has_links {
+            true => rustix::fs::fstat(fd)?.st_size.cast_unsigned(),
+            false => offset,
+        };
+        if flags & WRITE_KILL_SUIDGID != 0 {
+            let mode = Mode::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
+            if without_privileges(mode) != mode {
+                rustix::fs::fchmod(fd, without_privileges(mode))?;
+            }
+        }
+        let written = rustix::io::pwrite(fd, data, offset)?;
+        reply.u32(written as u32);
+        reply.u32(0);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, request: &Request<'_>) -> Outcome {
+        let mut body = request.body;
+        let (handle, flags) = (body.u64()?, body.u32()?);
+        let fd = self.handles.file(handle)?;
+        if flags & 1 != 0 { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
+    }
+
+    pub(super) fn sync_directory(&mut self, request: &Request<'_>) -> Outcome {
+        let directory = self.directory(request.node)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::fsync(rustix::fs::openat(&*directory, c".", flags, Mode::empty())?)
+    }
+
+    pub(super) fn sync_all(&mut self) -> Outcome {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(self.directories.root(), c".", flags, Mode::empty())?;
+        rustix::fs::syncfs(root)
+    }
+
+    pub(super) fn allocate(&mut self, request: &Request<'_>) -> Outcome {
+        let mut body = request.body;
+        let (handle, offset, length) = (body.u64()?, body.u64()?, body.u64()?);
+        let mode = FallocateFlags::from_bits_retain(body.u32()?);
+        if !mode.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::COLLAPSE_RANGE) {
+            self.charge(length)?;
+        }
+        rustix::fs::fallocate(self.handles.file(handle)?, mode, offset, length)
+    }
+
+    pub(super) fn seek(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        let mut body = request.body;
+        let (handle, offset, whence) = (body.u64()?, body.u64()?, body.u32()?);
+        let to = match whence.cast_signed() {
+            libc::SEEK_DATA => SeekFrom::Data(offset),
+            libc::SEEK_HOLE => SeekFrom::Hole(offset),
+            _ => return Err(Errno::INVAL),
+        };
+        reply.u64(rustix::fs::seek(self.handles.file(handle)?, to)?);
+        Ok(())
+    }
+
+    pub(super) fn copy_range(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        // What the kernel has cached of the files would not follow. It copies
+        // through its cache then.
+        if !matches!(self.passthrough, Passthrough::Yes(_)) {
+            return Err(Errno::NOSYS);
+        }
+        let mut body = request.body;
+        let (from, mut from_offset) = (body.u64()?, body.u64()?);
+        body.skip(8)?;
+        let (to, mut to_offset, length) = (body.u64()?, body.u64()?, body.u64()?);
+        let copied = rustix::fs::copy_file_range(
+            self.handles.file(from)?,
+            Some(&mut from_offset),
+            self.handles.file(to)?,
+            Some(&mut to_offset),
+            length.min(1 << 30) as usize,
+        )?;
+        reply.u32(copied as u32);
+        reply.u32(0);
+        Ok(())
+    }
+}
+
+/// Bytes that a file may take more when something is written to it.
+fn growth(stat: &Stat, offset: u64, size: usize) -> u64 {
+    let (length, size) = (stat.st_size.cast_unsigned(), size as u64);
+    let has_holes = stat.st_blocks.cast_unsigned() * 512 < length;
+    if has_holes { size } else { (offset + size).saturating_sub(length).min(size) }
+}
+
+/// What of the flags is for the file itself. Appending, sharing of offsets and
+/// caching are the kernel's, which says where each write goes.
+pub(super) fn kept_flags(flags: OFlags) -> OFlags {
+    flags & (OFlags::RWMODE | OFlags::SYNC | OFlags::DSYNC)
+}

@@ -1,0 +1,215 @@
+//! Listings of directories, without what is hidden.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use super::{Handle, NodeId, Outcome, Reply, Request, Sameness, Tree};
+use crate::fuse::handles::Listing;
+use crate::policy::Level;
+
+/// Lets the kernel answer from what it read before.
+const KEEP_CACHE: u32 = 1 << 1;
+const CACHE_DIR: u32 = 1 << 3;
+/// An entry without its name, and one with attributes.
+const ENTRY: usize = 24;
+const ENTRY_PLUS: usize = 128 + ENTRY;
+/// How much is asked of the system at once.
+const PIECE: usize = 16 << 10;
+
+/// One entry, as the system tells it.
+struct Entry<'a> {
+    inode: u64,
+    /// Where the next one is.
+    next: u64,
+    kind: u8,
+    name: &'a CStr,
+    /// Of the record.
+    length: usize,
+}
+
+impl Tree {
+    pub(super) fn open_directory(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        self.nodes.get(request.node)?;
+        let handle = self.handles.add(Handle::Directory(Listing {
+            node: request.node,
+            fd: None,
+            entries: Vec::new(),
+            passed: 0,
+            position: 0,
+        }));
+        self.told.handle = Some(handle);
+        reply.u64(handle);
+        reply.u32(KEEP_CACHE | CACHE_DIR);
+        reply.u32(0);
+        Ok(())
+    }
+
+    pub(super) fn read_directory(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
+        self.list(
+            request,
+            |tree, parent, entry, reply| {
+                // What is hidden is passed over.
+                if !entry.is_dots() && tree.level_of(parent, entry.name)? == Level::None {
+                    return Ok(());
+                }
+                entry.put(reply);
+                Ok(())
+            },
+            ENTRY,
+            reply,
+        )
+    }
+
+    pub(super) fn read_directory_plus(
+        &mut self,
+        request: &Request<'_>,
+        reply: &mut Reply,
+    ) -> Outcome {
+        self.list(
+            request,
+            |tree, parent, entry, reply| {
+                // The kernel knows these, and does not need to be told again.
+                if entry.is_dots() || tree.is_known(parent, entry.name) {
+                    reply.zeros(ENTRY_PLUS - ENTRY);
+                    entry.put(reply);
+                    return Ok(());
+                }
+                let level = tree.level_of(parent, entry.name)?;
+                if level == Level::None {
+                    return Ok(());
+                }
+                let directory = tree.directory(parent)?;
+                match rustix::fs::statat(&*directory, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => {
+                        tree.tell(parent, entry.name, level, &stat, reply);
+                        tree.told.node = None;
+                        entry.put(reply);
+                        Ok(())
+                    }
+                    // Gone meanwhile.
+                    Err(Errno::NOENT) => Ok(()),
+                    Err(errno) => Err(errno),
+                }
+            },
+            ENTRY_PLUS,
+            reply,
+        )
+    }
+
+    /// Whether the kernel has been told of a name, and still relies on that.
+    fn is_known(&self, parent: NodeId, name: &CStr) -> bool {
+        self.sameness == Sameness::Name && self.nodes.find(parent, name).is_some()
+    }
+
+    /// Puts as many entries as there is room for.
+    fn list(
+        &mut self,
+        request: &Request<'_>,
+        put: impl Fn(&mut Self, NodeId, &Entry<'_>, &mut Reply) -> Outcome,
+        overhead: usize,
+        reply: &mut Reply,
+    ) -> Outcome {
+        let mut body = request.body;
+        let (handle, offset, size) = (body.u64()?, body.u64()?, body.u32()? as usize);
+        let listing = self.handles.listing_mut(handle)?;
+        let node = listing.node;
+        let mut entries = std::mem::take(&mut listing.entries);
+        let mut passed = std::mem::replace(&mut listing.passed, 0);
+        let is_elsewhere = offset != listing.position;
+        let fd = match listing.fd.take() {
+            Some(fd) => fd,
+            None => open_listing(self.directory(node)?)?,
+        };
+        if is_elsewhere {
+            rustix::fs::seek(&fd, SeekFrom::Start(offset))?;
+            entries.clear();
+            passed = 0;
+        }
+        let mut position = offset;
+        let outcome = loop {
+            if passed >= entries.len() {
+                passed = 0;
+                match refill(&fd, &mut entries) {
+                    Ok(0) => break Ok(()),
+                    Ok(_) => {}
+                    Err(errno) => break Err(errno),
+                }
+            }
+            let Some(entry) = Entry::parse(&entries[passed..]) else { break Err(Errno::IO) };
+            let room = size - reply.length().min(size);
+            if room < overhead + entry.name.count_bytes().next_multiple_of(8) {
+                break Ok(());
+            }
+            if let Err(errno) = put(self, node, &entry, reply) {
+                break Err(errno);
+            }
+            (passed, position) = (passed + entry.length, entry.next);
+        };
+        // Entries of which the kernel was told cannot be taken back.
+        let outcome = if reply.length() > 0 { Ok(()) } else { outcome };
+        let listing = self.handles.listing_mut(handle)?;
+        (listing.entries, listing.passed) = (entries, passed);
+        (listing.position, listing.fd) = (position, Some(fd));
+        outcome
+    }
+}
+
+fn open_listing(
+    directory: impl AsFd + Sized + std::ops::Deref<Target = OwnedFd>,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(&*directory, c".", flags, Mode::empty())
+}
+
+/// The next entries; how many bytes.
+fn refill(fd: &OwnedFd, entries: &mut Vec<u8>) -> Result<usize, Errno> {
+    entries.clear();
+    entries.reserve_exact(PIECE);
+    // SAFETY: the buffer has that much room, and the system fills what it says.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_getdents64,
+            fd.as_raw_fd(),
+            entries.as_mut_ptr(),
+            entries.capacity(),
+        )
+    };
+    let Ok(length) = usize::try_from(length) else {
+        let error = std::io::Error::last_os_error();
+        return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+    };
+    // SAFETY: the system has filled that much.
+    unsafe { entries.set_len(length) };
+    Ok(length)
+}
+
+impl<'a> Entry<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
+        let length = usize::from(u16::from_ne_bytes(bytes.get(16..18)?.try_into().ok()?));
+        Some(Self {
+            inode: number(0)?,
+            next: number(8)?,
+            kind: *bytes.get(18)?,
+            name: CStr::from_bytes_until_nul(bytes.get(19..length)?).ok()?,
+            length,
+        })
+    }
+
+    fn is_dots(&self) -> bool {
+        matches!(self.name.to_bytes(), b"." | b"..")
+    }
+
+    fn put(&self, reply: &mut Reply) {
+        let name = self.name.to_bytes();
+        reply.u64(self.inode);
+        reply.u64(self.next);
+        reply.u32(name.len() as u32);
+        reply.u32(u32::from(self.kind));
+        reply.bytes(name);
+        reply.align();
+    }
+}

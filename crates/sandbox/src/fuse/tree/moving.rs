@@ -1,0 +1,322 @@
+//! Moving a directory that was there before the session: overlayfs in a user
+//! namespace refuses that (EXDEV), because it cannot write down where the
+//! directory comes from. So a new one is made, and what is in the old one is
+//! moved there, name by name, which overlayfs can do. Nobody else gets in
+//! between, because requests are served one after the other.
+//!
+//! What fails in the middle is taken back, so that the old directory is whole.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps, Uid,
+    XattrFlags,
+};
+use rustix::io::Errno;
+
+use super::{Directory, Outcome};
+
+/// Others wait meanwhile. Past this a program has to copy by itself, as `mv` does.
+const MOST_ENTRIES: u64 = 20_000;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What the new directory is called until all of it is there. A server that was
+/// killed may have left one, and somebody may have made another.
+const STAGING: &str = ".sessile-moving-";
+const MOST_STAGINGS: u32 = 100;
+
+/// Of an attribute, and of all names of them.
+const MOST_ATTRIBUTES: usize = 64 << 10;
+
+/// A name in a directory.
+pub(super) type Named<'a> = (&'a Directory, &'a CStr);
+
+/// How much there is to move.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) entries: u64,
+    pub(super) bytes: u64,
+}
+
+/// What a directory has in it.
+///
+/// # Errors
+/// `EXDEV` if that is too much to be moved for somebody.
+pub(super) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
+    let root = open(directory.as_fd(), name).map_err(|_| Errno::XDEV)?;
+    let mut extent = Extent::default();
+    let mut unseen = vec![CString::default()];
+    while let Some(at) = unseen.pop() {
+        for (path, kind) in entries(&root, &at)? {
+            extent.entries += 1;
+            if kind == FileType::RegularFile {
+                let stat = rustix::fs::statat(&root, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+                extent.bytes += u64::try_from(stat.st_size).unwrap_or(0);
+            } else if kind == FileType::Directory {
+                unseen.push(path);
+            }
+            if extent.entries > MOST_ENTRIES || extent.bytes > MOST_BYTES {
+                return Err(Errno::XDEV);
+            }
+        }
+    }
+    Ok(extent)
+}
+
+/// Moves a directory; `flags` are none, or that nothing is replaced.
+pub(super) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
+    check_target(to, flags)?;
+    let old = open(from.0.as_fd(), from.1)?;
+    let staging = make_staging(to.0)?;
+    let new = open(to.0.as_fd(), &staging)?;
+    let mut carried = Carried { old, new, moved: Vec::new(), made: Vec::new(), gone: 0 };
+    let outcome = carried
+        .all()
+        .and_then(|()| rustix::fs::renameat_with(&**to.0, &staging, &**to.0, to.1, flags));
+    if let Err(errno) = outcome {
+        carried.take_back();
+        let _ = rustix::fs::unlinkat(&**to.0, &staging, AtFlags::REMOVEDIR);
+        return Err(errno);
+    }
+    let outcome = carried
+        .remove_old()
+        .and_then(|()| rustix::fs::unlinkat(&**from.0, from.1, AtFlags::REMOVEDIR));
+    if let Err(errno) = outcome {
+        carried.take_back();
+        let _ = rustix::fs::unlinkat(&**to.0, to.1, AtFlags::REMOVEDIR);
+        return Err(errno);
+    }
+    Ok(())
+}
+
+fn make_staging(directory: &Directory) -> Result<CString, Errno> {
+    for number in 0..MOST_STAGINGS {
+        let name = CString::new(format!("{STAGING}{number}")).map_err(|_| Errno::INVAL)?;
+        match rustix::fs::mkdirat(&**directory, &name, Mode::RWXU) {
+            Ok(()) => return Ok(name),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::XDEV)
+}
+
+/// As rename(2) has it: an empty directory is replaced, and nothing else.
+fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
+    let stat = match rustix::fs::statat(&**directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(()),
+        found => found?,
+    };
+    if flags.contains(RenameFlags::NOREPLACE) {
+        return Err(Errno::EXIST);
+    }
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Err(Errno::NOTDIR);
+    }
+    let is_empty = entries(&open(directory.as_fd(), name)?, c"")?.is_empty();
+    if is_empty { Ok(()) } else { Err(Errno::NOTEMPTY) }
+}
+
+/// What was done so far. Paths are from the two directories.
+struct Carried {
+    old: OwnedFd,
+    new: OwnedFd,
+    moved: Vec<CString>,
+    /// Directories, each before those in it, with what the old one was like.
+    made: Vec<(CString, Stat)>,
+    /// How many of them are gone from the old place, the last first.
+    gone: usize,
+}
+
+impl Carried {
+    fn all(&mut self) -> Outcome {
+        self.made.push((CString::default(), rustix::fs::fstat(&self.old)?));
+        let mut unseen = vec![CString::default()];
+        while let Some(at) = unseen.pop() {
+            for (path, kind) in entries(&self.old, &at)? {
+                let flags = RenameFlags::NOREPLACE;
+                match rustix::fs::renameat_with(&self.old, &path, &self.new, &path, flags) {
+                    Ok(()) => self.moved.push(path),
+                    Err(Errno::XDEV) if kind == FileType::Directory => {
+                        let look = AtFlags::SYMLINK_NOFOLLOW;
+                        let stat = rustix::fs::statat(&self.old, &path, look)?;
+                        rustix::fs::mkdirat(&self.new, &path, Mode::RWXU)?;
+                        self.made.push((path.clone(), stat));
+                        unseen.push(path);
+                    }
+                    Err(errno) => return Err(errno),
+                }
+            }
+        }
+        // What is put into a directory changes its date.
+        self.made.iter().rev().try_for_each(|(path, stat)| self.make_like_old(path, stat))
+    }
+
+    fn make_like_old(&self, path: &CStr, stat: &Stat) -> Outcome {
+        let (old, new) = (open(self.old.as_fd(), path)?, open(self.new.as_fd(), path)?);
+        let made = rustix::fs::fstat(&new)?;
+        if (made.st_uid, made.st_gid) != (stat.st_uid, stat.st_gid) {
+            let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+            rustix::fs::fchown(&new, Some(uid), Some(gid))?;
+        }
+        copy_attributes(&old, &new)?;
+        dress(&new, stat)
+    }
+
+    fn remove_old(&mut self) -> Outcome {
+        for (path, _) in self.made.iter().skip(1).rev() {
+            rustix::fs::unlinkat(&self.old, path, AtFlags::REMOVEDIR)?;
+            self.gone += 1;
+        }
+        Ok(())
+    }
+
+    /// The old directory is as it was. What can go wrong here has gone well a
+    /// moment ago, in the other direction.
+    fn take_back(&self) {
+        let first_gone = self.made.len() - self.gone;
+        for (path, _) in &self.made[first_gone..] {
+            let _ = rustix::fs::mkdirat(&self.old, path, Mode::RWXU);
+        }
+        // Those that may not be written to could not be emptied.
+        for (path, _) in &self.made {
+            if let Ok(new) = open(self.new.as_fd(), path) {
+                let _ = rustix::fs::fchmod(&new, Mode::RWXU);
+            }
+        }
+        for path in self.moved.iter().rev() {
+            let _ = rustix::fs::renameat(&self.new, path, &self.old, path);
+        }
+        for (path, stat) in self.made.iter().rev() {
+            if !path.is_empty() {
+                let _ = rustix::fs::unlinkat(&self.new, path, AtFlags::REMOVEDIR);
+            }
+            if let Ok(old) = open(self.old.as_fd(), path) {
+                let _ = dress(&old, stat);
+            }
+        }
+    }
+}
+
+fn dress(directory: &OwnedFd, stat: &Stat) -> Outcome {
+    rustix::fs::fchmod(directory, Mode::from_raw_mode(stat.st_mode))?;
+    let time = |seconds: i64, nanos| Timespec { tv_sec: seconds, tv_nsec: nanos };
+    let times = Timestamps {
+        last_access: time(stat.st_atime, stat.st_atime_nsec.cast_signed()),
+        last_modification: time(stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+    };
+    rustix::fs::futimens(directory, &times)
+}
+
+fn copy_attributes(from: &OwnedFd, to: &OwnedFd) -> Outcome {
+    let mut names = vec![0; MOST_ATTRIBUTES];
+    let length = match rustix::fs::flistxattr(from, &mut names[..]) {
+        Err(Errno::NOTSUP) => return Ok(()),
+        length => length?,
+    };
+    let names = names[..length].split_inclusive(|byte| *byte == 0);
+    for name in names.filter_map(|name| CStr::from_bytes_with_nul(name).ok()) {
+        if !name.to_bytes().starts_with(b"user.") {
+            continue;
+        }
+        let mut value = vec![0; MOST_ATTRIBUTES];
+        let length = rustix::fs::fgetxattr(from, name, &mut value[..])?;
+        rustix::fs::fsetxattr(to, name, &value[..length], XattrFlags::empty())?;
+    }
+    Ok(())
+}
+
+fn open(directory: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let path = if path.is_empty() { c"." } else { path };
+    rustix::fs::openat(directory, path, flags, Mode::empty())
+}
+
+/// What is in a directory, by paths from the root.
+fn entries(root: &OwnedFd, at: &CStr) -> Result<Vec<(CString, FileType)>, Errno> {
+    let mut all = Vec::new();
+    for entry in Dir::read_from(open(root.as_fd(), at)?)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
+        }
+        let path = match at.to_bytes() {
+            b"" => name.to_vec(),
+            above => [above, name].join(&b'/'),
+        };
+        let path = CString::new(path).map_err(|_| Errno::INVAL)?;
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let stat = rustix::fs::statat(root, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+            kind = FileType::from_raw_mode(stat.st_mode);
+        }
+        all.push((path, kind));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::rc::Rc;
+
+    fn directory(path: &std::path::Path) -> Directory {
+        Rc::new(fs::File::open(path).unwrap().into())
+    }
+
+    #[test]
+    fn a_directory_is_there_whole_or_not_at_all() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path);
+        fs::create_dir_all(at("old/deep/deeper")).unwrap();
+        fs::write(at("old/deep/file"), "text").unwrap();
+        fs::set_permissions(at("old/deep"), fs::Permissions::from_mode(0o750)).unwrap();
+        let top = directory(place.path());
+        let (old, new) = ((&top, c"old"), (&top, c"new"));
+        assert_eq!(extent(old), Ok(Extent { entries: 3, bytes: 4 }));
+
+        fs::write(at("new"), "").unwrap();
+        assert_eq!(carry(old, new, RenameFlags::empty()), Err(Errno::NOTDIR));
+        assert_eq!(carry(old, new, RenameFlags::NOREPLACE), Err(Errno::EXIST));
+        fs::remove_file(at("new")).unwrap();
+        fs::create_dir_all(at("new/x")).unwrap();
+        assert_eq!(carry(old, new, RenameFlags::empty()), Err(Errno::NOTEMPTY));
+        assert_eq!(fs::read(at("old/deep/file")).unwrap(), b"text");
+
+        fs::remove_dir(at("new/x")).unwrap();
+        assert_eq!(carry(old, new, RenameFlags::empty()), Ok(()));
+        assert_eq!(fs::read(at("new/deep/file")).unwrap(), b"text");
+        let mode = fs::metadata(at("new/deep")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+        assert!(at("new/deep/deeper").is_dir());
+        let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|e| e.unwrap()).collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn what_was_moved_goes_back() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path);
+        fs::create_dir_all(at("old/deep/deeper")).unwrap();
+        fs::create_dir_all(at("new/deep/deeper")).unwrap();
+        fs::write(at("new/deep/file"), "text").unwrap();
+        fs::remove_dir(at("old/deep/deeper")).unwrap();
+        let stat = rustix::fs::stat(at("new")).unwrap();
+        let path = |text: &str| CString::new(text).unwrap();
+        let carried = Carried {
+            old: fs::File::open(at("old")).unwrap().into(),
+            new: fs::File::open(at("new")).unwrap().into(),
+            moved: vec![path("deep/file")],
+            made: vec![(path(""), stat), (path("deep"), stat), (path("deep/deeper"), stat)],
+            gone: 1,
+        };
+        carried.take_back();
+        assert_eq!(fs::read(at("old/deep/file")).unwrap(), b"text");
+        assert!(at("old/deep/deeper").is_dir());
+        assert_eq!(fs::read_dir(at("new")).unwrap().count(), 0);
+    }
+}

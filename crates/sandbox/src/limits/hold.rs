@@ -1,0 +1,278 @@
+//! Which limit is held by what. Pure.
+
+use super::group::{GroupPlan, PartPlan, Setting};
+use super::means::{Hierarchy, Means, Version};
+use super::{Mechanism, size};
+use crate::check::Missing;
+use crate::policy::Limits;
+
+/// Processes and threads of a sandbox for which nothing is said, where the
+/// system holds it without further cost: a build with hundreds of jobs has room,
+/// and a program that forks without end does not take the machine.
+pub const DEFAULT_PROCESSES: u64 = 4096;
+
+/// How the limits of a sandbox are held.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hold {
+    pub memory: Option<Held<u64>>,
+    pub cpus: Option<Held<f64>>,
+    pub pids: Option<Held<u64>>,
+    pub open_files: Option<Held<u64>>,
+    /// The layer and the private directories together.
+    pub layer: Option<Held<u64>>,
+    /// The control group to be made.
+    pub group: Option<GroupPlan>,
+    /// Bytes that the private directories have together.
+    pub private_bytes: u64,
+    /// Process numbers within the sandbox, if these are limited.
+    pub numbers: Option<u64>,
+    /// What is weaker than it was asked for.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held<T> {
+    pub limit: T,
+    pub by: Mechanism,
+}
+
+impl Hold {
+    /// What each process of the sandbox is limited to by itself, as the system
+    /// numbers it.
+    pub(crate) fn rlimits(&self) -> Vec<(u32, u64)> {
+        let of = |resource: u32, held: Option<Held<u64>>| match held?.by {
+            Mechanism::Rlimit | Mechanism::UserRlimit => Some((resource, held?.limit)),
+            Mechanism::Groups(_) | Mechanism::FileSystem => None,
+        };
+        [
+            of(libc::RLIMIT_DATA, self.memory),
+            of(libc::RLIMIT_NPROC, self.pids),
+            of(libc::RLIMIT_NOFILE, self.open_files),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Decides. `name` is what the control group is called.
+///
+/// # Errors
+/// What is missing for a limit that nothing here can hold.
+pub fn hold(limits: &Limits, means: &Means, name: &str) -> Result<Hold, Missing> {
+    let mut hold = Hold::default();
+    let mut parts = Parts::default();
+    if let Some(limit) = limits.memory_bytes {
+        let by = match &means.memory {
+            Some(hierarchy) => parts.add(hierarchy, "memory", memory(hierarchy.version, limit)),
+            None => {
+                hold.notes.push(weaker_memory(limit, means));
+                Mechanism::Rlimit
+            }
+        };
+        hold.memory = Some(Held { limit, by });
+    }
+    if let Some(limit) = limits.cpus {
+        let hierarchy = means.cpu.as_ref().ok_or_else(|| no_groups("a limit on CPUs", means))?;
+        let by = parts.add(hierarchy, "cpu", cpus(hierarchy.version, limit));
+        hold.cpus = Some(Held { limit, by });
+    }
+    hold.pids = processes(limits.pids, means, &mut parts)?;
+    if hold.pids.is_none() {
+        hold.numbers = Some(DEFAULT_PROCESSES);
+    }
+    let by = Mechanism::Rlimit;
+    hold.open_files = limits.open_files.map(|limit| Held { limit, by });
+    let by = Mechanism::FileSystem;
+    hold.layer = limits.layer_bytes.map(|limit| Held { limit, by });
+    // They are in memory, and what fills that up is no program that could be
+    // killed for it.
+    let memory = limits.memory_bytes.map_or(means.total_memory / 4, |bytes| bytes / 2);
+    hold.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
+    hold.group = (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
+    Ok(hold)
+}
+
+fn processes(
+    asked: Option<u64>,
+    means: &Means,
+    parts: &mut Parts,
+) -> Result<Option<Held<u64>>, Missing> {
+    let limit = asked.unwrap_or(DEFAULT_PROCESSES);
+    let setting = || vec![Setting::must("pids.max", limit.to_string())];
+    match (&means.pids, asked) {
+        // The guard would be counted as well, were it not outside.
+        (Some(hierarchy), Some(_)) => {
+            Ok(Some(Held { limit, by: parts.add(hierarchy, "pids", setting()) }))
+        }
+        // There is a group anyway.
+        (Some(hierarchy), None) if !parts.0.is_empty() => {
+            Ok(Some(Held { limit, by: parts.add(hierarchy, "pids", setting()) }))
+        }
+        (None | Some(_), _) if means.counts_processes => {
+            Ok(Some(Held { limit, by: Mechanism::UserRlimit }))
+        }
+        (None, Some(_)) => Err(no_groups("a limit on processes", means)),
+        (None | Some(_), None) => Ok(None),
+    }
+}
+
+/// The parts of a group, one for each hierarchy.
+#[derive(Default)]
+struct Parts(Vec<PartPlan>);
+
+impl Parts {
+    fn add(
+        &mut self,
+        hierarchy: &Hierarchy,
+        controller: &'static str,
+        settings: Vec<Setting>,
+    ) -> Mechanism {
+        let same = self.0.iter_mut().find(|part| part.hierarchy == *hierarchy);
+        match same {
+            Some(part) => {
+                part.controllers.push(controller);
+                part.settings.extend(settings);
+            }
+            None => self.0.push(PartPlan {
+                hierarchy: hierarchy.clone(),
+                controllers: vec![controller],
+                settings,
+            }),
+        }
+        Mechanism::Groups(hierarchy.version)
+    }
+}
+
+/// Memory that is swapped out is memory, too: a limit is a limit.
+fn memory(version: Version, bytes: u64) -> Vec<Setting> {
+    match version {
+        Version::One => vec![
+            Setting::must("memory.limit_in_bytes", bytes.to_string()),
+            Setting::may("memory.memsw.limit_in_bytes", bytes.to_string()),
+        ],
+        Version::Two => vec![
+            Setting::must("memory.max", bytes.to_string()),
+            Setting::may("memory.swap.max", "0".to_owned()),
+        ],
+    }
+}
+
+/// In a tenth of a second.
+fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
+    const PERIOD: u64 = 100_000;
+    let quota = ((cpus * PERIOD as f64) as u64).max(1000);
+    match version {
+        Version::One => vec![
+            Setting::must("cpu.cfs_period_us", PERIOD.to_string()),
+            Setting::must("cpu.cfs_quota_us", quota.to_string()),
+        ],
+        Version::Two => vec![Setting::must("cpu.max", format!("{quota} {PERIOD}"))],
+    }
+}
+
+fn weaker_memory(bytes: u64, means: &Means) -> String {
+    format!(
+        "the memory limit of {} holds for each program by itself, not for all together: there are \
+         no control groups for this user; an administrator can give them: `{}`",
+        size(bytes),
+        means.groups_remedy
+    )
+}
+
+fn no_groups(what: &str, means: &Means) -> Missing {
+    Missing {
+        what: format!("{what} needs control groups, and this user may not make any"),
+        remedy: format!("an administrator can allow it: `{}`", means.groups_remedy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn at(version: Version, path: &str) -> Option<Hierarchy> {
+        Some(Hierarchy { version, directory: PathBuf::from(path) })
+    }
+
+    fn all() -> Limits {
+        Limits {
+            memory_bytes: Some(1 << 30),
+            cpus: Some(1.5),
+            pids: Some(200),
+            open_files: Some(64),
+            layer_bytes: Some(1 << 28),
+        }
+    }
+
+    #[test]
+    fn groups_hold_memory_cpus_and_processes() {
+        let one = |path| at(Version::One, path);
+        let means =
+            Means { memory: one("/m"), cpu: one("/c"), pids: one("/p"), ..Means::default() };
+        let hold = hold(&all(), &means, "x").unwrap();
+        let group = hold.group.clone().unwrap();
+        let settings: Vec<String> = group
+            .parts
+            .iter()
+            .flat_map(|part| &part.settings)
+            .map(|setting| format!("{} {}", setting.file, setting.value))
+            .collect();
+        assert_eq!(
+            settings,
+            [
+                "memory.limit_in_bytes 1073741824",
+                "memory.memsw.limit_in_bytes 1073741824",
+                "cpu.cfs_period_us 100000",
+                "cpu.cfs_quota_us 150000",
+                "pids.max 200",
+            ]
+        );
+        assert_eq!(hold.rlimits(), [(libc::RLIMIT_NOFILE, 64)]);
+        assert!(hold.notes.is_empty() && hold.private_bytes == 1 << 28);
+    }
+
+    #[test]
+    fn version_two_has_one_group_for_all_of_them() {
+        let two = || at(Version::Two, "/g");
+        let means = Means { memory: two(), cpu: two(), pids: two(), ..Means::default() };
+        let group = hold(&all(), &means, "x").unwrap().group.unwrap();
+        let [part] = group.parts.as_slice() else { panic!("{group:?}") };
+        assert_eq!(part.controllers, ["memory", "cpu", "pids"]);
+        assert!(part.settings.iter().any(|s| s.file == "cpu.max" && s.value == "150000 100000"));
+    }
+
+    #[test]
+    fn an_ordinary_user_without_groups_has_what_processes_are_limited_by() {
+        let means = Means {
+            counts_processes: true,
+            groups_remedy: "give them".to_owned(),
+            ..Means::default()
+        };
+        let limits = Limits { cpus: None, ..all() };
+        let held = hold(&limits, &means, "x").unwrap();
+        assert_eq!(
+            held.rlimits(),
+            [(libc::RLIMIT_DATA, 1 << 30), (libc::RLIMIT_NPROC, 200), (libc::RLIMIT_NOFILE, 64)]
+        );
+        assert_eq!(held.group, None);
+        let [note] = held.notes.as_slice() else { panic!("{:?}", held.notes) };
+        assert!(note.contains("1 GiB holds for each program by itself"), "{note}");
+        let refused = hold(&all(), &means, "x").unwrap_err().to_string();
+        assert!(refused.contains("CPUs") && refused.contains("`give them`"), "{refused}");
+    }
+
+    #[test]
+    fn nothing_said_takes_no_group_and_leaves_room_for_a_build() {
+        let memory = at(Version::One, "/m");
+        let means =
+            Means { pids: memory.clone(), memory, total_memory: 1 << 34, ..Means::default() };
+        let held = hold(&Limits::default(), &means, "x").unwrap();
+        assert_eq!((held.group, held.pids), (None, None));
+        assert_eq!((held.numbers, held.private_bytes), (Some(DEFAULT_PROCESSES), 1 << 32));
+        let means = Means { counts_processes: true, ..Means::default() };
+        let held = hold(&Limits::default(), &means, "x").unwrap();
+        assert_eq!(held.rlimits(), [(libc::RLIMIT_NPROC, DEFAULT_PROCESSES)]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The environment of programs inside: a short list of what is the same for
+//! everybody, what the caller gives, and what is ours.
+
+use super::{HOME, Net, User};
+use crate::proxy;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// What of the host's environment is nobody's secret.
+const INHERITED: &[&str] =
+    &["LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
+
+fn is_inherited(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    INHERITED.contains(&name) || name.starts_with("LC_")
+}
+
+/// What kernels start with. `given` are the caller's own, which win.
+#[must_use]
+pub fn environment(
+    host: impl Iterator<Item = (OsString, OsString)>,
+    search: &OsStr,
+    given: impl Iterator<Item = (OsString, OsString)>,
+    user: User,
+    net: &Net,
+) -> BTreeMap<OsString, OsString> {
+    let mut all: BTreeMap<OsString, OsString> =
+        host.filter(|(name, _)| is_inherited(name)).collect();
+    let (name, home) = match user {
+        User::Agent => ("agent", HOME),
+        User::Root => ("root", "/root"),
+    };
+    let own: [(&str, &OsStr); 6] = [
+        ("PATH", search),
+        ("HOME", home.as_ref()),
+        ("USER", name.as_ref()),
+        ("LOGNAME", name.as_ref()),
+        ("SHELL", "/bin/bash".as_ref()),
+        // One that was built by hand looks elsewhere.
+        ("GIT_CONFIG_SYSTEM", "/etc/gitconfig".as_ref()),
+    ];
+    all.extend(own.map(|(name, value)| (name.into(), value.into())));
+    match net {
+        Net::Proxied(hosts) => {
+            all.extend(
+                proxy::variables(hosts)
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value.into())),
+            );
+        }
+        Net::Own | Net::Hosts => {}
+    }
+    all.extend(given);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_on_the_list_stays_outside_and_what_is_given_wins() {
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let host = [pair("AWS_SECRET", "s"), pair("LC_ALL", "C"), pair("TERM", "xterm")];
+        let given = [pair("TERM", "dumb"), pair("STAGE", "test")];
+        let (search, net) = (OsStr::new("/usr/bin"), Net::Proxied(Vec::new()));
+        let found = environment(host.into_iter(), search, given.into_iter(), User::Agent, &net);
+        let get = |name: &str| found.get(OsStr::new(name)).and_then(|value| value.to_str());
+        assert_eq!(get("AWS_SECRET"), None);
+        assert_eq!(get("LC_ALL"), Some("C"));
+        assert_eq!(get("TERM"), Some("dumb"));
+        assert_eq!(get("STAGE"), Some("test"));
+        assert_eq!(get("HOME"), Some(HOME));
+        assert_eq!(get("GIT_CONFIG_SYSTEM"), Some("/etc/gitconfig"));
+        assert_eq!(get("https_proxy"), Some("http://127.0.0.1:3128"));
+    }
+}

@@ -1,0 +1,177 @@
+//! What the host has that a sandbox shows: looked at once, before anything is
+//! decided.
+
+use super::etc;
+use super::programs::{Programs, programs};
+use crate::check::Missing;
+use crate::limits::Means;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where systems keep programs and libraries.
+const TOPS: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+
+/// What of another system tree is not shown: a sandbox has its own, or there is
+/// nothing that programs need.
+const NOT_SHOWN: &[&str] = &[
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lost+found",
+    "media",
+    "mnt",
+    "proc",
+    "root",
+    "run",
+    "srv",
+    "sys",
+    "tmp",
+    "var",
+    "workspace",
+];
+
+/// Where another system tree has its programs.
+const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// The system tree: the host's own, or another.
+    pub tree: PathBuf,
+    /// By their paths inside.
+    pub tops: Vec<(PathBuf, Top)>,
+    /// The system's files belong to the one who asks, who may be root over them.
+    pub is_owned: bool,
+    pub etc: Vec<EtcEntry>,
+    pub resolution: Vec<EtcEntry>,
+    pub programs: Programs,
+    /// What it takes for rules of single paths, and is not there.
+    pub guard_missing: Option<Missing>,
+    /// What limits can be held with.
+    pub means: Means,
+    /// The version of Landlock; 0 if there is none.
+    pub landlock: i64,
+}
+
+/// What is at the top of the file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Top {
+    Directory,
+    /// As `/bin` to `usr/bin`.
+    Link(PathBuf),
+}
+
+#[derive(Clone, Debug)]
+pub struct EtcEntry {
+    /// Below `/etc`.
+    pub name: String,
+    pub path: PathBuf,
+    /// Of a small file.
+    pub text: Option<Vec<u8>>,
+}
+
+/// What is looked for on the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The search path that the session is given.
+    pub search: &'a OsStr,
+    /// The program that the session was started with: a name or a path.
+    pub program: &'a str,
+    pub home: Option<&'a Path>,
+    pub workspace: &'a Path,
+    /// Never shown, nor anything that has it within.
+    pub hidden: &'a [PathBuf],
+    /// Another system tree than the host's.
+    pub rootfs: Option<&'a Path>,
+}
+
+impl Host {
+    #[must_use]
+    pub fn look(wanted: Wanted<'_>) -> Self {
+        let tree = wanted.rootfs.unwrap_or(Path::new("/"));
+        let (tops, programs) = match wanted.rootfs {
+            None => {
+                let tops: Vec<_> = TOPS.iter().filter_map(|path| top(tree, path)).collect();
+                let programs = programs(wanted, &tops);
+                (tops, programs)
+            }
+            Some(rootfs) => {
+                let programs = Programs { search: SEARCH.into(), ..Programs::default() };
+                (all_tops(rootfs), programs)
+            }
+        };
+        let user = rustix::process::geteuid().as_raw();
+        Self {
+            programs,
+            etc: entries(tree, etc::SHOWN),
+            // Names are resolved as the host does it.
+            resolution: entries(Path::new("/"), etc::RESOLUTION),
+            tops,
+            is_owned: fs::metadata(tree.join("usr")).is_ok_and(|usr| usr.uid() == user),
+            tree: tree.to_owned(),
+            guard_missing: crate::check::guard_missing(),
+            means: Means::look(),
+            landlock: crate::confine::landlock_version(),
+        }
+    }
+
+    /// Where something of the system is, by its path inside.
+    #[must_use]
+    pub fn of_system(&self, inside: &Path) -> PathBuf {
+        self.tree.join(inside.strip_prefix("/").unwrap_or(inside))
+    }
+}
+
+fn top(tree: &Path, inside: &str) -> Option<(PathBuf, Top)> {
+    let path = tree.join(inside.trim_start_matches('/'));
+    let kind = fs::symlink_metadata(&path).ok()?.file_type();
+    let top = if kind.is_symlink() { Top::Link(fs::read_link(path).ok()?) } else { Top::Directory };
+    Some((inside.into(), top))
+}
+
+/// Everything at the top of another system tree that is a system's.
+fn all_tops(rootfs: &Path) -> Vec<(PathBuf, Top)> {
+    let names = fs::read_dir(rootfs).into_iter().flatten().filter_map(Result::ok);
+    let mut tops: Vec<(PathBuf, Top)> = names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !NOT_SHOWN.contains(&name.as_str()))
+        .filter_map(|name| top(rootfs, &format!("/{name}")))
+        .filter(|(inside, top)| match top {
+            Top::Link(_) => true,
+            Top::Directory => rootfs.join(inside.strip_prefix("/").unwrap_or(inside)).is_dir(),
+        })
+        .collect();
+    tops.sort_by(|(a, _), (b, _)| a.cmp(b));
+    tops
+}
+
+fn entries(tree: &Path, names: &[&str]) -> Vec<EtcEntry> {
+    names.iter().filter_map(|name| entry(tree, name)).collect()
+}
+
+/// A path of a system tree, with links followed as its own programs would: they
+/// lead to nothing outside of it.
+fn within(tree: &Path, inside: &Path) -> Option<PathBuf> {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let root = rustix::fs::openat(CWD, tree, flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let found = rustix::fs::openat2(&root, inside, flags, Mode::empty(), resolve).ok()?;
+    fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()
+}
+
+fn entry(tree: &Path, name: &str) -> Option<EtcEntry> {
+    let path = within(tree, &Path::new("/etc").join(name))?;
+    let metadata = fs::metadata(&path).ok()?;
+    // Root may read what others may not, and is not root inside.
+    if metadata.permissions().mode() & 0o004 == 0 {
+        return None;
+    }
+    let is_small_file = metadata.is_file() && super::is_small(metadata.size());
+    let text = if is_small_file { Some(fs::read(&path).ok()?) } else { None };
+    Some(EtcEntry { name: name.to_owned(), path, text })
+}

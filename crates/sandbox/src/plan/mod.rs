@@ -1,0 +1,503 @@
+//! What a sandbox is to look like: decided from a policy, from what the host
+//! has, and from where the session's files are. Pure: nothing is done here.
+//!
+//! The new root is a file system in memory that has only what is put there. A
+//! step that puts something in a place makes the directories above it.
+
+mod elf;
+pub mod environment;
+mod etc;
+pub mod host;
+mod installation;
+mod programs;
+
+use crate::check::{self, GUARDED, Missing};
+use crate::limits::{self, Hold};
+use crate::policy::{Bind, FileMode, HostRule, Level, Network, Policy};
+use crate::rules::{Need, Rules};
+use host::{Host, Top};
+use std::path::{Path, PathBuf};
+
+/// Where the workspace is inside, and where runs begin.
+pub const WORKSPACE: &str = "/workspace";
+/// The user's home inside.
+pub const HOME: &str = "/home/agent";
+/// The user inside.
+pub const AGENT: u32 = 1000;
+/// What is Sessile's own inside.
+const OWN: &str = "/.sessile";
+/// Where kernels write their state down, inside: in memory, with the session's
+/// other private directories. Nothing of the host is there.
+pub const DUMPS: &str = "/.sessile/dumps";
+/// Where they find the states that their keeper gives them, read-only.
+pub const GIVEN: &str = "/.sessile/given";
+/// Where the layers on the system's directories are kept, for root inside.
+pub const SYSTEM: &str = "system";
+/// The machine's name inside.
+pub const HOSTNAME: &str = "sessile";
+
+/// Bytes of a file that is copied into the new root instead of being mounted.
+const SMALL: u64 = 64 << 10;
+
+/// What there is to build a sandbox around.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The session.
+    pub session: String,
+    /// The directory that is the workspace.
+    pub workspace: PathBuf,
+    /// Where the session keeps what is written.
+    pub layer: PathBuf,
+    /// The keeper's directory for what passes between it and its kernels.
+    pub scratch: PathBuf,
+    /// What the keeper gives kernels to read, and nobody inside can write to.
+    pub given: PathBuf,
+    /// What must not be seen, should it lie below something that is shown: the
+    /// directories of sessions, and the user's state with tokens in it.
+    pub hidden: Vec<PathBuf>,
+}
+
+/// Everything that is to be done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub user: User,
+    pub net: Net,
+    pub steps: Vec<Step>,
+    /// Paths inside that may be written below, for the second wall.
+    pub writable: Vec<PathBuf>,
+    /// A directory outside that the new root is put on top of, for nobody else
+    /// to see.
+    pub base: PathBuf,
+    /// What a workspace whose paths differ is shown by.
+    pub guard: Option<Guard>,
+    /// What it may use of the machine, and what holds it to that.
+    pub hold: Hold,
+}
+
+/// The file system of ours that shows a directory as rules have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// Whose rules they are, with what is never shown among them.
+    pub policy: Policy,
+    /// Nobody else changes the directory.
+    pub is_alone: bool,
+    /// What may be written to the layer, if that is limited.
+    pub account: Option<Account>,
+}
+
+/// A limit that the guard holds: the layer and the private directories together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub limit: u64,
+    /// Of the private directories alone.
+    pub most_private: u64,
+    /// Where changes are, on the host.
+    pub upper: PathBuf,
+}
+
+/// Who the session's programs are inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    Agent,
+    /// Of its own user namespace.
+    Root,
+}
+
+impl User {
+    #[must_use]
+    pub fn id(self) -> u32 {
+        match self {
+            Self::Agent => AGENT,
+            Self::Root => 0,
+        }
+    }
+}
+
+/// Which network there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Net {
+    /// One of its own, with a loopback only.
+    Own,
+    /// The same, and a proxy that leads to these hosts.
+    Proxied(Vec<HostRule>),
+    /// The host's.
+    Hosts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Directory {
+        at: PathBuf,
+        mode: u32,
+    },
+    Link {
+        at: PathBuf,
+        to: PathBuf,
+    },
+    /// A file with this text.
+    Text {
+        at: PathBuf,
+        text: Vec<u8>,
+    },
+    /// A directory or file of the host.
+    Tree {
+        host: PathBuf,
+        at: PathBuf,
+        access: Access,
+    },
+    /// A device of the host.
+    Device {
+        host: PathBuf,
+        at: PathBuf,
+    },
+    /// An empty directory in memory. All of them have their size in common.
+    Memory {
+        at: PathBuf,
+        mode: u32,
+    },
+    /// A directory of the host with a layer on top that takes the changes.
+    Layered {
+        host: PathBuf,
+        upper: PathBuf,
+        work: PathBuf,
+        at: PathBuf,
+    },
+    /// The same two, shown by the guard, and to be had by no other way.
+    Guarded {
+        source: Box<Step>,
+        at: PathBuf,
+    },
+    /// The processes of the sandbox, and what the kernel may tell.
+    Processes {
+        at: PathBuf,
+    },
+    /// Terminals of its own.
+    Terminals {
+        at: PathBuf,
+    },
+    /// An empty directory in the place of what is there, if anything is.
+    Hidden {
+        at: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    ReadOnly,
+    Writable,
+}
+
+/// Why a policy cannot be enforced here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the sandbox cannot show {}: {reason}", path.display())]
+    Path { path: PathBuf, reason: String },
+    #[error("{0}, or choose a policy that is the same for all paths: read-only or full-access")]
+    Guard(Missing),
+    #[error("{0}")]
+    Limit(Missing),
+    #[error("{0}")]
+    Network(Missing),
+    #[error("{}: {reason}", path.display())]
+    Tree { path: PathBuf, reason: &'static str },
+    #[error(
+        "root inside takes a system tree that is yours: this machine's belongs to its root; \
+         name one with --rootfs, or start the session without --root"
+    )]
+    NotOwner,
+    #[error("{0} cannot be had in this version; start the session without it")]
+    Unsupported(&'static str),
+}
+
+/// Decides.
+///
+/// # Errors
+/// What of the policy cannot be had.
+pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
+    unsupported(policy)?;
+    let need = Rules::new(policy).need();
+    let hold = limits::hold(&policy.limits, &host.means, &place.session);
+    let hold = hold.map_err(Refusal::Limit)?;
+    if policy.network == Network::Full
+        && let Some(missing) = check::network_missing(host.landlock)
+    {
+        return Err(Refusal::Network(missing));
+    }
+    let mut plan = Plan {
+        user: if policy.root { User::Root } else { User::Agent },
+        net: match &policy.network {
+            Network::Full => Net::Hosts,
+            Network::None => Net::Own,
+            Network::Hosts(hosts) => Net::Proxied(hosts.clone()),
+        },
+        steps: Vec::new(),
+        writable: Vec::new(),
+        base: place.layer.clone(),
+        guard: None,
+        hold,
+    };
+    plan.system(policy, host, place)?;
+    plan.private();
+    plan.devices();
+    plan.etc(host, &policy.network);
+    plan.programs(host);
+    plan.workspace(policy, host, place, need)?;
+    for bind in &policy.binds {
+        plan.bind(bind, place, need)?;
+    }
+    // Pipes can be written to on a mount that is read-only.
+    let scratch = place.scratch.clone();
+    let access = Access::ReadOnly;
+    plan.steps.push(Step::Tree { host: scratch.clone(), at: scratch.clone(), access });
+    plan.writable.push(scratch);
+    plan.states(place);
+    Ok(plan)
+}
+
+/// What is understood, and not enforced yet, is not passed over.
+fn unsupported(policy: &Policy) -> Result<(), Refusal> {
+    // The guard counts what is written to the workspace, and not to the system.
+    if policy.root && policy.limits.layer_bytes.is_some() {
+        return Err(Refusal::Unsupported("a limit on the layer together with --root"));
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Programs and libraries. Root inside has a layer on each of its directories.
+    fn system(&mut self, policy: &Policy, host: &Host, place: &Place) -> Result<(), Refusal> {
+        if let Some(rootfs) = &policy.rootfs {
+            let path = rootfs.clone();
+            if !host.tops.iter().any(|(at, _)| at == Path::new("/usr") || at == Path::new("/bin")) {
+                let reason = "there is neither /usr nor /bin in it, so it is no system tree";
+                return Err(Refusal::Tree { path, reason });
+            }
+        }
+        if self.user == User::Root && !host.is_owned {
+            return Err(Refusal::NotOwner);
+        }
+        for (at, top) in &host.tops {
+            let shown = host.of_system(at);
+            let step = match (top, self.user) {
+                (Top::Link(to), _) => Step::Link { at: at.clone(), to: to.clone() },
+                (Top::Directory, User::Agent) => {
+                    Step::Tree { host: shown.clone(), at: at.clone(), access: Access::ReadOnly }
+                }
+                (Top::Directory, User::Root) => {
+                    self.writable.push(at.clone());
+                    let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
+                    let layer = place.layer.join(SYSTEM).join(name);
+                    let (upper, work) = (layer.join("upper"), layer.join("work"));
+                    Step::Layered { host: shown.clone(), upper, work, at: at.clone() }
+                }
+            };
+            self.steps.push(step);
+            if policy.rootfs.is_some() {
+                self.hide_below(&shown, at, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in memory, and the session's alone.
+    fn private(&mut self) {
+        let home = match self.user {
+            User::Agent => (HOME, 0o755),
+            User::Root => ("/root", 0o700),
+        };
+        for (at, mode) in [("/tmp", 0o1777), home] {
+            self.steps.push(Step::Memory { at: at.into(), mode });
+            self.writable.push(at.into());
+        }
+        for at in ["/run", "/var/lib", "/var/cache", "/mnt", "/opt", "/root", "/srv", "/sys"] {
+            self.steps.push(Step::Directory { at: at.into(), mode: 0o755 });
+        }
+        let link = |at: &str, to: &str| Step::Link { at: at.into(), to: to.into() };
+        self.steps.extend([link("/var/tmp", "../tmp"), link("/var/run", "../run")]);
+        self.steps.push(Step::Processes { at: "/proc".into() });
+        self.writable.push("/proc".into());
+    }
+
+    /// The ways of kernels' states: out of the sandbox, and into it. Each is
+    /// written to from one side only.
+    fn states(&mut self, place: &Place) {
+        self.steps.push(Step::Memory { at: DUMPS.into(), mode: 0o700 });
+        self.writable.push(DUMPS.into());
+        let (host, access) = (place.given.clone(), Access::ReadOnly);
+        self.steps.push(Step::Tree { host, at: GIVEN.into(), access });
+    }
+
+    fn devices(&mut self) {
+        for name in ["null", "zero", "full", "random", "urandom", "tty"] {
+            let path = Path::new("/dev").join(name);
+            self.steps.push(Step::Device { host: path.clone(), at: path });
+        }
+        self.steps.push(Step::Terminals { at: "/dev/pts".into() });
+        self.steps.push(Step::Memory { at: "/dev/shm".into(), mode: 0o1777 });
+        for (name, to) in [
+            ("ptmx", "pts/ptmx"),
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+        ] {
+            self.steps.push(Step::Link { at: Path::new("/dev").join(name), to: to.into() });
+        }
+        self.writable.push("/dev".into());
+    }
+
+    /// Interpreters that are not where the system keeps its programs.
+    fn programs(&mut self, host: &Host) {
+        for path in &host.programs.shown {
+            self.steps.push(Step::Tree {
+                host: path.clone(),
+                at: path.clone(),
+                access: Access::ReadOnly,
+            });
+        }
+        for (at, to) in &host.programs.links {
+            self.steps.push(Step::Link { at: at.clone(), to: to.clone() });
+        }
+    }
+
+    fn workspace(
+        &mut self,
+        policy: &Policy,
+        host: &Host,
+        place: &Place,
+        need: Need,
+    ) -> Result<(), Refusal> {
+        let at = PathBuf::from(WORKSPACE);
+        let shown = place.workspace.clone();
+        let tree = |access| Step::Tree { host: shown.clone(), at: at.clone(), access };
+        let writable = match policy.files {
+            FileMode::Overlay => Step::Layered {
+                host: shown.clone(),
+                upper: place.layer.join("upper"),
+                work: place.layer.join("work"),
+                at: at.clone(),
+            },
+            FileMode::Direct => tree(Access::Writable),
+        };
+        let account = self.hold.layer.filter(|_| policy.files == FileMode::Overlay);
+        let account = account.map(|held| Account {
+            limit: held.limit,
+            most_private: self.hold.private_bytes,
+            upper: place.layer.join("upper"),
+        });
+        match need {
+            Need::Uniform(Level::Write) if account.is_none() => {
+                self.steps.push(writable);
+                self.writable.push(at.clone());
+            }
+            Need::Uniform(Level::Read) => self.steps.push(tree(Access::ReadOnly)),
+            Need::Uniform(Level::None | Level::View | Level::Write) | Need::PerPath => {
+                if let Some(missing) = &host.guard_missing {
+                    return Err(match need {
+                        Need::Uniform(Level::Write) => Refusal::Limit(Missing {
+                            what: missing.what.replacen(GUARDED, "a limit on the layer needs", 1),
+                            remedy: missing.remedy.clone(),
+                        }),
+                        Need::Uniform(Level::None | Level::View | Level::Read) | Need::PerPath => {
+                            Refusal::Guard(missing.clone())
+                        }
+                    });
+                }
+                self.steps.push(Step::Guarded { source: Box::new(writable), at: at.clone() });
+                self.writable.push(at.clone());
+                let is_alone = policy.files == FileMode::Overlay;
+                self.guard = Some(Guard { policy: policy.clone(), is_alone, account });
+            }
+        }
+        self.hide_below(&place.workspace, &at, place)
+    }
+
+    /// A directory that the caller adds.
+    fn bind(&mut self, bind: &Bind, place: &Place, need: Need) -> Result<(), Refusal> {
+        let at = bind.inside().to_owned();
+        if let Some(reason) = taken(&at).or_else(|| against_rules(bind, need)) {
+            return Err(Refusal::Path { path: at, reason: reason.to_owned() });
+        }
+        let access = if bind.read_only { Access::ReadOnly } else { Access::Writable };
+        self.steps.push(Step::Tree { host: bind.host.clone(), at: at.clone(), access });
+        if access == Access::Writable {
+            self.writable.push(at.clone());
+        }
+        self.hide_below(&bind.host, &at, place)
+    }
+
+    /// What must not be seen of a directory that is shown.
+    fn hide_below(&mut self, shown: &Path, at: &Path, place: &Place) -> Result<(), Refusal> {
+        for hidden in &place.hidden {
+            match hidden.strip_prefix(shown) {
+                Ok(below) if below.as_os_str().is_empty() => {
+                    let reason = "the sessions of this user are kept there".to_owned();
+                    return Err(Refusal::Path { path: shown.to_owned(), reason });
+                }
+                Ok(below) => self.steps.push(Step::Hidden { at: at.join(below) }),
+                // The other way round: all of it is within what is hidden.
+                Err(_) if shown.starts_with(hidden) => {
+                    let reason = "it is within a directory of sessions".to_owned();
+                    return Err(Refusal::Path { path: shown.to_owned(), reason });
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a directory of the host cannot be put there.
+fn taken(at: &Path) -> Option<&'static str> {
+    let is_at = |path: &str| at == Path::new(path);
+    let is_below = |path: &str| at.starts_with(path);
+    if at.components().count() < 2 {
+        return Some("it would take the place of everything");
+    }
+    if is_below("/proc") || is_below("/dev") || is_below("/sys") {
+        return Some("that is the kernel's");
+    }
+    if is_below(OWN) {
+        return Some("that is Sessile's");
+    }
+    if [WORKSPACE, "/tmp", HOME, "/home", "/root", "/etc"].into_iter().any(is_at) {
+        return Some("that place is taken; choose another with HOST:INSIDE");
+    }
+    None
+}
+
+/// Why a directory of the host cannot be put into the workspace, whose rules
+/// would not hold for what is mounted there.
+fn against_rules(bind: &Bind, need: Need) -> Option<&'static str> {
+    if !bind.inside().starts_with(WORKSPACE) {
+        return None;
+    }
+    match need {
+        Need::Uniform(Level::Write) => None,
+        Need::Uniform(Level::Read) if bind.read_only => None,
+        Need::Uniform(Level::Read) => Some(
+            "by this policy the workspace can only be read: add :ro, or choose a place outside \
+             of /workspace with HOST:INSIDE",
+        ),
+        Need::Uniform(Level::None | Level::View) | Need::PerPath => Some(
+            "the rules for paths of the workspace would not hold there: choose a place outside \
+             of /workspace with HOST:INSIDE",
+        ),
+    }
+}
+
+/// Bytes that a kernel may write for its keeper to read, beside what private
+/// directories may hold: one that fills those still has its state listed. A
+/// listing takes kilobytes; one with huge variables, megabytes.
+#[must_use]
+pub fn slate_bytes(private_bytes: u64) -> u64 {
+    (private_bytes / 16).clamp(1 << 20, 256 << 20)
+}
+
+/// Whether a file is copied rather than mounted.
+fn is_small(bytes: u64) -> bool {
+    bytes <= SMALL
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,378 @@
+//! Interpreters that are not where the system keeps its programs: found as a
+//! shell would, and shown with what they need and nothing else.
+
+use super::elf;
+use super::host::{Top, Wanted};
+use super::installation;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Programs that sessions are made of.
+const INTERPRETERS: &[&str] = &["bash", "sh", "zsh", "dash", "python3", "python", "node"];
+
+/// As many as the system follows.
+const MOST_LINKS: usize = 40;
+/// Of one program: its own, and what these need.
+const MOST_LIBRARIES: usize = 64;
+
+/// Interpreters outside of the system's directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Programs {
+    /// The parts of their installations, or the programs and their libraries alone.
+    pub shown: Vec<PathBuf>,
+    /// Links on the way to them, and what these say.
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// What a search path of the host is inside.
+    pub search: OsString,
+}
+
+/// Finds interpreters, and what of the host they need.
+pub(super) fn programs(wanted: Wanted<'_>, tops: &[(PathBuf, Top)]) -> Programs {
+    let mut names: Vec<&str> = INTERPRETERS.to_vec();
+    if !wanted.program.contains('/') {
+        names.push(wanted.program);
+    }
+    let directories: Vec<PathBuf> = std::env::split_paths(wanted.search).collect();
+    let mut paths: Vec<PathBuf> = names
+        .iter()
+        .filter_map(|name| {
+            directories.iter().map(|directory| directory.join(name)).find(|path| is_program(path))
+        })
+        .filter(|path| path.is_absolute())
+        .collect();
+    if wanted.program.starts_with('/') {
+        paths.push(wanted.program.into());
+    }
+    let mut view = View { wanted, tops, shown: Vec::new(), links: Vec::new() };
+    let mut real_directories: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for path in paths {
+        let Some(real) = view.program(&path) else { continue };
+        if let (Some(of_name), Some(of_real)) = (path.parent(), real.parent()) {
+            real_directories.push((of_name.to_owned(), of_real.to_owned()));
+        }
+    }
+    let search = view.search(&directories, &real_directories);
+    let View { shown, links, .. } = view;
+    let is_within = |path: &Path| shown.iter().any(|tree| path.starts_with(tree));
+    let links = links.into_iter().filter(|(at, _)| !is_within(at)).collect();
+    Programs { shown, links, search }
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// What is shown so far.
+struct View<'a> {
+    wanted: Wanted<'a>,
+    tops: &'a [(PathBuf, Top)],
+    shown: Vec<PathBuf>,
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl View<'_> {
+    /// Shows a program. Gives its path without links, if it is there.
+    fn program(&mut self, path: &Path) -> Option<PathBuf> {
+        let way = way(path)?;
+        let real = way.stops.last()?.clone();
+        for stop in &way.stops {
+            match self.installation(stop) {
+                Some(parts) => parts.iter().for_each(|part| self.show(part)),
+                None if *stop == real && !self.is_there(stop) => {
+                    self.show(stop);
+                    self.libraries(stop);
+                }
+                None => {}
+            }
+        }
+        self.follow(way.links);
+        Some(real)
+    }
+
+    /// Its parts, if there is one and it is none of the system's.
+    fn installation(&self, program: &Path) -> Option<Vec<PathBuf>> {
+        let prefix = program.parent()?.parent()?;
+        let has = |inner: &Path| inner.starts_with(prefix);
+        let is_somebodys = prefix.components().count() < 3
+            || self.wanted.home.is_some_and(has)
+            || prefix.parent() == Some(Path::new("/home"));
+        if is_somebodys || self.is_there(program) {
+            return None;
+        }
+        let mut parts = installation::parts(program, self.wanted.workspace)?;
+        let is_private = |part: &Path| {
+            let mut private = self.wanted.hidden.iter().map(PathBuf::as_path);
+            self.wanted.workspace.starts_with(part) || private.any(|path| path.starts_with(part))
+        };
+        parts.retain(|part| !is_private(part));
+        // A part that is a link is one inside, and what it leads to is a part.
+        Some(parts)
+    }
+
+    /// What the loader would find by what the program itself says.
+    fn libraries(&mut self, program: &Path) {
+        let mut waiting = vec![program.to_owned()];
+        let mut seen: Vec<PathBuf> = Vec::new();
+        let mut inherited: Vec<PathBuf> = Vec::new();
+        while let Some(object) = waiting.pop() {
+            let linked = elf::linked(&object);
+            if object == program {
+                inherited.clone_from(&linked.directories);
+            }
+            for library in &linked.libraries {
+                let mut places =
+                    linked.directories.iter().chain(&inherited).map(|place| place.join(library));
+                let Some(found) = places.find(|path| path.is_file()) else {
+                    continue;
+                };
+                if seen.contains(&found) || seen.len() == MOST_LIBRARIES {
+                    continue;
+                }
+                seen.push(found.clone());
+                let Some(way) = way(&found) else { continue };
+                let Some(real) = way.stops.last().cloned() else { continue };
+                if !self.is_there(&real) {
+                    self.show(&real);
+                    waiting.push(real);
+                }
+                self.follow(way.links);
+            }
+        }
+    }
+
+    fn show(&mut self, path: &Path) {
+        let Some(Way { stops, links }) = way(path) else { return };
+        let Some(real) = stops.last() else { return };
+        if !self.is_there(real) {
+            self.shown.retain(|other| !other.starts_with(real));
+            self.shown.push(real.clone());
+        }
+        self.follow(links);
+    }
+
+    /// Links at the top are the system's, or somebody's home: they are not made.
+    fn follow(&mut self, links: Vec<(PathBuf, PathBuf)>) {
+        for link in links {
+            let is_top = link.0.components().count() < 3;
+            if !is_top && !self.is_there(&link.0) && !self.links.contains(&link) {
+                self.links.push(link);
+            }
+        }
+    }
+
+    /// Whether it can be seen already.
+    fn is_there(&self, path: &Path) -> bool {
+        let is_system = self.tops.iter().any(|(top, _)| path.starts_with(top));
+        is_system
+            || path.starts_with(self.wanted.workspace)
+            || self.shown.iter().any(|tree| path.starts_with(tree))
+    }
+
+    /// The directories of a search path that have something in them inside.
+    /// Where a program is a link, what lies beside the real one is found, too.
+    fn search(&self, directories: &[PathBuf], real: &[(PathBuf, PathBuf)]) -> OsString {
+        let mut search: Vec<PathBuf> = Vec::new();
+        let mut add = |path: PathBuf| {
+            if !search.contains(&path) {
+                search.push(path);
+            }
+        };
+        for directory in directories.iter().filter(|directory| directory.is_absolute()) {
+            if let Ok(below) = directory.strip_prefix(self.wanted.workspace) {
+                add(Path::new(super::WORKSPACE).join(below));
+                continue;
+            }
+            let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.clone());
+            let is_whole = self.is_there(directory);
+            if is_whole {
+                add(directory.clone());
+            } else if self.is_there(&canonical) || self.has_some(&canonical) {
+                add(canonical);
+            }
+            let beside = real.iter().filter(|(of_name, _)| of_name == directory);
+            for (_, beside) in beside.filter(|_| !is_whole) {
+                if self.is_there(beside) || self.has_some(beside) {
+                    add(beside.clone());
+                }
+            }
+        }
+        std::env::join_paths(search).unwrap_or_default()
+    }
+
+    /// Whether a single program, or a link to one, is shown in a directory.
+    fn has_some(&self, directory: &Path) -> bool {
+        let shown = self.shown.iter().chain(self.links.iter().map(|(at, _)| at));
+        shown.filter_map(|path| path.parent()).any(|parent| parent == directory)
+    }
+}
+
+/// How a path leads to a file.
+#[derive(Debug, Default)]
+struct Way {
+    /// Its own name, and each that a link has in its place. Their directories are
+    /// without links; the last one is the file itself.
+    stops: Vec<PathBuf>,
+    /// All links, and what they say.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+fn way(path: &Path) -> Option<Way> {
+    let mut way = Way::default();
+    let mut at = PathBuf::from("/");
+    // The last one comes first.
+    let mut rest: Vec<OsString> = names(path);
+    while let Some(name) = rest.pop() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        let found = fs::symlink_metadata(&next).ok()?;
+        if rest.is_empty() {
+            way.stops.push(next.clone());
+        }
+        if !found.is_symlink() {
+            at = next;
+            continue;
+        }
+        let to = fs::read_link(&next).ok()?;
+        if to.is_absolute() {
+            at = "/".into();
+        }
+        rest.extend(names(&to));
+        way.links.push((next, to));
+        if way.links.len() > MOST_LINKS {
+            return None;
+        }
+    }
+    // A path that ends in `..` has led somewhere else.
+    (way.stops.last() == Some(&at)).then_some(way)
+}
+
+fn names(path: &Path) -> Vec<OsString> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsStr::new("..").to_owned()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().rev().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct Home(tempfile::TempDir);
+
+    impl Home {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            fs::canonicalize(self.0.path()).unwrap().join(path)
+        }
+
+        fn program(&self, path: &str) -> PathBuf {
+            self.file(path);
+            fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
+            self.at(path)
+        }
+
+        fn file(&self, path: &str) {
+            fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+            fs::write(self.at(path), "").unwrap();
+        }
+
+        fn link(&self, path: &str, to: impl AsRef<Path>) {
+            fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+            symlink(to, self.at(path)).unwrap();
+        }
+
+        /// What is found by a search path of these directories, and the system's.
+        fn find(&self, directories: &[&str]) -> Programs {
+            let mut search: Vec<PathBuf> = directories.iter().map(|at| self.at(at)).collect();
+            search.extend(["/usr/bin".into(), "relative".into()]);
+            let wanted = Wanted {
+                search: &std::env::join_paths(search).unwrap(),
+                program: "bash",
+                home: Some(&self.at("")),
+                workspace: Path::new("/srv/project"),
+                hidden: &[],
+                rootfs: None,
+            };
+            programs(wanted, &[(PathBuf::from("/usr"), Top::Directory)])
+        }
+    }
+
+    fn search(found: &Programs) -> Vec<PathBuf> {
+        std::env::split_paths(&found.search).collect()
+    }
+
+    #[test]
+    fn a_program_is_shown_alone_and_nothing_beside_it() {
+        let home = Home::new();
+        let bash = home.program("work/bin/bash");
+        home.file("work/private/secret");
+        let found = home.find(&["work/bin"]);
+        assert_eq!(found.shown, [bash]);
+        assert_eq!(search(&found), [home.at("work/bin"), "/usr/bin".into()]);
+    }
+
+    #[test]
+    fn a_home_is_no_installation_whatever_it_has() {
+        let home = Home::new();
+        let python = home.program("bin/python3");
+        home.file("lib/python3.13/os.py");
+        assert_eq!(home.find(&["bin"]).shown, [python]);
+    }
+
+    #[test]
+    fn links_are_made_anew_and_lead_to_installations() {
+        let home = Home::new();
+        home.program("versions/22/bin/node");
+        home.file("versions/22/include/node/node.h");
+        home.link("current", "versions/22");
+        home.link("links/node", home.at("current/bin/node"));
+        let found = home.find(&["secret/bin", "links"]);
+        assert_eq!(found.shown, [home.at("versions/22/bin"), home.at("versions/22/include/node")]);
+        assert_eq!(
+            found.links,
+            [
+                (home.at("links/node"), home.at("current/bin/node")),
+                (home.at("current"), "versions/22".into()),
+            ]
+        );
+        assert_eq!(
+            search(&found),
+            [home.at("links"), home.at("versions/22/bin"), "/usr/bin".into()]
+        );
+    }
+
+    #[test]
+    fn an_environment_and_the_python_that_it_was_made_with_are_both_shown() {
+        let home = Home::new();
+        home.program("python/bin/python3.13");
+        home.file("python/lib/python3.13/os.py");
+        home.link("mine/venv/bin/python3", home.at("python/bin/python3.13"));
+        home.file("mine/venv/pyvenv.cfg");
+        home.file("mine/secret");
+        let mut found = home.find(&["mine/venv/bin"]);
+        found.shown.sort();
+        let parts = ["mine/venv/bin", "mine/venv/pyvenv.cfg", "python/bin", "python/lib"];
+        assert_eq!(found.shown, parts.map(|part| home.at(part)));
+        assert_eq!(found.links, []);
+    }
+
+    #[test]
+    fn links_in_a_circle_lead_nowhere() {
+        let home = Home::new();
+        home.link("bin/a", "b");
+        home.link("bin/b", "a");
+        assert!(way(&home.at("bin/a")).is_none());
+        assert!(way(&home.at("bin/..")).is_none());
+    }
+}

@@ -1,0 +1,43 @@
+use super::*;
+use crate::policy::preset;
+
+fn place() -> Place {
+    Place {
+        session: "sess_1".to_owned(),
+        workspace: "/srv/project".into(),
+        layer: "/srv/layer".into(),
+        scratch: "/dev/shm/scratch".into(),
+        given: "/srv/given".into(),
+        hidden: Vec::new(),
+    }
+}
+
+fn host() -> Host {
+    Host { landlock: 6, ..Host::default() }
+}
+
+#[test]
+fn the_hosts_network_is_not_shown_where_its_abstract_sockets_cannot_be_kept_away() {
+    let full = Policy { network: Network::Full, ..preset("full-access").unwrap() };
+    assert!(plan(&full, &host(), &place()).is_ok());
+    let older = Host { landlock: 5, ..host() };
+    let refusal = plan(&full, &older, &place()).unwrap_err();
+    assert!(refusal.to_string().contains("abstract names"), "{refusal}");
+    assert!(plan(&preset("full-access").unwrap(), &older, &place()).is_ok());
+}
+
+#[test]
+fn what_is_bound_into_the_workspace_passes_by_no_rule() {
+    let bound = |name: &str, read_only: bool| {
+        let bind = Bind { host: "/x".into(), inside: Some("/workspace/sub".into()), read_only };
+        let policy = Policy { binds: vec![bind], ..preset(name).unwrap() };
+        plan(&policy, &host(), &place()).map(drop)
+    };
+    assert_eq!(bound("full-access", false), Ok(()));
+    assert_eq!(bound("read-only", true), Ok(()));
+    for (name, read_only) in
+        [("read-only", false), ("view-only", true), ("development", true), ("agent-safe", false)]
+    {
+        assert!(matches!(bound(name, read_only), Err(Refusal::Path { .. })), "{name}");
+    }
+}
