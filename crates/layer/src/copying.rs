@@ -1,0 +1,204 @@
+//! Putting files, links and directories into a tree.
+
+use crate::beneath::{Tree, look_at};
+use crate::found::{Found, Kind, Mark, Time};
+use crate::{LayerError, Result};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::OwnedFd;
+
+/// How often a file is read that changes meanwhile.
+const ATTEMPTS: u32 = 5;
+
+/// Permissions without setuid and its like, which nobody gets from a session.
+pub(crate) const PERMISSIONS: u32 = 0o777;
+
+/// How something gets its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// Aside first, then in the place of what is there, which must be this.
+    Replacing(Option<Mark>),
+    /// By its own name at once: nothing is there, and no other name may be used.
+    New,
+}
+
+/// Copies a file or a link from one tree to the same path of another. Directories
+/// are made, without what is in them.
+pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> {
+    let wrong = |errno| LayerError::of(errno, path);
+    let found = from.look(path)?.ok_or_else(|| wrong(Errno::NOENT))?;
+    let (above, name) = to.place(path).map_err(wrong)?;
+    match found.node.kind {
+        Kind::Directory => match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(wrong(errno)),
+        },
+        Kind::File => {
+            let aside = aside(way, name).map_err(wrong)?;
+            let owner = match way {
+                Way::Replacing(_) => look_at(&above, name).ok().map(|old| (old.uid, old.gid)),
+                Way::New => None,
+            };
+            let copied = copy_file(from, path, (&above, &aside), owner);
+            finish(copied, (&above, &aside, name), path, way)
+        }
+        Kind::Link => {
+            let aside = aside(way, name).map_err(wrong)?;
+            let linked = rustix::fs::symlinkat(OsStr::new(&os(from.target(path)?)), &above, &aside);
+            finish(linked.map_err(wrong), (&above, &aside, name), path, way)
+        }
+        Kind::Other => Err(wrong(Errno::OPNOTSUPP)),
+    }
+}
+
+fn os(bytes: Vec<u8>) -> OsString {
+    use std::os::unix::ffi::OsStringExt;
+    OsString::from_vec(bytes)
+}
+
+/// The name that it has until it is whole.
+fn aside(way: Way, name: &OsStr) -> rustix::io::Result<OsString> {
+    match way {
+        Way::New => Ok(name.to_owned()),
+        Way::Replacing(_) => {
+            let mut random = [0; 8];
+            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+            Ok(format!(".sessile-{:016x}", u64::from_ne_bytes(random)).into())
+        }
+    }
+}
+
+/// Gives it its name, or leaves nothing of it.
+fn finish(
+    made: Result<()>,
+    (above, aside, name): (&OwnedFd, &OsStr, &OsStr),
+    path: &[u8],
+    way: Way,
+) -> Result<()> {
+    let named = made.and_then(|()| match way {
+        Way::New => Ok(()),
+        Way::Replacing(expected) => {
+            check(above, name, path, expected)?;
+            let renamed = rustix::fs::renameat(above, aside, above, name);
+            renamed.map_err(|errno| LayerError::of(errno, path))
+        }
+    });
+    if named.is_err() {
+        let _ = rustix::fs::unlinkat(above, aside, AtFlags::empty());
+    }
+    named
+}
+
+/// That what is there is what was looked at.
+pub(crate) fn check(
+    above: &OwnedFd,
+    name: &OsStr,
+    path: &[u8],
+    expected: Option<Mark>,
+) -> Result<()> {
+    let there = match look_at(above, name) {
+        Ok(found) => Some(found),
+        Err(Errno::NOENT) => None,
+        Err(errno) => return Err(LayerError::of(errno, path)),
+    };
+    if there.as_ref().map(Found::mark) == expected {
+        return Ok(());
+    }
+    Err(LayerError::Raced { path: crate::quoted(path) })
+}
+
+/// Copies the content, the permissions and the time of the last change. A file
+/// that is written to meanwhile is read again.
+fn copy_file(
+    from: &Tree,
+    path: &[u8],
+    to: (&OwnedFd, &OsStr),
+    owner: Option<(u32, u32)>,
+) -> Result<()> {
+    let wrong = |errno| LayerError::of(errno, path);
+    let failed = |error: io::Error| LayerError::io(error, path);
+    let (above, name) = to;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW;
+    let private = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(above, name, flags | OFlags::CLOEXEC, private).map_err(wrong)?;
+    let mut file = File::from(file);
+    let mut source = from.read(path)?;
+    let looked = |file: &File| look_at(file, OsStr::new("")).map_err(wrong);
+    let mut found = looked(&source)?;
+    for attempt in 1.. {
+        source.rewind().and_then(|()| file.rewind()).map_err(failed)?;
+        file.set_len(0).map_err(failed)?;
+        io::copy(&mut source, &mut file).map_err(failed)?;
+        let after = looked(&source)?;
+        if after.mark() == found.mark() {
+            break;
+        }
+        if attempt == ATTEMPTS {
+            return Err(failed(io::Error::other("it is being written; try again in a moment")));
+        }
+        found = after;
+    }
+    // What is replaced keeps its owner, as far as one may give files away.
+    if let Some((uid, gid)) = owner {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
+    }
+    let mode = Mode::from_raw_mode(found.node.mode & PERMISSIONS);
+    rustix::fs::fchmod(&file, mode).map_err(wrong)?;
+    let time = timespec(found.modified);
+    let times = Timestamps { last_access: time, last_modification: time };
+    rustix::fs::futimens(&file, &times).map_err(wrong)
+}
+
+pub(crate) fn timespec(time: Time) -> Timespec {
+    Timespec { tv_sec: time.div_euclid(1_000_000_000), tv_nsec: time.rem_euclid(1_000_000_000) }
+}
+
+/// Gives a directory its permissions.
+pub(crate) fn set_mode(tree: &Tree, path: &[u8], mode: u32) -> Result<()> {
+    // Beyond these a directory may have a group's bit, which files inherit.
+    let mode = Mode::from_raw_mode(mode & 0o3777);
+    let set = tree.directory(path).and_then(|directory| rustix::fs::fchmod(directory, mode));
+    set.map_err(|errno| LayerError::of(errno, path))
+}
+
+/// Removes a name; a directory only if nothing is in it.
+pub(crate) fn remove(tree: &Tree, path: &[u8], kind: Kind, expected: Option<Mark>) -> Result<()> {
+    let wrong = |errno| LayerError::of(errno, path);
+    let (above, name) = match tree.place(path) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        place => place.map_err(wrong)?,
+    };
+    let flags = match kind {
+        Kind::Directory => AtFlags::REMOVEDIR,
+        Kind::File | Kind::Link | Kind::Other => {
+            if expected.is_some() {
+                check(&above, name, path, expected)?;
+            }
+            AtFlags::empty()
+        }
+    };
+    match rustix::fs::unlinkat(&above, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(wrong(errno)),
+    }
+}
+
+/// Makes the directories above a path that are not there, as the other tree has
+/// them.
+pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8]) -> Result<()> {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    for (end, _) in slashes {
+        let above = &path[..end];
+        if to.look(above)?.is_none() {
+            copy(from, to, above, Way::New)?;
+            if let Some(found) = from.look(above)? {
+                set_mode(to, above, found.node.mode | 0o700)?;
+            }
+        }
+    }
+    Ok(())
+}
