@@ -1,0 +1,35 @@
+//! The content of a file.
+
+use crate::entry::{Entry, Kind};
+use crate::path::Inside;
+use crate::root::{Links, Root};
+use crate::{FileError, Result};
+use rustix::fs::OFlags;
+use std::fs::File;
+
+/// A file that is open for reading, and what was known of it then.
+#[derive(Debug)]
+pub struct Content {
+    pub file: File,
+    pub entry: Entry,
+}
+
+impl Root {
+    /// Opens a file for reading. Nothing but a file is opened at all: a FIFO
+    /// would wait for a writer, and a device may do something.
+    ///
+    /// # Errors
+    /// When it is no file, or may not be read.
+    pub fn read(&self, path: &Inside) -> Result<Content> {
+        let found = self.at(path, OFlags::PATH, Links::Followed)?;
+        let stat = rustix::fs::fstat(&found).map_err(|errno| FileError::of(errno, path))?;
+        let entry = Entry::of(path.clone(), &stat);
+        match entry.kind {
+            Kind::File => {}
+            Kind::Directory => return Err(FileError::IsADirectory(path.to_string())),
+            Kind::Symlink | Kind::Other => return Err(FileError::NotAFile(path.to_string())),
+        }
+        let file = Self::reopen(&found, OFlags::RDONLY | OFlags::NONBLOCK, path)?;
+        Ok(Content { file, entry })
+    }
+}

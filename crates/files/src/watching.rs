@@ -1,0 +1,208 @@
+//! What happens to the files of a directory, as the system tells it (inotify).
+
+use crate::entry::Kind;
+use crate::path::Inside;
+use crate::root::{Links, Root};
+use crate::{FileError, Result};
+use rustix::fs::OFlags;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+use std::collections::{HashMap, VecDeque};
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+/// Directories that one watcher watches: a few kilobytes of the system's memory
+/// each, of which a user has a limited number.
+const DIRECTORIES: usize = 4096;
+
+/// For some hundred events at once.
+const BUFFER: usize = 16 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    Created,
+    Modified,
+    Removed,
+    /// More happened than could be told: look at all of it again.
+    Overflow,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub kind: ChangeKind,
+    pub path: Inside,
+    pub is_directory: bool,
+}
+
+/// Watches a directory, or a tree.
+#[derive(Debug)]
+pub struct Watcher {
+    root: Arc<Root>,
+    inotify: OwnedFd,
+    is_recursive: bool,
+    watched: HashMap<i32, Inside>,
+    base: Inside,
+}
+
+impl Watcher {
+    /// # Errors
+    /// When there is no such directory, or it has too many below it.
+    pub fn of(root: Arc<Root>, path: &Inside, is_recursive: bool) -> Result<Self> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
+            .map_err(|_| FileError::TooManyWatches(path.to_string()))?;
+        let watched = HashMap::new();
+        let mut watcher = Self { root, inotify, is_recursive, watched, base: path.clone() };
+        watcher.watch(path)?;
+        if is_recursive {
+            watcher.watch_below(path, &mut |_, _| {})?;
+        }
+        Ok(watcher)
+    }
+
+    fn watch(&mut self, path: &Inside) -> Result<()> {
+        if self.watched.len() >= DIRECTORIES {
+            return Err(FileError::TooManyWatches(self.base.to_string()));
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let directory = self.root.at(path, flags, Links::Followed)?;
+        let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        let what = WatchFlags::CREATE
+            | WatchFlags::CLOSE_WRITE
+            | WatchFlags::ATTRIB
+            | WatchFlags::DELETE
+            | WatchFlags::MOVE
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::ONLYDIR
+            | WatchFlags::EXCL_UNLINK;
+        match inotify::add_watch(&self.inotify, place, what) {
+            Ok(number) => {
+                self.watched.insert(number, path.clone());
+                Ok(())
+            }
+            Err(Errno::NOSPC | Errno::NOMEM) => {
+                Err(FileError::TooManyWatches(self.base.to_string()))
+            }
+            Err(errno) => Err(FileError::of(errno, path)),
+        }
+    }
+
+    /// Watches all directories below one; tells of what is in them.
+    fn watch_below(&mut self, path: &Inside, tell: &mut dyn FnMut(Inside, Kind)) -> Result<()> {
+        let mut to_come = VecDeque::from([path.clone()]);
+        let root = self.root.clone();
+        while let Some(directory) = to_come.pop_front() {
+            let mut outcome = Ok(());
+            let listed = root.list(&directory, 1, |entry| {
+                if entry.kind == Kind::Directory {
+                    match self.watch(&entry.path) {
+                        Ok(()) => to_come.push_back(entry.path.clone()),
+                        Err(error @ FileError::TooManyWatches(_)) => {
+                            outcome = Err(error);
+                            return ControlFlow::Break(());
+                        }
+                        // It is gone again, or closed to us.
+                        Err(_) => {}
+                    }
+                }
+                tell(entry.path, entry.kind);
+                ControlFlow::Continue(())
+            });
+            outcome?;
+            // Gone meanwhile, which is told by itself.
+            let _ = listed;
+        }
+        Ok(())
+    }
+
+    /// What has happened since the last time, in order; nothing when nothing has.
+    ///
+    /// # Errors
+    /// When a tree has come to have too many directories.
+    pub fn changes(&mut self) -> Result<Vec<Change>> {
+        let mut told = Vec::new();
+        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+        let mut happened = Vec::new();
+        let mut reader = Reader::new(&self.inotify, &mut buffer);
+        // What is there at once; the rest is there the next time.
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let name = event.file_name().map(|name| name.to_bytes().to_vec());
+                    happened.push((event.wd(), event.events(), name));
+                }
+                Err(Errno::INTR) => continue,
+                Err(_) => break,
+            }
+            if reader.is_buffer_empty() {
+                break;
+            }
+        }
+        for (number, events, name) in happened {
+            self.happened(number, events, name.as_deref(), &mut told)?;
+        }
+        Ok(told)
+    }
+
+    fn happened(
+        &mut self,
+        number: i32,
+        events: ReadFlags,
+        name: Option<&[u8]>,
+        told: &mut Vec<Change>,
+    ) -> Result<()> {
+        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            let (kind, path) = (ChangeKind::Overflow, self.base.clone());
+            told.push(Change { kind, path, is_directory: true });
+            return Ok(());
+        }
+        if events.contains(ReadFlags::IGNORED) {
+            self.watched.remove(&number);
+            return Ok(());
+        }
+        let Some(directory) = self.watched.get(&number) else { return Ok(()) };
+        let Some(name) = name else {
+            if events.contains(ReadFlags::DELETE_SELF) && *directory == self.base {
+                let (kind, path) = (ChangeKind::Removed, self.base.clone());
+                told.push(Change { kind, path, is_directory: true });
+            }
+            return Ok(());
+        };
+        let path = directory.join(name);
+        let is_directory = events.contains(ReadFlags::ISDIR);
+        let kind = if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+            ChangeKind::Created
+        } else if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
+            ChangeKind::Removed
+        } else {
+            ChangeKind::Modified
+        };
+        told.push(Change { kind, path: path.clone(), is_directory });
+        if kind == ChangeKind::Created && is_directory && self.is_recursive {
+            match self.watch(&path) {
+                Ok(()) => {}
+                Err(error @ FileError::TooManyWatches(_)) => return Err(error),
+                Err(_) => return Ok(()),
+            }
+            // What came into it before it was watched.
+            self.watch_below(&path, &mut |path, kind| {
+                let is_directory = kind == Kind::Directory;
+                told.push(Change { kind: ChangeKind::Created, path, is_directory });
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Watcher {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
+
+impl AsRawFd for Watcher {
+    fn as_raw_fd(&self) -> RawFd {
+        self.inotify.as_raw_fd()
+    }
+}
