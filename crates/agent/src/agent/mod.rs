@@ -1,0 +1,599 @@
+//! The loop of a task: what is done next.
+
+mod open;
+mod rewinding;
+mod words;
+
+pub use words::{
+    Approval, Checkpoints, Config, Effect, Input, Purpose, Question, Refusal, RewindTo, Stage,
+    Submission,
+};
+
+use crate::continuity::Continuity;
+use crate::conversation::{self, Turn};
+use crate::ids::{TaskNo, ThreadId};
+use crate::model::{Arguments, Block, Failure, Fault, Reply, Retry, Stop};
+use crate::thread::{Ending, Entry, Moved, Outcome, Rewind, Verdict, What, line};
+use crate::tools::BadCall;
+use open::{Open, Pending};
+
+#[derive(Clone, Debug)]
+pub struct Agent {
+    config: Config,
+    thread: ThreadId,
+    entries: Vec<Entry>,
+    stage: Stage,
+    open: Option<Open>,
+    tasks: u64,
+    steps: u64,
+    /// Tokens of the last request, while it has not been summed up.
+    context_tokens: u64,
+    /// A rewind that has begun, and may have got as far as the session.
+    rewinding: Option<Rewind>,
+    moved: Option<Moved>,
+}
+
+impl Agent {
+    /// A new thread. Its first entry is to be recorded.
+    #[must_use]
+    pub fn new(config: Config, thread: ThreadId, now_ms: u64) -> (Self, Vec<Effect>) {
+        let mut agent = Self {
+            config,
+            thread: thread.clone(),
+            entries: Vec::new(),
+            stage: Stage::Idle,
+            open: None,
+            tasks: 0,
+            steps: 0,
+            context_tokens: 0,
+            rewinding: None,
+            moved: None,
+        };
+        let mut effects = Vec::new();
+        let format = crate::thread::FORMAT;
+        agent.record(What::Created { format, thread, forked_from: None }, now_ms, &mut effects);
+        (agent, effects)
+    }
+
+    /// Goes on from what was recorded. `entries` are a thread's, as
+    /// [`thread::read`](crate::thread::read) gives them.
+    #[must_use]
+    pub fn resumed(
+        config: Config,
+        entries: Vec<Entry>,
+        now_ms: u64,
+    ) -> Option<(Self, Vec<Effect>)> {
+        let What::Created { thread, .. } = &entries.first()?.what else {
+            return None;
+        };
+        let mut agent = Self {
+            config,
+            thread: thread.clone(),
+            entries: Vec::with_capacity(entries.len()),
+            stage: Stage::Idle,
+            open: None,
+            tasks: 0,
+            steps: 0,
+            context_tokens: 0,
+            rewinding: None,
+            moved: None,
+        };
+        let last_ms = entries.last()?.at_ms;
+        for entry in entries {
+            agent.note(entry);
+        }
+        let mut effects = Vec::new();
+        if let Some(open) = &mut agent.open {
+            // The time in which nobody was there to work does not count.
+            open.resume(last_ms, now_ms);
+            agent.go_on(now_ms, &mut effects);
+        }
+        agent.rewind_on(now_ms, &mut effects);
+        Some((agent, effects))
+    }
+
+    #[must_use]
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    #[must_use]
+    pub fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Whether a task, or a rewind, is not over.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.open.is_some() || self.rewinding.is_some()
+    }
+
+    #[must_use]
+    pub fn moved(&self) -> Option<&Moved> {
+        self.moved.as_ref()
+    }
+
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What the model is to be shown.
+    #[must_use]
+    pub fn turns(&self, purpose: Purpose) -> Vec<Turn> {
+        let turns = conversation::turns(&self.entries);
+        match purpose {
+            Purpose::Step | Purpose::Summary => turns,
+            Purpose::ShortSummary => {
+                let most = self.open.as_ref().and_then(Open::compact_above_tokens);
+                conversation::shortened(turns, most.unwrap_or(0))
+            }
+        }
+    }
+
+    /// When to call [`Agent::step`] with [`Input::Due`] although nothing happens.
+    #[must_use]
+    pub fn due_ms(&self) -> Option<u64> {
+        let over = self.open.as_ref().and_then(Open::over_ms);
+        let wait = match self.stage {
+            Stage::Waiting { until_ms, .. } => Some(until_ms),
+            Stage::Idle
+            | Stage::Asking { .. }
+            | Stage::Approving { .. }
+            | Stage::Performing { .. }
+            | Stage::Checkpointing { .. }
+            | Stage::Rewinding => None,
+        };
+        over.into_iter().chain(wait).min()
+    }
+
+    pub fn submit(
+        &mut self,
+        submission: Submission,
+        now_ms: u64,
+    ) -> Result<(TaskNo, Vec<Effect>), Refusal> {
+        if let Some(task) = self.begun_before(&submission)? {
+            return Ok((task, Vec::new()));
+        }
+        self.check_idle()?;
+        if submission.text.trim().is_empty() {
+            return Err(Refusal::Empty);
+        }
+        let task = TaskNo(self.tasks + 1);
+        let Submission { text, limits, continuity, key } = submission;
+        let continuity = self.continuity(continuity);
+        let mut effects = Vec::new();
+        self.record(What::Task { task, text, limits, continuity, key }, now_ms, &mut effects);
+        self.go_on(now_ms, &mut effects);
+        Ok((task, effects))
+    }
+
+    /// The task that the same order has begun before.
+    fn begun_before(&self, submission: &Submission) -> Result<Option<TaskNo>, Refusal> {
+        let Some(wanted) = &submission.key else { return Ok(None) };
+        let of_key = self.entries.iter().find_map(|entry| {
+            let What::Task { task, text, key, .. } = &entry.what else { return None };
+            (key.as_ref() == Some(wanted)).then_some((*task, text))
+        });
+        match of_key {
+            None => Ok(None),
+            Some((task, text)) if *text == submission.text => Ok(Some(task)),
+            Some((task, _)) => Err(Refusal::KeyReused(task)),
+        }
+    }
+
+    /// What became of the session, of which no task has told yet.
+    fn untold(&self) -> Option<Continuity> {
+        let since = self.entries.iter().rev();
+        // What happened in the middle of a task was told there.
+        let is_told = |entry: &&Entry| matches!(entry.what, What::Task { .. } | What::Ended { .. });
+        since.take_while(|entry| !is_told(entry)).find_map(|entry| {
+            if let What::Continued(continuity) = &entry.what {
+                Some(continuity.clone())
+            } else {
+                None
+            }
+        })
+    }
+
+    /// What the next task will tell of the session.
+    #[must_use]
+    pub fn continuity(&self, now: Continuity) -> Continuity {
+        self.untold().filter(|_| now.is_live()).unwrap_or(now)
+    }
+
+    fn check_idle(&self) -> Result<(), Refusal> {
+        if let Some(Moved { url, session_id }) = self.moved.clone() {
+            return Err(Refusal::Moved { url, session_id });
+        }
+        if self.rewinding.is_some() {
+            return Err(Refusal::Rewinding);
+        }
+        match &self.open {
+            Some(open) => Err(Refusal::Busy(open.task)),
+            None => Ok(()),
+        }
+    }
+
+    /// An input that does not fit the stage (a late answer, a second one) changes
+    /// nothing.
+    pub fn step(&mut self, input: Input, now_ms: u64) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match (input, self.stage.clone()) {
+            (Input::Replied(reply), Stage::Asking { purpose, attempt }) => {
+                self.replied(reply, purpose, attempt, now_ms, &mut effects);
+            }
+            (Input::Failed(failure), Stage::Asking { purpose, attempt }) => {
+                self.failed(failure, purpose, attempt, now_ms, &mut effects);
+            }
+            (Input::Performed(outcome), Stage::Performing { call }) if outcome.call == call => {
+                self.record(What::Outcome(outcome), now_ms, &mut effects);
+                self.go_on(now_ms, &mut effects);
+            }
+            (Input::Decided { call, verdict }, Stage::Approving { call: asked })
+                if call == asked =>
+            {
+                self.record(What::Approval { call, verdict }, now_ms, &mut effects);
+                self.go_on(now_ms, &mut effects);
+            }
+            (Input::Active(activity), Stage::Asking { .. }) => {
+                let Some(task) = self.open.as_ref().map(|open| open.task) else { return effects };
+                self.record(What::Activity { task, activity }, now_ms, &mut effects);
+            }
+            (Input::Checkpointed(checkpoint), Stage::Checkpointing { step })
+                if checkpoint.step == step =>
+            {
+                self.record(What::Checkpoint(checkpoint), now_ms, &mut effects);
+                self.go_on(now_ms, &mut effects);
+            }
+            (Input::Rewound(outcome), Stage::Rewinding) => {
+                self.rewound(outcome, now_ms, &mut effects);
+            }
+            (Input::Intended(intent), Stage::Performing { call }) if intent.call == call => {
+                self.record(What::Intent(intent), now_ms, &mut effects);
+                self.go_on(now_ms, &mut effects);
+            }
+            (Input::Continued(continuity), _) => {
+                self.record(What::Continued(continuity), now_ms, &mut effects);
+            }
+            (Input::Cancelled, _) => self.stop(Ending::Cancelled, now_ms, &mut effects),
+            (Input::Due, stage) => self.due(&stage, now_ms, &mut effects),
+            (
+                Input::Replied(_)
+                | Input::Failed(_)
+                | Input::Intended(_)
+                | Input::Performed(_)
+                | Input::Decided { .. }
+                | Input::Active(_)
+                | Input::Checkpointed(_)
+                | Input::Rewound(_),
+                Stage::Idle
+                | Stage::Asking { .. }
+                | Stage::Waiting { .. }
+                | Stage::Approving { .. }
+                | Stage::Performing { .. }
+                | Stage::Checkpointing { .. }
+                | Stage::Rewinding,
+            ) => {}
+        }
+        effects
+    }
+
+    fn replied(
+        &mut self,
+        reply: Reply,
+        purpose: Purpose,
+        attempt: u32,
+        now_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(open) = &self.open else { return };
+        let task = open.task;
+        match purpose {
+            Purpose::Step => {
+                let reply = self.with_distinct_ids(reply);
+                let step = self.steps + 1;
+                self.record(What::Reply { task, step, reply }, now_ms, effects);
+            }
+            // It would stand for everything that was said.
+            Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
+                let why = "the model's summary of the conversation is empty";
+                let failure = Failure::new(Fault::Nonsense, why);
+                return self.failed(failure, purpose, attempt, now_ms, effects);
+            }
+            Purpose::Summary | Purpose::ShortSummary => {
+                let what = What::Summary { text: reply.text(), usage: reply.usage };
+                self.record(what, now_ms, effects);
+            }
+        }
+        self.go_on(now_ms, effects);
+    }
+
+    /// Some servers number the calls of each answer from 0, or give them no name at
+    /// all. An outcome has to say which call it is of.
+    fn with_distinct_ids(&self, mut reply: Reply) -> Reply {
+        let number = self.entries.len() + 1;
+        let mut known: Vec<String> = self
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.what {
+                What::Reply { reply, .. } => Some(reply.calls().map(|call| call.id.clone())),
+                What::Created { .. }
+                | What::Task { .. }
+                | What::Approval { .. }
+                | What::Intent(_)
+                | What::Outcome(_)
+                | What::Summary { .. }
+                | What::Stopping { .. }
+                | What::Ended { .. }
+                | What::Checkpoint(_)
+                | What::Rewinding(_)
+                | What::Rewound { .. }
+                | What::NotRewound { .. }
+                | What::SessionRewound { .. }
+                | What::Activity { .. }
+                | What::Imported { .. }
+                | What::Moved(_)
+                | What::Continued(_) => None,
+            })
+            .flatten()
+            .collect();
+        for (index, block) in reply.blocks.iter_mut().enumerate() {
+            if let Block::Call(call) = block {
+                if call.id.is_empty() || known.contains(&call.id) {
+                    call.id = format!("call_{number}_{index}");
+                }
+                known.push(call.id.clone());
+            }
+        }
+        reply
+    }
+
+    fn failed(
+        &mut self,
+        failure: Failure,
+        purpose: Purpose,
+        attempt: u32,
+        now_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
+        if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
+            return self.ask(Purpose::ShortSummary, 1, effects);
+        }
+        match failure.retry(attempt) {
+            Retry::After { ms } => {
+                let until_ms = now_ms.saturating_add(ms);
+                self.stage = Stage::Waiting { purpose, attempt, until_ms };
+                effects.push(Effect::WaitUntil { at_ms: until_ms, attempt, failure });
+            }
+            Retry::Never => {
+                self.stage = Stage::Idle;
+                self.stop(Ending::Failed { failure }, now_ms, effects);
+            }
+        }
+    }
+
+    fn due(&mut self, stage: &Stage, now_ms: u64, effects: &mut Vec<Effect>) {
+        let Some(open) = &self.open else { return };
+        if let Some(limit) = open.time_is_over(now_ms) {
+            return self.stop(Ending::Limit { limit }, now_ms, effects);
+        }
+        match *stage {
+            Stage::Waiting { purpose, attempt, until_ms } if until_ms <= now_ms => {
+                self.ask(purpose, attempt + 1, effects);
+            }
+            Stage::Idle
+            | Stage::Asking { .. }
+            | Stage::Waiting { .. }
+            | Stage::Approving { .. }
+            | Stage::Performing { .. }
+            | Stage::Checkpointing { .. }
+            | Stage::Rewinding => {}
+        }
+    }
+
+    /// Ends the task as soon as nothing is under way any more.
+    fn stop(&mut self, ending: Ending, now_ms: u64, effects: &mut Vec<Effect>) {
+        let Some(open) = &mut self.open else { return };
+        if !open.stop(&ending) {
+            return;
+        }
+        match self.stage {
+            // Its outcome is waited for: what it has done is part of the thread. That
+            // the task is to stop is recorded, or a crash would let it go on.
+            Stage::Performing { .. } => {
+                self.record(What::Stopping { ending }, now_ms, effects);
+                effects.push(Effect::Interrupt);
+            }
+            Stage::Asking { .. } | Stage::Checkpointing { .. } => {
+                effects.push(Effect::Interrupt);
+                self.go_on(now_ms, effects);
+            }
+            Stage::Idle | Stage::Waiting { .. } | Stage::Approving { .. } | Stage::Rewinding => {
+                self.go_on(now_ms, effects);
+            }
+        }
+    }
+
+    /// Decides what comes next, from what is recorded alone.
+    fn go_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
+        loop {
+            self.stage = Stage::Idle;
+            let Some(open) = &mut self.open else { return };
+            if let Some(pending) = open.next_call() {
+                let is_uncertain = open.stopping().is_some() && open.take_repeated();
+                match next_of(&pending, open.stopping(), is_uncertain, &self.config) {
+                    Next::Tell(outcome) => {
+                        self.record(What::Outcome(outcome), now_ms, effects);
+                        continue;
+                    }
+                    Next::Approve => {
+                        self.stage = Stage::Approving { call: pending.call.id.clone() };
+                        effects.push(Effect::Approve(pending.call));
+                    }
+                    Next::Perform => {
+                        if self.wants_checkpoint(&pending.call.tool) {
+                            return self.checkpoint(self.steps, effects);
+                        }
+                        let key = self.thread.key_of(pending.reply, pending.index);
+                        let is_repeated = self.open.as_mut().is_some_and(Open::take_repeated);
+                        self.stage = Stage::Performing { call: pending.call.id.clone() };
+                        let Pending { call, intent, .. } = pending;
+                        effects.push(Effect::Perform { call, key, is_repeated, intent });
+                    }
+                }
+                return;
+            }
+            let purpose = open.purpose(self.context_tokens);
+            return match open.ending(now_ms) {
+                Some(ending) => self.end(ending, now_ms, effects),
+                None if self.wants_checkpoint_to_ask() => self.checkpoint(self.steps + 1, effects),
+                None => self.ask(purpose, 1, effects),
+            };
+        }
+    }
+
+    fn ask(&mut self, purpose: Purpose, attempt: u32, effects: &mut Vec<Effect>) {
+        let Some(open) = &self.open else { return };
+        let key = format!("{}-ask-{}-{}", self.thread, open.task, self.steps + 1);
+        let activities = open.activities;
+        self.stage = Stage::Asking { purpose, attempt };
+        effects.push(Effect::Ask(Question { purpose, key, activities }));
+    }
+
+    fn end(&mut self, ending: Ending, now_ms: u64, effects: &mut Vec<Effect>) {
+        let Some(open) = &self.open else { return };
+        let (task, spent) = (open.task, open.spent);
+        self.record(What::Ended { task, ending: ending.clone(), spent }, now_ms, effects);
+        effects.push(Effect::Ended { task, ending, spent });
+    }
+
+    fn record(&mut self, what: What, at_ms: u64, effects: &mut Vec<Effect>) {
+        let entry = Entry { entry: self.entries.len() as u64 + 1, at_ms, what };
+        effects.push(Effect::Record(entry.clone()));
+        self.note(entry);
+    }
+
+    /// Takes an entry over, as it was decided or as it was read.
+    fn note(&mut self, entry: Entry) {
+        match &entry.what {
+            What::Task { task, limits, .. } => {
+                self.tasks = self.tasks.max(task.0);
+                self.open = Some(Open::new(*task, *limits, entry.at_ms));
+            }
+            What::Ended { .. } => self.open = None,
+            What::Rewinding(rewind) => self.rewinding = Some(rewind.clone()),
+            What::Rewound { rewind, .. } => {
+                self.rewinding = None;
+                self.context_tokens = context_of(&self.entries, rewind.kept);
+            }
+            What::NotRewound { .. } => self.rewinding = None,
+            What::Moved(moved) => self.moved = Some(moved.clone()),
+            What::Imported { .. } => self.moved = None,
+            What::Reply { reply, .. } => {
+                self.steps += 1;
+                self.context_tokens = reply.usage.input_tokens;
+            }
+            What::Summary { .. } => self.context_tokens = 0,
+            What::Created { .. }
+            | What::Approval { .. }
+            | What::Intent(_)
+            | What::Outcome(_)
+            | What::Stopping { .. }
+            | What::Checkpoint(_)
+            | What::SessionRewound { .. }
+            | What::Activity { .. }
+            | What::Continued(_) => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.note(&entry);
+        }
+        self.entries.push(entry);
+    }
+}
+
+/// The tokens of the last request that still counts when `kept` entries do.
+fn context_of(entries: &[Entry], kept: u64) -> u64 {
+    let before = line(entries).into_iter().rev().filter(|entry| entry.entry <= kept);
+    let mut tokens = before.filter_map(|entry| match &entry.what {
+        What::Reply { reply, .. } => Some(reply.usage.input_tokens),
+        What::Summary { .. } => Some(0),
+        What::Created { .. }
+        | What::Task { .. }
+        | What::Approval { .. }
+        | What::Intent(_)
+        | What::Outcome(_)
+        | What::Stopping { .. }
+        | What::Ended { .. }
+        | What::Checkpoint(_)
+        | What::Rewinding(_)
+        | What::Rewound { .. }
+        | What::NotRewound { .. }
+        | What::SessionRewound { .. }
+        | What::Activity { .. }
+        | What::Imported { .. }
+        | What::Moved(_)
+        | What::Continued(_) => None,
+    });
+    tokens.next().unwrap_or(0)
+}
+
+/// What becomes of a call.
+enum Next {
+    Tell(Outcome),
+    Approve,
+    Perform,
+}
+
+/// `is_uncertain`: it was under way when the agent was interrupted.
+fn next_of(
+    pending: &Pending,
+    stopping: Option<&Ending>,
+    is_uncertain: bool,
+    config: &Config,
+) -> Next {
+    let call = &pending.call;
+    let tell = |text: String| Next::Tell(Outcome::error(call.id.clone(), text));
+    if let Some(ending) = stopping {
+        let what = if is_uncertain { "perhaps not carried out" } else { "not carried out" };
+        return tell(format!("{what}: {}", reason(ending)));
+    }
+    if !config.tools.contains(&call.tool) {
+        let known = config.tools.join(", ");
+        return tell(BadCall::UnknownTool { name: call.tool.clone(), known }.to_string());
+    }
+    if let Arguments::Malformed(text) = &call.input {
+        return tell(BadCall::Malformed(text.chars().take(200).collect()).to_string());
+    }
+    match &pending.verdict {
+        Some(Verdict::Allowed) => Next::Perform,
+        Some(Verdict::Denied(why)) if why.is_empty() => tell("the user does not allow this".into()),
+        Some(Verdict::Denied(why)) => tell(format!("the user does not allow this: {why}")),
+        None => match &config.approval {
+            Approval::Never => Next::Perform,
+            Approval::Always => Next::Approve,
+            Approval::Tools(tools) if tools.contains(&call.tool) => Next::Approve,
+            Approval::Tools(_) => Next::Perform,
+        },
+    }
+}
+
+fn reason(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Cancelled => "the task was cancelled",
+        Ending::Limit { .. } => "the task had reached a limit",
+        Ending::Failed { .. } => "the task had failed",
+        Ending::Done { .. } | Ending::Refused { .. } => "the task was over",
+    }
+}
+
+/// How a task ends with an answer that asks for nothing.
+fn ending_of(reply: &Reply) -> Ending {
+    let output = reply.text();
+    match reply.stop {
+        Stop::Refused => Ending::Refused { output },
+        Stop::Length => Ending::Done { output, is_cut_off: true },
+        Stop::Done | Stop::Calls => Ending::Done { output, is_cut_off: false },
+    }
+}

@@ -1,0 +1,208 @@
+//! A task that is not over: what its entries have come to.
+
+use super::{Purpose, ending_of};
+use crate::ids::TaskNo;
+use crate::limits::{Limit, Limits, Spent};
+use crate::model::{Call, Reply};
+use crate::thread::{Ending, Entry, Intent, Verdict, What};
+
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    pub(super) task: TaskNo,
+    pub(super) spent: Spent,
+    limits: Limits,
+    /// When it began, or would have without the time in which nobody worked on it.
+    began_ms: u64,
+    answer: Answer,
+    /// How it is to end, with what is under way done.
+    stopping: Option<Ending>,
+    /// The conversation was too long for the model since its last answer, and was summed
+    /// up for that.
+    is_shortened: bool,
+    /// The first call that is performed may have been performed before.
+    is_resumed: bool,
+    /// The last step that the session was marked for.
+    pub(super) checkpointed: u64,
+    /// What a command-line agent has told of since the last answer.
+    pub(super) activities: u64,
+}
+
+/// The model's last answer.
+#[derive(Clone, Debug)]
+enum Answer {
+    None,
+    Calls(Vec<Pending>),
+    Final(Reply),
+}
+
+/// A call that has no outcome yet.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) call: Call,
+    /// The entry that wants it, and its place there.
+    pub(super) reply: u64,
+    pub(super) index: usize,
+    pub(super) verdict: Option<Verdict>,
+    /// What it was about to do to a file.
+    pub(super) intent: Option<Intent>,
+}
+
+impl Open {
+    pub(super) fn new(task: TaskNo, limits: Limits, began_ms: u64) -> Self {
+        Self {
+            task,
+            spent: Spent::default(),
+            limits,
+            began_ms,
+            answer: Answer::None,
+            stopping: None,
+            is_shortened: false,
+            is_resumed: false,
+            checkpointed: 0,
+            activities: 0,
+        }
+    }
+
+    pub(super) fn note(&mut self, entry: &Entry) {
+        match &entry.what {
+            What::Reply { reply, .. } => {
+                self.spent.add(reply.usage, &self.limits.price);
+                self.is_shortened = false;
+                self.answer = Answer::of(entry.entry, reply);
+                self.activities = 0;
+            }
+            What::Approval { call, verdict } => {
+                if let Answer::Calls(calls) = &mut self.answer {
+                    let asked = calls.iter_mut().find(|pending| pending.call.id == *call);
+                    if let Some(pending) = asked {
+                        pending.verdict = Some(verdict.clone());
+                    }
+                }
+            }
+            What::Intent(intent) => {
+                if let Answer::Calls(calls) = &mut self.answer {
+                    let meant = calls.iter_mut().find(|pending| pending.call.id == intent.call);
+                    if let Some(pending) = meant {
+                        pending.intent = Some(intent.clone());
+                    }
+                }
+            }
+            What::Outcome(outcome) => {
+                if let Answer::Calls(calls) = &mut self.answer {
+                    calls.retain(|pending| pending.call.id != outcome.call);
+                }
+            }
+            What::Summary { usage, .. } => {
+                let steps = self.spent.steps;
+                self.spent.add(*usage, &self.limits.price);
+                self.spent.steps = steps;
+            }
+            What::Stopping { ending } => self.stopping = Some(ending.clone()),
+            What::Checkpoint(checkpoint) => self.checkpointed = checkpoint.step,
+            What::Activity { .. } => self.activities += 1,
+            What::Created { .. }
+            | What::Task { .. }
+            | What::Ended { .. }
+            | What::Rewinding(_)
+            | What::Rewound { .. }
+            | What::NotRewound { .. }
+            | What::SessionRewound { .. }
+            | What::Imported { .. }
+            | What::Moved(_)
+            | What::Continued(_) => {}
+        }
+    }
+
+    pub(super) fn resume(&mut self, last_ms: u64, now_ms: u64) {
+        self.began_ms = now_ms.saturating_sub(last_ms.saturating_sub(self.began_ms));
+        self.is_resumed = true;
+    }
+
+    pub(super) fn next_call(&self) -> Option<Pending> {
+        match &self.answer {
+            Answer::Calls(calls) => calls.first().cloned(),
+            Answer::None | Answer::Final(_) => None,
+        }
+    }
+
+    pub(super) fn take_repeated(&mut self) -> bool {
+        std::mem::take(&mut self.is_resumed)
+    }
+
+    pub(super) fn stopping(&self) -> Option<&Ending> {
+        self.stopping.as_ref()
+    }
+
+    /// The first reason to stop counts.
+    pub(super) fn stop(&mut self, ending: &Ending) -> bool {
+        if self.stopping.is_some() {
+            return false;
+        }
+        self.stopping = Some(ending.clone());
+        true
+    }
+
+    /// How the task ends now, if it does.
+    pub(super) fn ending(&self, now_ms: u64) -> Option<Ending> {
+        if let Answer::Final(reply) = &self.answer {
+            // It is done, even if somebody wanted it to stop meanwhile.
+            return Some(ending_of(reply));
+        }
+        if let Some(ending) = &self.stopping {
+            return Some(ending.clone());
+        }
+        let limit = self.limits.reached(&self.spent, self.elapsed_ms(now_ms));
+        limit.map(|limit| Ending::Limit { limit })
+    }
+
+    /// `tokens`: of the last request, while it has not been summed up.
+    pub(super) fn purpose(&self, tokens: u64) -> Purpose {
+        match self.limits.compact_above_tokens {
+            Some(most) if tokens > most => Purpose::Summary,
+            Some(_) | None => Purpose::Step,
+        }
+    }
+
+    /// The conversation is too long for the model. Whether it may be summed up for that:
+    /// once, if the caller wants summaries at all.
+    pub(super) fn shorten(&mut self) -> bool {
+        let may = self.limits.compact_above_tokens.is_some() && !self.is_shortened;
+        self.is_shortened = true;
+        may
+    }
+
+    /// How much a request may have, as far as the caller has said so.
+    pub(super) fn compact_above_tokens(&self) -> Option<u64> {
+        self.limits.compact_above_tokens
+    }
+
+    pub(super) fn over_ms(&self) -> Option<u64> {
+        let most = self.limits.max_time_ms?;
+        self.stopping.is_none().then(|| self.began_ms.saturating_add(most))
+    }
+
+    pub(super) fn time_is_over(&self, now_ms: u64) -> Option<Limit> {
+        self.over_ms().is_some_and(|over| over <= now_ms).then_some(Limit::Time)
+    }
+
+    fn elapsed_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.began_ms)
+    }
+}
+
+impl Answer {
+    fn of(entry: u64, reply: &Reply) -> Self {
+        let calls: Vec<_> = reply
+            .calls()
+            .enumerate()
+            .map(|(index, call)| Pending {
+                call: call.clone(),
+                reply: entry,
+                index,
+                verdict: None,
+                intent: None,
+            })
+            .collect();
+        if calls.is_empty() { Self::Final(reply.clone()) } else { Self::Calls(calls) }
+    }
+}

@@ -1,0 +1,245 @@
+//! Going back: the thread and its session together.
+//!
+//! The session is marked before a step first does something there (`Checkpoint`).
+//! To go back to a step is to take the session back to the first mark after it, and
+//! to leave out what the thread says since. That a rewind has begun is recorded
+//! before it is done, so that a crash in the middle does not leave the two apart:
+//! whoever goes on takes the session back once more, which changes nothing.
+
+use super::{Agent, Checkpoints, Effect, Refusal, RewindTo, Stage};
+use crate::ids::TaskNo;
+use crate::model::Call;
+use crate::thread::{Entry, Moved, Rewind, What, line};
+
+/// Tools whose calls change nothing.
+const READING: [&str; 2] = ["read_file", "search_files"];
+
+impl Agent {
+    /// Takes the thread back, and its session.
+    pub fn rewind(&mut self, to: RewindTo, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
+        self.check_idle()?;
+        let rewind = plan(&self.entries, to)?;
+        let mut effects = Vec::new();
+        self.record(What::Rewinding(rewind), now_ms, &mut effects);
+        self.rewind_on(now_ms, &mut effects);
+        Ok(effects)
+    }
+
+    /// Goes on with a rewind that has begun.
+    pub(super) fn rewind_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
+        let Some(rewind) = self.rewinding.clone() else { return };
+        match rewind.checkpoint.clone() {
+            Some(checkpoint) => {
+                self.stage = Stage::Rewinding;
+                effects.push(Effect::Rewind { checkpoint });
+            }
+            None => self.record(What::Rewound { rewind, run: None }, now_ms, effects),
+        }
+    }
+
+    pub(super) fn rewound(
+        &mut self,
+        outcome: Result<Option<u64>, String>,
+        now_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.stage = Stage::Idle;
+        let Some(rewind) = self.rewinding.clone() else { return };
+        let what = match outcome {
+            Ok(run) => What::Rewound { rewind, run },
+            Err(why) => What::NotRewound { why },
+        };
+        self.record(what, now_ms, effects);
+    }
+
+    /// Somebody has taken the session back without the thread.
+    pub fn session_rewound(
+        &mut self,
+        run: u64,
+        note: String,
+        now_ms: u64,
+    ) -> Result<Vec<Effect>, Refusal> {
+        self.check_idle()?;
+        let mut effects = Vec::new();
+        self.record(What::SessionRewound { run, note }, now_ms, &mut effects);
+        Ok(effects)
+    }
+
+    /// The thread goes on in another place.
+    pub fn move_to(&mut self, moved: Moved, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
+        self.check_idle()?;
+        let mut effects = Vec::new();
+        self.record(What::Moved(moved), now_ms, &mut effects);
+        Ok(effects)
+    }
+
+    /// The newest number of the session's history that the thread knows of.
+    #[must_use]
+    pub fn last_run(&self) -> u64 {
+        self.entries.iter().filter_map(run_of).max().unwrap_or(0)
+    }
+
+    pub(super) fn wants_checkpoint(&self, tool: &str) -> bool {
+        let is_marked = self.open.as_ref().is_some_and(|open| open.checkpointed >= self.steps);
+        match &self.config.checkpoints {
+            Checkpoints::BeforeCalls => !is_marked && !READING.contains(&tool),
+            Checkpoints::Never | Checkpoints::BeforeAsking => false,
+        }
+    }
+
+    pub(super) fn wants_checkpoint_to_ask(&self) -> bool {
+        let is_marked = self.open.as_ref().is_some_and(|open| open.checkpointed > self.steps);
+        self.config.checkpoints == Checkpoints::BeforeAsking && !is_marked
+    }
+
+    pub(super) fn checkpoint(&mut self, step: u64, effects: &mut Vec<Effect>) {
+        self.stage = Stage::Checkpointing { step };
+        effects.push(Effect::Checkpoint { step });
+    }
+}
+
+fn run_of(entry: &Entry) -> Option<u64> {
+    match &entry.what {
+        What::Outcome(outcome) => outcome.run,
+        What::Rewound { run, .. } => *run,
+        What::SessionRewound { run, .. } => Some(*run),
+        What::Created { .. }
+        | What::Task { .. }
+        | What::Reply { .. }
+        | What::Approval { .. }
+        | What::Intent(_)
+        | What::Summary { .. }
+        | What::Stopping { .. }
+        | What::Ended { .. }
+        | What::Checkpoint(_)
+        | What::Rewinding(_)
+        | What::NotRewound { .. }
+        | What::Activity { .. }
+        | What::Imported { .. }
+        | What::Moved(_)
+        | What::Continued(_) => None,
+    }
+}
+
+/// How far back that is.
+fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
+    let line = line(entries);
+    let kept = match to {
+        RewindTo::Step(step) => last_of(&line, step)?,
+        RewindTo::LastTask => {
+            let is_task = |entry: &&Entry| matches!(entry.what, What::Task { .. });
+            let task = line.iter().rposition(is_task).ok_or(Refusal::NothingToUndo)?;
+            task - 1
+        }
+    };
+    let (kept, cut) = line.split_at(kept + 1);
+    let step = kept.iter().rev().find_map(|entry| step_of(entry)).unwrap_or(0);
+    Ok(Rewind {
+        step,
+        kept: kept.last().map_or(1, |entry| entry.entry),
+        steps: cut.iter().filter_map(|entry| step_of(entry)).collect(),
+        tasks: cut.iter().filter_map(|entry| task_of(entry)).collect(),
+        checkpoint: checkpoint_in(cut)?,
+    })
+}
+
+/// The place of the last entry that belongs to a step.
+fn last_of(line: &[&Entry], step: u64) -> Result<usize, Refusal> {
+    let of_step = |entry: &&Entry| step_of(entry) == Some(step);
+    let first = match step {
+        0 => 0,
+        _ => line.iter().position(of_step).ok_or_else(|| unknown(line, step))?,
+    };
+    let belongs = |entry: &&&Entry| match entry.what {
+        What::Approval { .. }
+        | What::Intent(_)
+        | What::Outcome(_)
+        | What::Stopping { .. }
+        | What::Ended { .. }
+        | What::Imported { .. }
+        // In the middle of a step it comes before an outcome.
+        | What::Continued(_) => true,
+        // What was done for a step comes before its first call.
+        What::Checkpoint(ref checkpoint) => checkpoint.step == step,
+        What::Created { .. }
+        | What::Task { .. }
+        | What::Reply { .. }
+        | What::Summary { .. }
+        | What::Rewinding(_)
+        | What::Rewound { .. }
+        | What::NotRewound { .. }
+        | What::SessionRewound { .. }
+        | What::Activity { .. }
+        | What::Moved(_) => false,
+    };
+    Ok(first + line[first + 1..].iter().take_while(belongs).count())
+}
+
+fn unknown(line: &[&Entry], step: u64) -> Refusal {
+    let steps: Vec<_> = line.iter().filter_map(|entry| step_of(entry)).collect();
+    let known = match (steps.first(), steps.last()) {
+        (Some(first), Some(last)) => format!("its steps are {first} to {last}, and 0 is before"),
+        (Some(_) | None, _) => "it has made none yet".to_owned(),
+    };
+    Refusal::UnknownStep { step, known }
+}
+
+fn step_of(entry: &Entry) -> Option<u64> {
+    if let What::Reply { step, .. } = entry.what { Some(step) } else { None }
+}
+
+fn task_of(entry: &Entry) -> Option<TaskNo> {
+    if let What::Task { task, .. } = entry.what { Some(task) } else { None }
+}
+
+/// The mark from before the first thing that was done; none when nothing was.
+fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
+    let mut step = 0;
+    let mut reading: Vec<&str> = Vec::new();
+    for entry in cut {
+        match &entry.what {
+            What::Checkpoint(checkpoint) => {
+                return match (&checkpoint.name, &checkpoint.error) {
+                    (Some(name), _) => Ok(Some(name.clone())),
+                    (None, why) => Err(Refusal::NoCheckpoint {
+                        step: checkpoint.step,
+                        why: why.clone().unwrap_or_else(|| "no checkpoint was taken".to_owned()),
+                    }),
+                };
+            }
+            What::Reply { step: number, reply, .. } => {
+                step = *number;
+                let only_reads = |call: &&Call| READING.contains(&call.tool.as_str());
+                reading.extend(reply.calls().filter(only_reads).map(|call| call.id.as_str()));
+            }
+            What::Outcome(outcome) if outcome.run.is_some() => return Err(without(step)),
+            What::Outcome(outcome)
+                if !outcome.is_error && !reading.contains(&outcome.call.as_str()) =>
+            {
+                return Err(without(step));
+            }
+            What::Activity { .. } => return Err(without(step + 1)),
+            What::Created { .. }
+            | What::Task { .. }
+            | What::Approval { .. }
+            | What::Intent(_)
+            | What::Outcome(_)
+            | What::Summary { .. }
+            | What::Stopping { .. }
+            | What::Ended { .. }
+            | What::Rewinding(_)
+            | What::Rewound { .. }
+            | What::NotRewound { .. }
+            | What::SessionRewound { .. }
+            | What::Imported { .. }
+            | What::Moved(_)
+            | What::Continued(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+fn without(step: u64) -> Refusal {
+    let why = "this agent takes no checkpoints; make agents with \"checkpoints\": 10".to_owned();
+    Refusal::NoCheckpoint { step, why }
+}

@@ -1,0 +1,174 @@
+//! A thread as a model is shown it.
+
+use crate::model::{Block, Reply};
+use crate::thread::{Entry, Outcome, What, line};
+
+/// One turn of a conversation. Turns of the caller and of the model alternate, but
+/// for what a caller says right after a task that was cut short.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    User(String),
+    Model(Vec<Block>),
+    /// What the calls of the turn before have come to, in their order.
+    Outcomes(Vec<Outcome>),
+}
+
+/// Stands before the summary in the first turn of a conversation that was summed up.
+const SUMMED_UP: &str = "What has happened so far, summed up:\n\n";
+
+/// Stands before the text of the task that is under way, which no summary may lose.
+const UNDER_WAY: &str = "\n\nThe task that you are working on, in the user's own words:\n\n";
+
+/// Everything since the thread was last summed up, without what was taken back.
+#[must_use]
+pub fn turns(entries: &[Entry]) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    // What the model has to know before its next task.
+    let mut notes: Vec<String> = Vec::new();
+    // What its next outcome has to tell, in the middle of a task.
+    let mut untold: Vec<String> = Vec::new();
+    let mut open: Option<&str> = None;
+    for entry in line(entries) {
+        match &entry.what {
+            What::Task { text, continuity, .. } => {
+                open = Some(text);
+                notes.append(&mut untold);
+                notes.extend(continuity.note());
+                notes.push(text.clone());
+                turns.push(Turn::User(std::mem::take(&mut notes).join("\n\n")));
+            }
+            What::Reply { reply, .. } => turns.push(Turn::Model(shown(reply))),
+            What::Outcome(outcome) => {
+                untold.push(outcome.text.clone());
+                let text = std::mem::take(&mut untold).join("\n\n");
+                let outcome = Outcome { text, ..outcome.clone() };
+                match turns.last_mut() {
+                    Some(Turn::Outcomes(outcomes)) => outcomes.push(outcome),
+                    Some(Turn::User(_) | Turn::Model(_)) | None => {
+                        turns.push(Turn::Outcomes(vec![outcome]));
+                    }
+                }
+            }
+            What::Continued(continuity) if open.is_some() => {
+                untold.extend(continuity.note().and_then(|note| tell(&mut turns, note)));
+            }
+            What::Summary { text, .. } => {
+                turns.clear();
+                let task = open.map(|task| format!("{UNDER_WAY}{task}")).unwrap_or_default();
+                turns.push(Turn::User(format!("{SUMMED_UP}{text}{task}")));
+            }
+            What::SessionRewound { note, .. } => notes.push(format!(
+                "(The user has taken the session back: {note}. What you did there since is undone.)"
+            )),
+            What::Imported { lost, .. } => notes.push(moved(lost)),
+            What::Ended { .. } | What::Rewound { .. } => open = None,
+            What::Created { .. }
+            | What::Approval { .. }
+            | What::Intent(_)
+            | What::Stopping { .. }
+            | What::Checkpoint(_)
+            | What::Rewinding(_)
+            | What::NotRewound { .. }
+            | What::Activity { .. }
+            | What::Moved(_)
+            | What::Continued(_) => {}
+        }
+    }
+    turns
+}
+
+/// Tells the model something with what it is shown last; or gives it back, when that is
+/// the model's own.
+fn tell(turns: &mut [Turn], note: String) -> Option<String> {
+    let text = match turns.last_mut() {
+        Some(Turn::User(text)) => text,
+        Some(Turn::Outcomes(outcomes)) => &mut outcomes.last_mut()?.text,
+        Some(Turn::Model(_)) | None => return Some(note),
+    };
+    text.push_str("\n\n");
+    text.push_str(&note);
+    None
+}
+
+/// Of a text in a conversation that is too long, so much is left.
+const MOST_OF_A_TEXT: usize = 2000;
+/// A token is hardly less than this.
+const BYTES_OF_A_TOKEN: u64 = 3;
+/// What is left of a conversation in any case.
+const LEAST_TURNS: usize = 2;
+
+/// A conversation that is too long for the model, to be summed up: long texts are cut in
+/// their middle, and the oldest turns are left out, until it has about so many tokens.
+#[must_use]
+pub fn shortened(mut turns: Vec<Turn>, tokens: u64) -> Vec<Turn> {
+    for turn in &mut turns {
+        match turn {
+            Turn::User(text) => cut(text),
+            Turn::Outcomes(outcomes) => outcomes.iter_mut().for_each(|o| cut(&mut o.text)),
+            // Its calls are repeated as they were.
+            Turn::Model(_) => {}
+        }
+    }
+    let most = usize::try_from(tokens.saturating_mul(BYTES_OF_A_TOKEN)).unwrap_or(usize::MAX);
+    let mut size: usize = turns.iter().map(size_of).sum();
+    let mut first = 0;
+    while size > most && turns.len() - first > LEAST_TURNS {
+        size -= size_of(&turns[first]);
+        first += 1;
+    }
+    // Outcomes without their calls are refused, and so is a model that speaks first.
+    while first > 0 && matches!(turns.get(first), Some(Turn::Outcomes(_))) {
+        first += 1;
+    }
+    if first > 0 {
+        let note = Turn::User("(What was said before is left out.)".to_owned());
+        turns.splice(..first, [note]);
+    }
+    turns
+}
+
+fn size_of(turn: &Turn) -> usize {
+    match turn {
+        Turn::User(text) => text.len(),
+        Turn::Outcomes(outcomes) => outcomes.iter().map(|outcome| outcome.text.len()).sum(),
+        Turn::Model(blocks) => blocks.iter().map(size_of_block).sum(),
+    }
+}
+
+fn size_of_block(block: &Block) -> usize {
+    match block {
+        Block::Text { text } => text.len(),
+        Block::Call(call) => call.input.text().len(),
+        Block::Opaque { value, .. } => value.to_string().len(),
+    }
+}
+
+fn cut(text: &mut String) {
+    let count = text.chars().count();
+    if count > MOST_OF_A_TEXT {
+        let head: String = text.chars().take(MOST_OF_A_TEXT / 2).collect();
+        let tail: String = text.chars().skip(count - MOST_OF_A_TEXT / 2).collect();
+        *text = format!("{head}\n[… left out …]\n{tail}");
+    }
+}
+
+fn moved(lost: &[String]) -> String {
+    let lost = match lost {
+        [] => String::new(),
+        lost => format!(" What could not be carried: {}.", lost.join(", ")),
+    };
+    format!("(The session was moved to another machine; paths may differ.{lost})")
+}
+
+/// A model that said nothing said something: servers refuse an empty turn.
+fn shown(reply: &Reply) -> Vec<Block> {
+    let says_something = reply.blocks.iter().any(|block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Call(_) => true,
+        Block::Opaque { .. } => false,
+    });
+    if says_something {
+        return reply.blocks.clone();
+    }
+    vec![Block::Text { text: "(no answer)".to_owned() }]
+}

@@ -1,0 +1,101 @@
+//! What a task may use up.
+
+use crate::model::Usage;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskLimits))]
+pub struct Limits {
+    /// How often the model is asked.
+    pub max_steps: u32,
+    /// Tokens that go to the model and come from it, in all.
+    pub max_tokens: Option<u64>,
+    pub max_time_ms: Option<u64>,
+    /// In the currency of `price`.
+    pub max_cost: Option<f64>,
+    pub price: Price,
+    /// The conversation is summed up when a request has had more tokens than this.
+    pub compact_above_tokens: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // A task of a coding agent takes some ten to thirty steps. One that
+            // goes in circles should not go on all night.
+            max_steps: 100,
+            max_tokens: None,
+            max_time_ms: None,
+            max_cost: None,
+            price: Price::default(),
+            compact_above_tokens: None,
+        }
+    }
+}
+
+/// What a million tokens cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TokenPrice))]
+pub struct Price {
+    pub input: f64,
+    pub cached_input: f64,
+    pub output: f64,
+}
+
+impl Price {
+    #[must_use]
+    pub fn of(&self, usage: Usage) -> f64 {
+        let tokens = |count: u64, price: f64| count as f64 * price / 1e6;
+        tokens(usage.input_tokens.saturating_sub(usage.cached_tokens), self.input)
+            + tokens(usage.cached_tokens, self.cached_input)
+            + tokens(usage.output_tokens, self.output)
+    }
+}
+
+/// Which limit ended a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskLimit))]
+pub enum Limit {
+    Steps,
+    Tokens,
+    Time,
+    Cost,
+}
+
+/// What a task has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskSpent))]
+pub struct Spent {
+    pub steps: u32,
+    #[serde(flatten)]
+    pub usage: Usage,
+    pub cost: f64,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, usage: Usage, price: &Price) {
+        self.steps += 1;
+        self.usage = self.usage.plus(usage);
+        self.cost += price.of(usage);
+    }
+}
+
+impl Limits {
+    /// Whether the model may be asked once more.
+    pub(crate) fn reached(&self, spent: &Spent, elapsed_ms: u64) -> Option<Limit> {
+        if spent.steps >= self.max_steps {
+            return Some(Limit::Steps);
+        }
+        if self.max_tokens.is_some_and(|most| spent.usage.total() >= most) {
+            return Some(Limit::Tokens);
+        }
+        if self.max_time_ms.is_some_and(|most| elapsed_ms >= most) {
+            return Some(Limit::Time);
+        }
+        self.max_cost.is_some_and(|most| spent.cost >= most).then_some(Limit::Cost)
+    }
+}

@@ -1,0 +1,64 @@
+//! An answer that comes in events.
+
+use super::{Failure, Reply, Sse, SseEvent, Wire, anthropic, chat, responses};
+use serde_json::Value;
+
+/// What a piece of the stream adds to the model's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta(pub String);
+
+/// Takes the bytes of a stream, in any pieces, and gives the answer at its end.
+#[derive(Debug)]
+pub struct Decoder {
+    sse: Sse,
+    stream: Stream,
+    is_done: bool,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Chat(chat::Stream),
+    Responses(responses::Stream),
+    Messages(anthropic::Stream),
+}
+
+impl Decoder {
+    pub(super) fn new(wire: Wire) -> Self {
+        let stream = match wire {
+            Wire::ChatCompletions => Stream::Chat(chat::Stream::default()),
+            Wire::Responses => Stream::Responses(responses::Stream::default()),
+            Wire::Messages => Stream::Messages(anthropic::Stream::default()),
+        };
+        Self { sse: Sse::default(), stream, is_done: false }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, Failure> {
+        let events =
+            self.sse.push(bytes).map_err(|e| Failure::nonsense(e.to_string().as_bytes()))?;
+        let mut deltas = Vec::new();
+        for SseEvent { data, .. } in events {
+            if data == "[DONE]" {
+                self.is_done = true;
+                continue;
+            }
+            let event: Value =
+                serde_json::from_str(&data).map_err(|_| Failure::nonsense(data.as_bytes()))?;
+            let text = match &mut self.stream {
+                Stream::Chat(stream) => stream.push(&event)?,
+                Stream::Responses(stream) => stream.push(&event)?,
+                Stream::Messages(stream) => stream.push(&event)?,
+            };
+            deltas.extend(text.filter(|text| !text.is_empty()).map(Delta));
+        }
+        Ok(deltas)
+    }
+
+    /// The stream has ended.
+    pub fn finish(self) -> Result<Reply, Failure> {
+        match self.stream {
+            Stream::Chat(stream) => stream.finish(self.is_done),
+            Stream::Responses(stream) => stream.finish(),
+            Stream::Messages(stream) => stream.finish(),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What goes wrong with a model, and whether it helps to try again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What kind of failure it was: a stable code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFault))]
+pub enum Fault {
+    /// The key is missing, wrong, or may not do this.
+    BadKey,
+    UnknownModel,
+    /// The request is refused for what it says.
+    BadRequest,
+    /// The conversation has grown beyond what the model takes.
+    TooLong,
+    RateLimited,
+    /// The server has an error of its own, or too much to do.
+    Unavailable,
+    /// Nobody answers at that address.
+    Unreachable,
+    /// Whoever answers there cannot show that it is the model's server.
+    BadCertificate,
+    /// The answer ended before it was complete.
+    Broken,
+    /// The answer is not of the format.
+    Nonsense,
+    /// A command-line agent ended without a result.
+    Crashed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFailure))]
+pub struct Failure {
+    pub fault: Fault,
+    pub message: String,
+    /// How long the server wants to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What to do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    After { ms: u64 },
+    Never,
+}
+
+/// Attempts for one answer, the first included.
+const ATTEMPTS: u32 = 6;
+/// The first wait; each further one is twice as long.
+const FIRST_WAIT_MS: u64 = 500;
+const LONGEST_WAIT_MS: u64 = 60_000;
+/// A server that wants to be left alone for longer than this is not waited for.
+const MOST_PATIENCE_MS: u64 = 10 * 60 * 1000;
+
+/// What stands in the place of a secret.
+const BLANK: &str = "[secret]";
+/// Anything shorter is a word that messages have anyway.
+const LEAST_SECRET: usize = 4;
+
+impl Failure {
+    #[must_use]
+    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, message: message.into(), retry_after_ms: None }
+    }
+
+    #[must_use]
+    pub fn nonsense(body: &[u8]) -> Self {
+        let shown = excerpt(&String::from_utf8_lossy(body));
+        Self::new(Fault::Nonsense, format!("the model's answer is not of the format: {shown}"))
+    }
+
+    #[must_use]
+    pub fn broken() -> Self {
+        Self::new(Fault::Broken, "the model's answer ended before it was complete")
+    }
+
+    /// An answer with an HTTP status of 400 or more.
+    #[must_use]
+    pub fn of_status(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let said = serde_json::from_slice::<Value>(body).ok();
+        let (kind, said) = said.as_ref().map(said_in).unwrap_or_default();
+        let said = if said.is_empty() { excerpt(&text) } else { said };
+        let fault = fault_of(status, &kind, &said);
+        let message = format!("{} ({status}): {said}{}", fault.what(), fault.advice());
+        Self { fault, message, retry_after_ms: retry_after.and_then(parse_retry_after) }
+    }
+
+    /// The same without secrets, which some servers repeat. Of one that is cut off at the
+    /// end of an excerpt, the beginning is a part, too.
+    #[must_use]
+    pub fn without(self, secrets: &[String]) -> Self {
+        let mut message = self.message;
+        for secret in secrets.iter().filter(|secret| secret.len() >= LEAST_SECRET) {
+            message = message.replace(secret.as_str(), BLANK);
+            let beginnings = secret.char_indices().map(|(at, _)| &secret[..at]);
+            let longest = beginnings
+                .filter(|beginning| beginning.len() >= LEAST_SECRET)
+                .map(|beginning| format!("{beginning}…"))
+                .rfind(|cut_off| message.contains(cut_off));
+            if let Some(cut_off) = longest {
+                message = message.replace(&cut_off, &format!("{BLANK}…"));
+            }
+        }
+        Self { message, ..self }
+    }
+
+    /// An error that came in the stream.
+    #[must_use]
+    pub fn of_event(error: &Value) -> Self {
+        let (kind, said) = said_in(error);
+        let status = match kind.as_str() {
+            "rate_limit_error" | "rate_limit_exceeded" => 429,
+            "invalid_request_error" | "context_length_exceeded" => 400,
+            "authentication_error" | "permission_error" => 401,
+            "not_found_error" => 404,
+            _ => 500,
+        };
+        let fault = fault_of(status, &kind, &said);
+        Self::new(fault, format!("{}: {said}{}", fault.what(), fault.advice()))
+    }
+
+    /// Whether attempt number `attempt` (1, 2, …) is followed by another one.
+    #[must_use]
+    pub fn retry(&self, attempt: u32) -> Retry {
+        let helps = match self.fault {
+            Fault::BadKey
+            | Fault::UnknownModel
+            | Fault::BadRequest
+            | Fault::TooLong
+            | Fault::BadCertificate
+            | Fault::Crashed => false,
+            Fault::RateLimited | Fault::Unavailable | Fault::Unreachable => attempt < ATTEMPTS,
+            // A model that talks nonsense four times will do so a fifth time.
+            Fault::Broken | Fault::Nonsense => attempt < 4,
+        };
+        let backoff = FIRST_WAIT_MS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        let wait = match self.retry_after_ms {
+            Some(ms) => ms.max(1),
+            None => backoff.min(LONGEST_WAIT_MS),
+        };
+        if helps && wait <= MOST_PATIENCE_MS { Retry::After { ms: wait } } else { Retry::Never }
+    }
+}
+
+impl Fault {
+    fn what(self) -> &'static str {
+        match self {
+            Self::BadKey => "the model's server refuses the key",
+            Self::UnknownModel => "the model's server does not know this model or address",
+            Self::BadRequest => "the model's server refuses the request",
+            Self::TooLong => "the conversation is too long for the model",
+            Self::RateLimited => "the model's server has a limit on requests",
+            Self::Unavailable => "the model's server has failed",
+            Self::Unreachable => "the model's server cannot be reached",
+            Self::BadCertificate => "the model's server is not who it says",
+            Self::Crashed => "the command-line agent has failed",
+            Self::Broken => "the model's answer is not complete",
+            Self::Nonsense => "the model's answer is not of the format",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::BadKey => "; check the key in the environment or the file that is configured",
+            Self::UnknownModel => "; check the model's name and the base URL",
+            Self::TooLong => "; set compact_above_tokens to a lower number, or reset the thread",
+            Self::BadRequest
+            | Self::RateLimited
+            | Self::Unavailable
+            | Self::Unreachable
+            | Self::BadCertificate
+            | Self::Broken
+            | Self::Nonsense
+            | Self::Crashed => "",
+        }
+    }
+}
+
+fn fault_of(status: u16, kind: &str, said: &str) -> Fault {
+    let said = said.to_lowercase();
+    let is_too_long = kind == "context_length_exceeded"
+        || said.contains("prompt is too long")
+        || said.contains("maximum context length")
+        || said.contains("context window");
+    match status {
+        400 | 413 | 422 if is_too_long => Fault::TooLong,
+        401 | 403 => Fault::BadKey,
+        // Requests are not sent on: they have the key in them.
+        300..=399 | 404 => Fault::UnknownModel,
+        400 if kind == "model_not_found" => Fault::UnknownModel,
+        408 | 409 | 425 => Fault::Unavailable,
+        // Out of money is told as a rate limit, and does not pass by waiting.
+        429 if kind == "insufficient_quota" => Fault::BadKey,
+        429 => Fault::RateLimited,
+        500.. => Fault::Unavailable,
+        _ => Fault::BadRequest,
+    }
+}
+
+/// The kind and the text of an error, as all servers have it, more or less.
+fn said_in(body: &Value) -> (String, String) {
+    let error = if body["error"].is_object() { &body["error"] } else { body };
+    let kind = ["code", "type"].into_iter().find_map(|name| error[name].as_str());
+    let said = error["message"].as_str().or_else(|| body["error"].as_str());
+    (kind.unwrap_or_default().to_owned(), excerpt(said.unwrap_or_default()))
+}
+
+/// Seconds, as all servers of models send it. A date is not worth a parser: the
+/// usual waits do.
+fn parse_retry_after(text: &str) -> Option<u64> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then_some((seconds.min(1e9) * 1000.0) as u64)
+}
+
+fn excerpt(text: &str) -> String {
+    const MOST: usize = 500;
+    let text = text.trim();
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None if text.is_empty() => "an empty answer".to_owned(),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,256 @@
+//! What is said to a model, and what it answers, whatever the wire looks like.
+
+mod anthropic;
+mod chat;
+mod decoder;
+mod error;
+mod responses;
+mod sse;
+
+pub use decoder::{Decoder, Delta};
+pub use error::{Failure, Fault, Retry};
+pub use sse::{Sse, SseEvent};
+
+use crate::conversation::Turn;
+use crate::tools::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The formats that are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFormat))]
+pub enum Wire {
+    /// OpenAI's chat completions, which most servers of models speak.
+    ChatCompletions,
+    /// OpenAI's responses.
+    Responses,
+    /// Anthropic's messages.
+    Messages,
+}
+
+/// How a request is sent: what the driver needs besides the base URL and the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    /// Behind the base URL.
+    pub path: &'static str,
+    /// The header that has the key, and what stands before the key in it.
+    pub key_header: (&'static str, &'static str),
+    pub headers: &'static [(&'static str, &'static str)],
+    pub body: Value,
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub model: &'a str,
+    pub instructions: &'a str,
+    pub turns: &'a [Turn],
+    pub tools: &'a [Tool],
+    pub max_output_tokens: u32,
+    pub stream: bool,
+}
+
+impl Wire {
+    #[must_use]
+    pub fn envelope(self, request: &Request<'_>) -> Envelope {
+        match self {
+            Self::ChatCompletions => Envelope {
+                path: "/chat/completions",
+                key_header: ("authorization", "Bearer "),
+                headers: &[],
+                body: chat::body(request),
+            },
+            Self::Responses => Envelope {
+                path: "/responses",
+                key_header: ("authorization", "Bearer "),
+                headers: &[],
+                body: responses::body(request),
+            },
+            Self::Messages => Envelope {
+                path: "/v1/messages",
+                key_header: ("x-api-key", ""),
+                headers: &[("anthropic-version", "2023-06-01")],
+                body: anthropic::body(request),
+            },
+        }
+    }
+
+    /// An answer that came in one piece.
+    pub fn reply(self, body: &[u8]) -> Result<Reply, Failure> {
+        let body = serde_json::from_slice::<Value>(body).map_err(|_| Failure::nonsense(body))?;
+        match self {
+            Self::ChatCompletions => chat::reply(&body),
+            Self::Responses => responses::reply(&body),
+            Self::Messages => anthropic::reply(&body),
+        }
+    }
+
+    /// An answer that comes in events.
+    #[must_use]
+    pub fn decoder(self) -> Decoder {
+        Decoder::new(self)
+    }
+}
+
+/// What a model has answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelReply))]
+pub struct Reply {
+    pub blocks: Vec<Block>,
+    pub stop: Stop,
+    #[serde(default)]
+    pub usage: Usage,
+    /// The model that answered, by its own name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+}
+
+impl Reply {
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Call(call) => Some(call),
+            Block::Text { .. } | Block::Opaque { .. } => None,
+        })
+    }
+
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            Block::Call(_) | Block::Opaque { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ReplyBlock))]
+pub enum Block {
+    Text {
+        text: String,
+    },
+    Call(Call),
+    /// What only that model's server understands, and wants back as it was:
+    /// reasoning, with its signature.
+    Opaque {
+        wire: Wire,
+        value: Value,
+    },
+}
+
+/// A call of a tool, as the model wants it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ToolCall))]
+pub struct Call {
+    /// The model's own name for it.
+    pub id: String,
+    pub tool: String,
+    pub input: Arguments,
+}
+
+/// What a tool is called with. Models write JSON, mostly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ToolArguments))]
+pub enum Arguments {
+    Json(Value),
+    /// Text that is no JSON object. It is kept, because the conversation is repeated
+    /// as it was.
+    Malformed(String),
+}
+
+impl Arguments {
+    /// Nothing at all stands for no arguments.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::Json(Value::Object(serde_json::Map::new()));
+        }
+        match serde_json::from_str::<Value>(text) {
+            Ok(value @ Value::Object(_)) => Self::Json(value),
+            Ok(_) | Err(_) => Self::Malformed(text.to_owned()),
+        }
+    }
+
+    /// Where they come as JSON, and not as a text that is JSON.
+    #[must_use]
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => Self::Json(value.clone()),
+            Value::Null => Self::parse(""),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Self::Malformed(value.to_string())
+            }
+        }
+    }
+
+    /// As the formats of OpenAI have it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Json(value) => value.to_string(),
+            Self::Malformed(text) => text.clone(),
+        }
+    }
+
+    /// As Anthropic's has it, which takes objects only.
+    #[must_use]
+    pub fn object(&self) -> Value {
+        match self {
+            Self::Json(value) => value.clone(),
+            Self::Malformed(text) => serde_json::json!({ "malformed": text }),
+        }
+    }
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ReplyStop))]
+pub enum Stop {
+    /// It has said what it wanted to.
+    Done,
+    /// It wants calls to be performed.
+    Calls,
+    /// Its answer was too long, and is cut off.
+    Length,
+    /// It, or a filter in front of it, refuses.
+    Refused,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TokenUsage))]
+pub struct Usage {
+    /// All tokens of the request, cached ones included.
+    pub input_tokens: u64,
+    pub cached_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl Usage {
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+        }
+    }
+}
+
+/// A number of tokens, which servers leave out or give as null.
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
