@@ -1,7 +1,8 @@
 //! What a keeper answers.
 
 use crate::{
-    CheckpointView, ForkedView, JobsView, Language, RewoundView, RunNo, SavedView, ScreenView,
+    CheckpointView, EndedJob, ForkedView, JobsView, Language, LimitsView, PortsView, RewoundView,
+    RunNo, SavedView, ScreenView,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,12 +35,18 @@ pub enum Answer {
     },
     Reset(Reset),
     Renamed,
+    Adopted,
     Ended,
+    /// Whether the keeper can see that program, and will notice its end.
+    EndsWith {
+        is_watched: bool,
+    },
     Status(Status),
     Runs(RunsView),
     Screen(Box<ScreenView>),
     Resized,
     Jobs(JobsView),
+    Ports(PortsView),
     Forked(Box<ForkedView>),
     Checkpointed(Box<CheckpointView>),
     Checkpoints {
@@ -82,6 +89,9 @@ pub struct Completed {
     /// What a person should know besides: what could not be carried over, …
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Jobs of a shell that have ended within this run, or since the one before.
+    #[serde(default)]
+    pub jobs_ended: Vec<EndedJob>,
     /// The answer to an earlier exec with the same key.
     #[serde(default)]
     pub repeated: bool,
@@ -168,6 +178,41 @@ pub struct OutputView {
     /// all that it was given.
     #[serde(default)]
     pub waiting_for_input: bool,
+    /// While it waits for its turn.
+    #[serde(default)]
+    pub queued: Option<Box<Queued>>,
+}
+
+/// Where a run stands that has not begun
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Queued {
+    /// 1 for the run that is next
+    pub place: u64,
+    /// The run that is going. Absent while the interpreter comes up, or while
+    /// something is done with the session as a whole
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub behind: Option<Behind>,
+}
+
+/// A run that others wait for
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Behind {
+    pub run: RunNo,
+    /// Its first line, or the beginning of it
+    pub command: String,
+}
+
+impl std::fmt::Display for Queued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "queued at place {}", self.place)?;
+        match &self.behind {
+            Some(Behind { run, command }) => write!(f, ", behind run {run} ({command})"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -196,10 +241,13 @@ impl RunPhase {
 }
 
 /// States of the live kernels, as JSON text: their shape is the kernel's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateView {
     pub default_language: Language,
     pub kernels: Vec<KernelState>,
+    /// Of a session in a sandbox that has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Box<LimitsView>>,
 }
 
 /// Where a kernel's state names the variables of the environment, and has the
@@ -239,13 +287,16 @@ pub struct Reset {
     pub ended_processes: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     pub keeper_pid: u32,
     pub version: String,
     pub running: Vec<RunNo>,
     pub queued: u64,
     pub kernels: Vec<KernelStatus>,
+    /// Of a session in a sandbox that has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Box<LimitsView>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -279,4 +330,7 @@ pub struct OpenRun {
     /// It has a terminal.
     #[serde(default)]
     pub terminal: bool,
+    /// While it waits for its turn.
+    #[serde(default)]
+    pub queued: Option<Box<Queued>>,
 }

@@ -36,6 +36,9 @@ pub struct Boot {
     #[serde(default)]
     pub inherited: Option<Inherited>,
     pub idle_timeout_ms: u64,
+    /// Only runs keep the session from being idle: not jobs, nor who looks at it.
+    #[serde(default)]
+    pub idle_without_runs: bool,
     pub command_timeout_ms: u64,
     pub max_history: u64,
     /// Bytes of each stream of a run that are kept on disk.
@@ -46,6 +49,9 @@ pub struct Boot {
     /// Take checkpoints before runs.
     #[serde(default)]
     pub auto: Option<Auto>,
+    /// The policy that it is confined by, resolved, as JSON.
+    #[serde(default)]
+    pub sandbox: Option<String>,
     #[serde(default)]
     pub duty: Duty,
     /// What is to be in the session's metadata file, which is not there yet: a

@@ -18,7 +18,7 @@ pub struct ForkOrder {
     /// Wait for the runs that are going; otherwise they are a reason to refuse.
     #[serde(default)]
     pub wait: bool,
-    /// What the forks are called.
+    /// What the fork is called; several have a number after it.
     #[serde(default)]
     pub name: Option<String>,
     /// A new session in place of a fork: all but the state of the kernels is its
@@ -33,6 +33,16 @@ impl ForkOrder {
     pub fn into_new(boot: Boot) -> Self {
         let new = Some(Box::new(boot));
         Self { count: 1, files: ForkFiles::Share, wait: false, name: None, new }
+    }
+
+    /// What the forks are called, in order: no two of them the same.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        match (&self.name, self.count) {
+            (None, _) => Vec::new(),
+            (Some(name), 1) => vec![name.clone()],
+            (Some(name), count) => (1..=count).map(|number| format!("{name}-{number}")).collect(),
+        }
     }
 
     /// # Errors
@@ -119,11 +129,11 @@ impl NewCheckpoint {
             return Ok(());
         };
         let is_plain = name.chars().all(|c| !c.is_control()) && name.trim() == name;
-        if (1..=NAME_LIMIT).contains(&name.len()) && is_plain && !name.starts_with('-') {
+        if (1..=NAME_LIMIT).contains(&name.chars().count()) && is_plain && !name.starts_with('-') {
             return Ok(());
         }
         let message = format!(
-            "{name:?} cannot be the name of a checkpoint: 1 to {NAME_LIMIT} bytes, no control characters, no dash in front"
+            "{name:?} cannot be the name of a checkpoint: 1 to {NAME_LIMIT} characters, no control characters, no space at either end, no dash in front"
         );
         Err(Failure::new(Code::BadRequest, message))
     }

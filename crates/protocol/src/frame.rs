@@ -31,7 +31,7 @@ impl Call {
     ///
     /// # Errors
     /// When it is not a call, or of a version that is not spoken here.
-    pub fn read(body: &[u8]) -> Result<Self, Reply> {
+    pub fn read(body: &[u8]) -> Result<Self, Box<Reply>> {
         #[derive(Deserialize)]
         struct Envelope {
             #[serde(default)]
@@ -39,7 +39,7 @@ impl Call {
             #[serde(default)]
             id: u64,
         }
-        let refuse = |id, failure| Err(Reply::new(id, Err(failure)));
+        let refuse = |id, failure| Err(Box::new(Reply::new(id, Err(failure))));
         let why = match decode::<Self>(body) {
             Ok(call) => match check_version(call.v) {
                 Err(failure) if !call.request.is_timeless() => return refuse(call.id, failure),

@@ -1,13 +1,15 @@
 //! Which variables of its keeper's environment a session has.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
 
 /// Names, of which one that ends with `*` stands for all that begin so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inherited(Vec<String>);
 
 /// What programs need to find their way: where things are, who they run as, how
-/// to write and how to reach the network. Keys and tokens are not among them.
+/// to write and how to reach the network. Keys and tokens are not among them, and
+/// those of proxies come without the user and password that they may have.
 const USUAL: [&str; 34] = [
     "PATH",
     "HOME",
@@ -61,9 +63,61 @@ impl Inherited {
     }
 }
 
+impl Inherited {
+    /// What a session has of a variable.
+    #[must_use]
+    pub fn value(&self, name: &OsStr, value: OsString) -> Option<OsString> {
+        let name = name.to_str()?;
+        let named = self.0.iter().filter(|known| match known.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == *known,
+        });
+        // Once by us; once more by whoever wants it as it is.
+        match named.count() {
+            0 => None,
+            1 if name.to_ascii_lowercase().ends_with("_proxy") => {
+                value.to_str().map(|value| without_user(value).into())
+            }
+            _ => Some(value),
+        }
+    }
+}
+
+/// A proxy's URL, or `host:port`, without the user and password before the host. A
+/// password may have any character in it.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxys_password_is_not_inherited_unless_it_is_named() {
+        let usual = Inherited::usual_and(&[]);
+        let value = |inherited: &Inherited, name: &str, value: &str| {
+            inherited.value(OsStr::new(name), value.into()).map(|v| v.into_string().unwrap())
+        };
+        for (given, left) in [
+            ("http://me:hunter2@proxy:3128", "http://proxy:3128"),
+            ("http://me:p@ss/w@proxy:3128/", "http://proxy:3128/"),
+            ("me:hunter2@proxy:3128", "proxy:3128"),
+            ("http://proxy:3128", "http://proxy:3128"),
+        ] {
+            for name in ["http_proxy", "HTTPS_PROXY", "all_proxy"] {
+                assert_eq!(value(&usual, name, given).as_deref(), Some(left));
+            }
+        }
+        assert_eq!(value(&usual, "PATH", "/a@b").as_deref(), Some("/a@b"));
+        assert_eq!(value(&usual, "OPENAI_API_KEY", "x"), None);
+        for named in ["http_proxy", "*"] {
+            let all = Inherited::usual_and(&[named.to_owned()]);
+            assert_eq!(value(&all, "http_proxy", "http://a:b@c").as_deref(), Some("http://a:b@c"));
+        }
+    }
 
     #[test]
     fn keys_are_not_inherited_unless_they_are_named() {

@@ -35,6 +35,35 @@ pub struct Job {
     pub ports: Vec<Port>,
 }
 
+/// A job of a shell that is over
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct EndedJob {
+    pub pid: u32,
+    /// The run that started it
+    pub run: RunNo,
+    /// If that is plain from the run's text
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub command: Option<String>,
+    /// Absent in sh, which does not tell
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub exit_code: Option<i32>,
+}
+
+impl EndedJob {
+    /// In the answer to a run.
+    #[must_use]
+    pub fn told_with(&self, run: RunNo) -> String {
+        let Self { pid, run: own, command, exit_code } = self;
+        let command = command.as_ref().map(|command| format!(" ({command})")).unwrap_or_default();
+        let whose = if *own == run { String::new() } else { format!(" of run {own}") };
+        let how = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
+        format!("job {pid}{command}{whose} has ended{how}")
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -55,6 +84,24 @@ impl JobState {
             Self::Unknown => "unknown",
         }
     }
+}
+
+/// Where all processes of a session listen, kernels and foreground included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortsView {
+    pub ports: Vec<Port>,
+    /// The session has a network of its own, which is entered to reach them.
+    #[serde(default)]
+    pub network: Option<OwnNetwork>,
+}
+
+/// A network namespace, by a process that is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnNetwork {
+    pub pid: u32,
+    /// The namespace's number: the process may have ended, and another one have
+    /// its pid.
+    pub inode: u64,
 }
 
 /// A port that somebody listens on.

@@ -13,15 +13,18 @@ mod frame;
 mod id;
 mod inherited;
 mod job;
+mod program;
 mod request;
+mod resources;
 mod saved;
 mod screen;
+mod shortage;
 mod size;
 
 pub use answer::{
-    Answer, CHANGED_LIMITS, CHANGED_VARIABLES, Completed, HistoryEntry, HistoryView, KernelFate,
-    KernelState, KernelStatus, OpenRun, OutputView, Reset, RunError, RunPhase, RunValue, RunsView,
-    StateView, Status, StreamView,
+    Answer, Behind, CHANGED_LIMITS, CHANGED_VARIABLES, Completed, HistoryEntry, HistoryView,
+    KernelFate, KernelState, KernelStatus, OpenRun, OutputView, Queued, Reset, RunError, RunPhase,
+    RunValue, RunsView, StateView, Status, StreamView,
 };
 pub use boot::{
     Auto, Boot, BootReport, Duty, FORK_SERVER, KernelProgram, MAX_FORKED_BOOT, SESSION_MARKER,
@@ -34,11 +37,16 @@ pub use failure::{Code, Failure};
 pub use frame::{Call, FrameError, MAX_FRAME, Reply, Splitter, decode, encode};
 pub use id::{InvalidId, Language, RunNo, SessionId, UnknownLanguage};
 pub use inherited::Inherited;
-pub use job::{Job, JobState, JobsView, Port, Transport};
-pub use request::{Exec, ReadOutput, ReadScreen, Request, Until};
+pub use job::{EndedJob, Job, JobState, JobsView, OwnNetwork, Port, PortsView, Transport};
+pub use program::Program;
+pub use request::{Adoption, Exec, ReadOutput, ReadScreen, Request, Until};
+pub use resources::{CpuLimit, FilesLimit, LayerLimit, LimitsView, MemoryLimit, PidsLimit};
 pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
-pub use size::{ParseQuantityError, format_duration, parse_duration, parse_size};
+pub use shortage::Shortage;
+pub use size::{
+    ParseQuantityError, format_duration, parse_bytes, parse_duration, parse_seconds, parse_size,
+};
 
 /// The version of the messages on the keeper's socket, which every call and
 /// every reply carries. It grows when a message changes its meaning; a new field

@@ -1,8 +1,8 @@
 //! What a client may ask of a keeper.
 
 use crate::{
-    Code, DropCheckpoints, Failure, ForkOrder, Language, NewCheckpoint, Rewind, RunNo, RunPhase,
-    TerminalSize,
+    Code, DropCheckpoints, Failure, ForkOrder, Language, NewCheckpoint, Program, Rewind, RunNo,
+    RunPhase, TerminalSize,
 };
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -60,8 +60,12 @@ pub enum Request {
     Rename {
         name: Option<String>,
     },
+    /// A session that was made ahead becomes somebody's.
+    Adopt(Adoption),
     /// End the session and everything that it started.
     End,
+    /// The same as soon as this program has ended.
+    EndWith(Program),
     /// What the keeper is doing.
     Status,
     /// The runs that are not over: queued, going, or with streams that
@@ -89,6 +93,8 @@ pub enum Request {
     },
     /// The processes that runs have left in the background.
     Jobs,
+    /// Where the session's processes listen.
+    Ports,
     /// A signal to a job, or to a process of one, and to what descends from it.
     SignalJob {
         pid: u32,
@@ -124,6 +130,19 @@ impl Request {
     }
 }
 
+/// Whose a session becomes that was made ahead. All else is as it was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adoption {
+    #[serde(default)]
+    pub owner: Option<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    /// From now on; zero: never.
+    pub idle_timeout_ms: u64,
+    /// When it was made, as its owner sees it.
+    pub created_at: String,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exec {
     #[serde(with = "serde_bytes")]
@@ -131,9 +150,14 @@ pub struct Exec {
     /// The session's default language when absent.
     #[serde(default)]
     pub language: Option<Language>,
-    /// The session's command timeout when absent; zero means no limit.
+    /// From its beginning. The session's command timeout when absent; zero
+    /// means no limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// Cancel the run when it has not begun after this long; zero or absent
+    /// means no limit.
+    #[serde(default)]
+    pub queue_timeout_ms: Option<u64>,
     #[serde(default)]
     pub stdin: Option<ByteBuf>,
     /// Environment for this run alone.

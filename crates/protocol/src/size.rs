@@ -15,6 +15,15 @@ pub enum ParseQuantityError {
 /// # Errors
 /// When the text is none of these.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseQuantityError> {
+    let seconds = parse_seconds(text)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| ParseQuantityError::Duration(text.to_owned()))
+}
+
+/// The same in seconds, however many they are.
+///
+/// # Errors
+/// When the text is none of these.
+pub fn parse_seconds(text: &str) -> Result<f64, ParseQuantityError> {
     let wrong = || ParseQuantityError::Duration(text.to_owned());
     let (number, unit) = split(text).ok_or_else(wrong)?;
     let seconds = match unit {
@@ -25,7 +34,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseQuantityError> {
         "d" => number * 86400.0,
         _ => return Err(wrong()),
     };
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    // We count in milliseconds, and none of them often means: without end.
+    Ok(if seconds > 0.0 { seconds.max(0.001) } else { seconds })
 }
 
 /// A size in bytes: a number and an optional unit, `K`, `KB` and `KiB` all
@@ -34,20 +44,28 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseQuantityError> {
 /// # Errors
 /// When the text is no such thing, or beyond 2^53.
 pub fn parse_size(text: &str) -> Result<u64, ParseQuantityError> {
+    let bytes = parse_bytes(text)?;
+    // Beyond 2^53 an f64 is no longer exact, and no disk is that large.
+    if bytes < 9.0e15 { Ok(bytes as u64) } else { Err(ParseQuantityError::Size(text.to_owned())) }
+}
+
+/// The same, however many they are.
+///
+/// # Errors
+/// When the text is no such thing.
+pub fn parse_bytes(text: &str) -> Result<f64, ParseQuantityError> {
     let wrong = || ParseQuantityError::Size(text.to_owned());
     let (number, unit) = split(text).ok_or_else(wrong)?;
     let unit = unit.to_ascii_lowercase();
-    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
+    let shift = match unit.as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "ki" | "kib" => 10,
+        "m" | "mb" | "mi" | "mib" => 20,
+        "g" | "gb" | "gi" | "gib" => 30,
+        "t" | "tb" | "ti" | "tib" => 40,
         _ => return Err(wrong()),
     };
-    let bytes = number * f64::from(2_u32).powi(shift);
-    // Beyond 2^53 an f64 is no longer exact, and no disk is that large.
-    if bytes < 9.0e15 { Ok(bytes as u64) } else { Err(wrong()) }
+    Ok(number * f64::from(2_u32).powi(shift))
 }
 
 /// The shortest exact text, in the largest unit that divides it.
@@ -81,6 +99,7 @@ mod tests {
         assert_eq!(ms("1.5m"), Ok(90_000));
         assert_eq!(ms("2"), Ok(2000));
         assert_eq!(ms("0"), Ok(0));
+        assert_eq!(ms("0.1ms"), Ok(1));
         for bad in ["", "s", "-1s", "5 parsecs", "1e9", "..", "99999999999999999999d"] {
             assert!(parse_duration(bad).is_err(), "{bad:?}");
         }
@@ -92,7 +111,7 @@ mod tests {
         assert_eq!(parse_size("8MiB"), Ok(8 << 20));
         assert_eq!(parse_size("1g"), Ok(1 << 30));
         assert_eq!(parse_size("12"), Ok(12));
-        for bad in ["", "KiB", "-1", "1XB", "1e3", "9999999999TiB"] {
+        for bad in ["", "KiB", "-1", "1XB", "1kiib", "1i", "1e3", "9999999999TiB"] {
             assert!(parse_size(bad).is_err(), "{bad:?}");
         }
     }
