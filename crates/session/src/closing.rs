@@ -4,11 +4,19 @@ use crate::effect::Tick;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
+    End(Ending),
+    Reset,
+}
+
+/// Why a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
     /// A client asked for it.
-    End,
+    Asked,
     /// Nothing happened for the idle timeout.
     Idle,
-    Reset,
+    /// The program that it was to end with has ended.
+    WithProgram,
 }
 
 /// Graceful first; all of it within the two seconds that a caller is promised.

@@ -1,25 +1,38 @@
 //! Runs and kernels: admission, queues, what a new kernel starts from, closing.
 
-use crate::closing::{Close, Teardown};
+use crate::closing::{Close, Ending, Teardown};
 use crate::effect::{Effect, Epoch, Tick, Why};
-use crate::kernel::{Cause, Kernel, Origin, Queued};
+use crate::kernel::{Cause, Kernel, Origin, Place, Queued};
 use sessile_protocol::{Auto, Language, RunNo};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The session ends after this long without a run; zero: never.
+    /// The session ends after this long without activity; zero: never.
     pub idle_timeout: Tick,
+    pub activity: Activity,
     /// Runs that may wait for one kernel.
     pub queue: usize,
     /// A checkpoint is taken before each run, and only then does it begin.
     pub auto: Option<Auto>,
 }
 
+/// What keeps a session from being idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// Runs, and what [`Effect::LookForLife`] finds besides.
+    #[default]
+    All,
+    /// Runs alone.
+    Runs,
+}
+
 /// A run as the state machine sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
     pub language: Language,
+    /// How long it may wait for its beginning.
+    pub queue_timeout: Option<Tick>,
     /// How long it may take from its beginning.
     pub timeout: Option<Tick>,
     /// How long it may go without a sign of life.
@@ -69,6 +82,11 @@ pub enum Input {
         run: RunNo,
         at: Tick,
     },
+    /// Whether something lives in the session, or somebody looks at it: asked
+    /// for by [`Effect::LookForLife`].
+    Life {
+        found: bool,
+    },
     /// A kernel's state has been written down, and can be brought back.
     Captured {
         language: Language,
@@ -92,6 +110,11 @@ pub enum Input {
     },
     /// Somebody wants to see the state of all live kernels.
     Inspect,
+    /// A session that was made ahead becomes somebody's, who lets it be idle for
+    /// this long.
+    Adopted {
+        idle_timeout: Tick,
+    },
     Close(Close),
     /// While closing: no kernel is left, though what they started may be.
     KernelsGone,
@@ -127,6 +150,8 @@ pub struct Core {
     kernels: BTreeMap<Language, Kernel>,
     last_run: RunNo,
     last_activity: Tick,
+    /// An answer is to come, and the session does not end before.
+    is_looking: bool,
     is_held: bool,
 }
 
@@ -141,6 +166,7 @@ impl Core {
             kernels,
             last_run: RunNo(0),
             last_activity: now,
+            is_looking: false,
             is_held: false,
         }
     }
@@ -357,8 +383,9 @@ impl Core {
         self.last_run = run;
         self.last_activity = now;
         let mut out = Vec::new();
-        let Submission { language, timeout, silence, risky } = submission;
-        let queued = Queued { run, timeout, silence, risky };
+        let Submission { language, queue_timeout, timeout, silence, risky } = submission;
+        let begins_before = queue_timeout.map(|limit| now.saturating_add(limit));
+        let queued = Queued { run, begins_before, timeout, silence, risky };
         self.kernel_of(language).enqueue(queued, now, &mut out);
         Ok((run, out))
     }
@@ -397,6 +424,7 @@ impl Core {
                     kernel.heard(run, at, now, &mut out);
                 }
             }
+            (Phase::Open, Input::Life { found }) => self.looked(found, now, &mut out),
             (Phase::Open, Input::Captured { language, epoch, as_of }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.captured(as_of);
@@ -422,6 +450,10 @@ impl Core {
                     kernel.capture_now(now, &mut out);
                 }
             }
+            (Phase::Open, Input::Adopted { idle_timeout }) => {
+                self.limits.idle_timeout = idle_timeout;
+                self.last_activity = now;
+            }
             (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
             // An end outranks a reset that is under way.
             (Phase::Closing { why: Close::Reset, step, due }, Input::Close(why)) => {
@@ -446,16 +478,20 @@ impl Core {
                 | Input::Died { .. }
                 | Input::Stuck { .. }
                 | Input::Heard { .. }
+                | Input::Life { .. }
                 | Input::Captured { .. }
                 | Input::CaptureOver { .. }
                 | Input::CaptureRefused { .. }
                 | Input::Interrupt { .. }
                 | Input::Inspect
+                | Input::Adopted { .. }
                 | Input::Close(_),
             ) => {}
         }
         // A run that ends counts as activity, however it ends.
-        if out.iter().any(|effect| matches!(effect, Effect::Complete { .. })) {
+        let ends =
+            |effect: &Effect| matches!(effect, Effect::Complete { .. } | Effect::Cancel { .. });
+        if out.iter().any(ends) {
             self.last_activity = now;
         }
         out
@@ -506,6 +542,12 @@ impl Core {
         self.kernels.values().map(Kernel::queued).sum()
     }
 
+    /// Where a run that has not begun stands in its queue.
+    #[must_use]
+    pub fn place(&self, run: RunNo) -> Option<Place> {
+        self.kernels.values().find_map(|kernel| kernel.place(run))
+    }
+
     /// Whether the kernel could be looked into right now, and what its state
     /// would be "as of".
     #[must_use]
@@ -524,7 +566,7 @@ impl Core {
 
     fn idle_due(&self) -> Option<Tick> {
         let quiet = self.kernels.values().all(Kernel::is_quiet);
-        (quiet && !self.is_held && self.limits.idle_timeout > 0)
+        (quiet && !self.is_held && !self.is_looking && self.limits.idle_timeout > 0)
             .then(|| self.last_activity + self.limits.idle_timeout)
     }
 
@@ -538,7 +580,13 @@ impl Core {
             }
             Phase::Closing { .. } => {}
             Phase::Open if self.idle_due().is_some_and(|due| due <= now) => {
-                self.close(Close::Idle, now, out);
+                match self.limits.activity {
+                    Activity::Runs => self.close(Close::End(Ending::Idle), now, out),
+                    Activity::All => {
+                        self.is_looking = true;
+                        out.push(Effect::LookForLife);
+                    }
+                }
             }
             Phase::Open => {
                 for kernel in self.kernels.values_mut() {
@@ -548,12 +596,28 @@ impl Core {
         }
     }
 
+    /// What was found counts as activity; without it, an idle session ends.
+    fn looked(&mut self, found: bool, now: Tick, out: &mut Vec<Effect>) {
+        if !std::mem::replace(&mut self.is_looking, false) {
+            return;
+        }
+        if found {
+            self.last_activity = now;
+        } else if self.idle_due().is_some_and(|due| due <= now) {
+            self.close(Close::End(Ending::Idle), now, out);
+        }
+    }
+
     fn close(&mut self, why: Close, now: Tick, out: &mut Vec<Effect>) {
+        self.is_looking = false;
         let reason = match why {
-            Close::End | Close::Idle => Why::Ended,
+            Close::End(_) => Why::Ended,
             Close::Reset => Why::Reset,
         };
         for kernel in self.kernels.values_mut() {
+            if why != Close::Reset {
+                out.extend(kernel.remember());
+            }
             kernel.close(reason, out);
         }
         let step = Teardown::Exit;
@@ -563,9 +627,9 @@ impl Core {
 
     fn closed(&mut self, why: Close, now: Tick, out: &mut Vec<Effect>) {
         match why {
-            Close::End | Close::Idle => {
+            Close::End(ending) => {
                 self.phase = Phase::Closed;
-                out.push(Effect::Finished);
+                out.push(Effect::Finished(ending));
             }
             Close::Reset => {
                 self.phase = Phase::Open;

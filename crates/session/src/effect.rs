@@ -1,6 +1,6 @@
 //! What the driver is asked to do.
 
-use crate::closing::Teardown;
+use crate::closing::{Ending, Teardown};
 use crate::operations::Task;
 use crate::pacing::Urgency;
 use sessile_protocol::{KernelFate, Language, RunNo};
@@ -47,6 +47,11 @@ pub enum Effect {
         epoch: Epoch,
         run: RunNo,
     },
+    /// Say whether anything lives in the session besides its kernels, or anybody
+    /// looks at it, with [`Input::Life`]: else it ends, because it is idle.
+    ///
+    /// [`Input::Life`]: crate::Input::Life
+    LookForLife,
     /// Write down the kernel's state, without keeping it from its next run, and
     /// say when that is over, with [`Input::CaptureOver`]. In idle time it may be
     /// left, with [`Input::CaptureRefused`].
@@ -73,12 +78,19 @@ pub enum Effect {
         run: RunNo,
         why: Why,
     },
+    /// The session ends and this kernel's last state is not written down: have it
+    /// write it as it exits.
+    Remember {
+        language: Language,
+        epoch: Epoch,
+        as_of: RunNo,
+    },
     /// End everything that the session started.
     Teardown(Teardown),
     /// After a reset's teardown: history and output of runs go.
     Forget,
     /// Nothing is left: the keeper can go.
-    Finished,
+    Finished(Ending),
     /// Do something for an operation on the session as a whole.
     Operate(Task),
 }
@@ -126,6 +138,8 @@ pub enum Why {
     Ended,
     /// Interrupted while it was still waiting for its turn.
     Interrupted,
+    /// It waited for its turn as long as it may.
+    QueueTimeout,
     /// The interpreter does not come up.
     NoKernel,
 }

@@ -7,8 +7,10 @@ use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
 
 mod pressing;
+mod queueing;
 
 use pressing::PRESSURES;
+pub use queueing::Place;
 
 /// A kernel that is not up by then never will be. Restoring a megabyte of
 /// shell functions takes a tenth of a second; a cold disk can take seconds.
@@ -51,7 +53,7 @@ enum Attempt {
 #[derive(Debug)]
 enum Work {
     Running { due: Option<Tick>, silence: Option<Silence> },
-    Interrupting { cause: Cause, since: Tick, step: usize },
+    Interrupting { cause: Cause, due: Tick, step: usize },
 }
 
 /// How long a run may go without a sign of life. Nobody is told of each sign:
@@ -74,6 +76,8 @@ pub(crate) enum Cause {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) run: RunNo,
+    /// It is cancelled if it has not begun by then.
+    pub(crate) begins_before: Option<Tick>,
     pub(crate) timeout: Option<Tick>,
     pub(crate) silence: Option<Tick>,
     pub(crate) risky: bool,
@@ -190,10 +194,6 @@ impl Kernel {
         self.queue.front().map(|queued| queued.run)
     }
 
-    pub(crate) fn queued(&self) -> usize {
-        self.queue.len()
-    }
-
     pub(crate) fn is_quiet(&self) -> bool {
         self.queue.is_empty() && self.busy_with().is_none()
     }
@@ -225,6 +225,10 @@ impl Kernel {
     }
 
     pub(crate) fn due(&self) -> Option<Tick> {
+        self.process_due().into_iter().chain(self.queue_due()).min()
+    }
+
+    fn process_due(&self) -> Option<Tick> {
         match &self.process {
             Process::Absent | Process::Preparing(_) => None,
             Process::Starting { due, .. } => Some(*due),
@@ -232,15 +236,10 @@ impl Kernel {
             Process::Busy { work: Work::Running { due, silence }, .. } => {
                 due.iter().copied().chain(silence.map(|silence| silence.due)).min()
             }
-            Process::Busy { work: Work::Interrupting { since, step, .. }, .. } => {
-                PRESSURES.get(*step).map(|(after, _)| since + after)
+            Process::Busy { work: Work::Interrupting { due, step, .. }, .. } => {
+                PRESSURES.get(*step).map(|_| *due)
             }
         }
-    }
-
-    pub(crate) fn enqueue(&mut self, queued: Queued, now: Tick, out: &mut Vec<Effect>) {
-        self.queue.push_back(queued);
-        self.advance(now, out);
     }
 
     /// Start the process if there is none: before its first run is wanted.
@@ -251,37 +250,6 @@ impl Kernel {
                 None => Source::Nothing,
             };
             self.launch(source, now, out);
-        }
-    }
-
-    /// Begins the next run if the kernel is free for one.
-    fn advance(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        if self.queue.is_empty() || self.is_held {
-            return;
-        }
-        self.warm_up(now, out);
-        if !self.is_idle() {
-            return;
-        }
-        let Some(next) = self.queue.pop_front() else {
-            return;
-        };
-        if self.is_gated {
-            self.process = Process::Preparing(next);
-        } else {
-            self.begin(&next, now, out);
-        }
-    }
-
-    /// What had to be done before a run has been done.
-    pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
-        match std::mem::replace(&mut self.process, Process::Idle) {
-            Process::Preparing(next) if next.run == run => self.begin(&next, now, out),
-            other @ (Process::Absent
-            | Process::Starting { .. }
-            | Process::Idle
-            | Process::Preparing(_)
-            | Process::Busy { .. }) => self.process = other,
         }
     }
 
@@ -530,6 +498,19 @@ impl Kernel {
 
     /// Everything ends: the run and the queue are answered, the process is the
     /// teardown's to end.
+    /// What is to be written down before the end, if that has not been done.
+    pub(crate) fn remember(&self) -> Option<Effect> {
+        let as_of = match &self.process {
+            Process::Busy { run, .. } => *run,
+            Process::Idle | Process::Preparing(_) if !self.is_captured() => self.finished,
+            Process::Idle | Process::Preparing(_) | Process::Absent | Process::Starting { .. } => {
+                return None;
+            }
+        };
+        let has_run = as_of > RunNo(0);
+        has_run.then_some(Effect::Remember { language: self.language, epoch: self.epoch, as_of })
+    }
+
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
         let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);

@@ -32,10 +32,10 @@ mod pacing;
 mod session;
 mod timeline;
 
-pub use closing::{Close, Teardown};
-pub use core::{Core, Input, Limits, Refusal, Submission};
+pub use closing::{Close, Ending, Teardown};
+pub use core::{Activity, Core, Input, Limits, Refusal, Submission};
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
-pub use kernel::Origin;
+pub use kernel::{Origin, Place};
 pub use pacing::{Pacing, Urgency};
 pub use session::Session;
 pub use timeline::{Point, PointId, Timeline, Unfound};

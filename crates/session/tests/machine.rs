@@ -8,20 +8,18 @@
 mod world;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use sessile_protocol::Auto;
 use sessile_session::operations::InStore;
-use sessile_session::{Close, Limits};
-use std::hash::{BuildHasher, RandomState};
+use sessile_session::{Activity, Close, Ending, Limits};
 use world::{Act, Asked, World};
 
 /// In a session that is closed this often, and in which so much fails.
 fn acts(closes: u32, failures: u32) -> impl Strategy<Value = Vec<Act>> {
     let limit = || prop::option::of(1..3000_u64);
-    let submit = (0..4_usize, limit(), limit(), any::<bool>());
+    let submit = (0..4_usize, limit(), limit(), limit(), any::<bool>());
     let act = prop_oneof![
-        6 => submit.prop_map(|(language, timeout, silence, risky)| Act::Submit {
-            language, timeout, silence, risky
+        6 => submit.prop_map(|(language, queue, timeout, silence, risky)| Act::Submit {
+            language, queue, timeout, silence, risky
         }),
         8 => any::<prop::sample::Index>().prop_map(Act::Happen),
         failures + 1 => any::<prop::sample::Index>().prop_map(Act::Die),
@@ -39,8 +37,9 @@ fn acts(closes: u32, failures: u32) -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::Wait(25_000)),
         closes.max(1) => prop_oneof![
             3 => Just(Close::Reset),
-            1 => Just(Close::End),
-            1 => Just(Close::Idle)
+            1 => Just(Close::End(Ending::Asked)),
+            1 => Just(Close::End(Ending::Idle)),
+            1 => Just(Close::End(Ending::WithProgram))
         ].prop_map(move |why| if closes == 0 { Act::Wait(1) } else { Act::Close(why) }),
     ];
     prop::collection::vec(act, 0..120)
@@ -65,33 +64,14 @@ fn durability() -> impl Strategy<Value = Option<InStore>> {
 fn limits() -> impl Strategy<Value = Limits> {
     let auto = prop::option::of((1..7_u32, any::<bool>()));
     let auto = auto.prop_map(|auto| auto.map(|(keep, files)| Auto { keep, files }));
-    (prop_oneof![Just(0), 1..60_000_u64], 1..8_usize, auto)
-        .prop_map(|(idle_timeout, queue, auto)| Limits { idle_timeout, queue, auto })
-}
-
-/// How many random cases there are: the usual number, or what was asked for.
-fn cases(usual: u32) -> u32 {
-    let asked = std::env::var("PROPTEST_CASES");
-    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-/// What the random numbers begin with: what was asked for, or anything. It is
-/// shown with the output of a test that fails.
-fn seed() -> RngSeed {
-    let asked = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = asked.unwrap_or_else(|| RandomState::new().hash_one(0));
-    println!("to repeat this: PROPTEST_RNG_SEED={seed}");
-    RngSeed::Fixed(seed)
+    let activity = prop_oneof![Just(Activity::All), Just(Activity::Runs)];
+    (prop_oneof![Just(0), 1..60_000_u64], activity, 1..8_usize, auto).prop_map(
+        |(idle_timeout, activity, queue, auto)| Limits { idle_timeout, activity, queue, auto },
+    )
 }
 
 fn config() -> ProptestConfig {
-    ProptestConfig {
-        cases: cases(600),
-        max_shrink_iters: 20_000,
-        failure_persistence: None,
-        rng_seed: seed(),
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { max_shrink_iters: 20_000, ..sessile_testkit::cases(600) }
 }
 
 proptest! {

@@ -63,10 +63,9 @@ impl Operations {
                     checkpointing.step = Step::Writing;
                 }
                 Ok(false) => {}
-                Err(Failure { code, message }) => {
+                Err(failure) => {
                     self.checkpoints.remove(|other| other.id == point);
-                    let message = format!("no checkpoint was taken: {message}");
-                    return Progress::failed(Failure::new(code, message));
+                    return Progress::failed(failure.about("no checkpoint was taken"));
                 }
             },
             Step::Writing => {}
@@ -104,7 +103,7 @@ impl Operations {
                 Form::Process | Form::Written => {}
                 Form::Lost(why) => {
                     let message = format!("the state of {}: {why}", image.language);
-                    return Err(Failure::new(Code::ForkFailed, message));
+                    return Err(Failure::in_words(Code::ForkFailed, message));
                 }
             }
         }

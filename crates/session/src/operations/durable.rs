@@ -125,7 +125,7 @@ impl Durable {
             }
             Err(NotStored::Failed(why)) => self.not_stored(save, why, scene),
             Err(NotStored::Moved { host }) => {
-                let why = format!("the session goes on on {host}");
+                let why = format!("the session now lives on {host}");
                 self.not_stored(save, why, scene);
                 scene.task(Task::RecordMove { host });
                 return false;

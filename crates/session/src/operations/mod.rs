@@ -217,13 +217,15 @@ impl Operations {
                 self.clear(scene);
                 self.changed(scene.now);
             }
-            Effect::Finished => self.clear(scene),
+            Effect::Finished(_) => self.clear(scene),
             Effect::Launch { .. }
             | Effect::Discard { .. }
             | Effect::Press { .. }
             | Effect::Listen { .. }
+            | Effect::LookForLife
             | Effect::Abandon { .. }
             | Effect::Cancel { .. }
+            | Effect::Remember { .. }
             | Effect::Operate(_) => {}
         }
     }

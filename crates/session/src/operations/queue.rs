@@ -5,7 +5,7 @@ use super::forking::Forking;
 use super::gathering::Gathering;
 use super::rewinding::Rewinding;
 use super::{Done, Event, ImageId, Operations, Order, RequestId, Scene, Task};
-use crate::closing::Close;
+use crate::closing::{Close, Ending};
 use crate::core::Input;
 use crate::effect::Tick;
 use sessile_protocol::{Code, DropCheckpoints, Failure, Language, RunNo};
@@ -127,7 +127,7 @@ impl Operations {
             Event::Uploaded { save, outcome } => {
                 let durable = self.saves.durable.as_mut();
                 if durable.is_some_and(|durable| !durable.uploaded(save, outcome, scene)) {
-                    self.close(Close::End, scene);
+                    self.close(Close::End(Ending::Asked), scene);
                 }
             }
         }
@@ -311,10 +311,9 @@ impl Operations {
 
     fn close_later(&mut self, why: Close) {
         self.close = match (self.close, why) {
-            // An end outranks a reset.
-            (Some(Close::End), Close::Reset) => Some(Close::End),
-            (Some(Close::Idle), Close::Reset) => Some(Close::Idle),
-            (Some(_) | None, why) => Some(why),
+            // An end outranks a reset, and has the reason that came first.
+            (Some(end @ Close::End(_)), Close::End(_) | Close::Reset) => Some(end),
+            (Some(Close::Reset) | None, why) => Some(why),
         };
     }
 

@@ -75,8 +75,10 @@ enum Step {
     },
     /// The files go where the kernels are, because of this.
     TakingBack {
+        before: Before,
         job: FilesId,
-        is_done: bool,
+        attempts: u32,
+        outcome: Option<Result<(), PutFailure>>,
         failure: Failure,
     },
     /// The kernels have been replaced, and come up.
@@ -139,7 +141,9 @@ impl Rewinding {
             Step::PuttingFiles { job, outcome: outcome @ None, .. } if *job == files => {
                 *outcome = Some(put);
             }
-            Step::TakingBack { job, is_done, .. } if *job == files => *is_done = true,
+            Step::TakingBack { job, outcome: outcome @ None, .. } if *job == files => {
+                *outcome = Some(put.map(|_| ()));
+            }
             Step::BringingUp
             | Step::TakingFiles(..)
             | Step::WritingJournal(..)
@@ -289,8 +293,8 @@ impl Operations {
                 scene.task(Task::WriteJournal { point, plan, to, before: files });
                 Next::Step(Step::WritingJournal(Before { files, view }, None))
             }
-            Step::TakingFiles(_, Some(Err(Failure { code, message }))) => {
-                Next::Fail(Failure::new(code, format!("nothing was changed: {message}")))
+            Step::TakingFiles(_, Some(Err(failure))) => {
+                Next::Fail(failure.about("nothing was changed"))
             }
             Step::WritingJournal(_, Some(Err(failure))) => Next::Fail(failure),
             Step::WritingJournal(before, Some(Ok(()))) => {
@@ -302,9 +306,11 @@ impl Operations {
             Step::WritingStates { put, outcome: Some(outcome) } => {
                 self.states_are_written(rewinding, put, outcome, scene)
             }
-            Step::TakingBack { is_done, failure, .. } if is_done || is_over => {
-                scene.task(Task::RemoveJournal);
-                Next::Over(Err(failure))
+            Step::TakingBack { before, attempts, outcome: Some(outcome), failure, .. } => {
+                self.files_are_back(rewinding, (before, attempts), outcome, failure, scene)
+            }
+            Step::TakingBack { before, failure, .. } if is_over => {
+                self.leave_files(before, &failure, "it took too long", scene)
             }
             Step::Settling(view) if scene.core.is_settled() || is_over => {
                 Next::Over(Ok(Done::Rewound(view)))
@@ -346,7 +352,7 @@ impl Operations {
             Ok(restored) => {
                 return Next::Step(match rewinding.lost_copy() {
                     None => write_states(rewinding, Some((before, restored)), scene),
-                    Some(failure) => self.take_back(rewinding, before.files, failure, scene),
+                    Some(failure) => self.take_back(rewinding, before, 1, failure, scene),
                 });
             }
             // Whatever it has done can be done again.
@@ -376,7 +382,7 @@ impl Operations {
             (Ok(view), _) => Next::Step(Step::Settling(Box::new(view))),
             (Err(failure), None) => Next::Fail(failure),
             (Err(failure), Some((before, _))) => {
-                Next::Step(self.take_back(rewinding, before.files, failure, scene))
+                Next::Step(self.take_back(rewinding, before, 1, failure, scene))
             }
         }
     }
@@ -398,15 +404,67 @@ impl Operations {
     fn take_back(
         &mut self,
         rewinding: &Rewinding,
-        before: FilesId,
+        before: Before,
+        attempts: u32,
         failure: Failure,
         scene: &mut Scene<'_>,
     ) -> Step {
-        rewinding.abandon(scene);
+        if attempts == 1 {
+            rewinding.abandon(scene);
+        }
         let job = self.checkpoints.next_files();
-        let there = rewinding.tree.unwrap_or(before);
-        scene.task(Task::PutFiles { files: job, to: before, before: there });
-        Step::TakingBack { job, is_done: false, failure }
+        let there = rewinding.tree.unwrap_or(before.files);
+        scene.task(Task::PutFiles { files: job, to: before.files, before: there });
+        Step::TakingBack { before, job, attempts, outcome: None, failure }
+    }
+
+    /// The files are where the kernels are, or will not be.
+    fn files_are_back(
+        &mut self,
+        rewinding: &Rewinding,
+        (before, attempts): (Before, u32),
+        outcome: Result<(), PutFailure>,
+        failure: Failure,
+        scene: &mut Scene<'_>,
+    ) -> Next {
+        match outcome {
+            Ok(()) => {
+                scene.task(Task::RemoveJournal);
+                Next::Over(Err(failure))
+            }
+            Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
+                Next::Step(self.take_back(rewinding, before, attempts + 1, failure, scene))
+            }
+            Err(PutFailure::Killed) => {
+                self.leave_files(before, &failure, "the process that does it is ended", scene)
+            }
+            Err(PutFailure::Refused(why)) => {
+                self.leave_files(before, &failure, &why.message, scene)
+            }
+        }
+    }
+
+    /// The files stay as of the checkpoint, though the kernels do not. Those that
+    /// were there before are kept, under the name that a rewind gives them.
+    fn leave_files(
+        &mut self,
+        before: Before,
+        failure: &Failure,
+        why: &str,
+        scene: &mut Scene<'_>,
+    ) -> Next {
+        let as_of = scene.core.last_run();
+        let taken = Files::Taken(before.files, before.view);
+        let gone = self.checkpoints.mark_aside(BEFORE_REWIND, as_of, taken, scene);
+        self.checkpoints.forget(&gone);
+        scene.task(Task::WriteTimeline { request: None });
+        scene.task(Task::RemoveJournal);
+        let message = format!(
+            "{}; the files are as of the checkpoint, and could not be taken back ({why}): rewind \
+             to {BEFORE_REWIND} for them",
+            failure.message.trim_start_matches("nothing was changed: ")
+        );
+        Next::Over(Err(Failure { message, ..failure.clone() }))
     }
 
     /// The moment at which the session has gone back.
@@ -472,5 +530,8 @@ fn half_done() -> Failure {
 
 fn not_copied(language: Language, why: &str) -> Failure {
     let message = format!("nothing was changed: {language} could not be brought back: {why}");
-    Failure::new(Code::CheckpointLost, message)
+    Failure::in_words(Code::CheckpointLost, message)
 }
+
+#[cfg(test)]
+mod tests;

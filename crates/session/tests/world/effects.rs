@@ -5,7 +5,9 @@ use super::{Checked, LANGUAGES, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{KernelFate, Language, RunNo};
-use sessile_session::{Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick, Urgency};
+use sessile_session::{
+    Activity, Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick, Urgency, Why,
+};
 
 impl World {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) -> Checked {
@@ -27,6 +29,12 @@ impl World {
                 prop_assert_eq!((process.epoch, process.phase), (epoch, Phase::Busy(run)));
                 prop_assert!(!process.is_listened_to, "asked twice");
                 process.is_listened_to = true;
+                Ok(())
+            }
+            Effect::LookForLife => {
+                prop_assert!(!self.is_looked_for, "asked twice");
+                prop_assert!(self.limits.activity == Activity::All && self.open.is_empty());
+                self.is_looked_for = true;
                 Ok(())
             }
             Effect::Capture { language, epoch, urgency: Urgency::Idle, .. }
@@ -53,16 +61,30 @@ impl World {
                 Ok(())
             }
             Effect::Complete { run, outcome } => self.complete(run, &outcome),
-            Effect::Cancel { run, .. } => self.answer(run).map(|_| ()),
+            Effect::Cancel { run, why: Why::QueueTimeout } => self.give_up_waiting(run),
+            Effect::Cancel {
+                run,
+                why: Why::Reset | Why::Ended | Why::Interrupted | Why::NoKernel,
+            } => self.answer(run).map(|_| ()),
             Effect::Operate(task) => self.task(task),
+            Effect::Remember { language, epoch, as_of } => {
+                prop_assert!(!self.closing, "the end has begun");
+                let process = self.process(language);
+                prop_assert_eq!(process.epoch, epoch);
+                prop_assert!(as_of > RunNo(0));
+                Ok(())
+            }
             Effect::Teardown(_) => {
                 let idle = self.now - self.last_activity;
                 let is_due = self.limits.idle_timeout > 0 && idle >= self.limits.idle_timeout;
+                let was_looked_for = self.limits.activity == Activity::Runs
+                    || self.told == Some(Input::Life { found: false });
+                let is_due = is_due && (was_looked_for || self.closing);
                 prop_assert!(
                     self.desk.is_closing_asked() || is_due,
                     "closed after {idle} ms of idle time"
                 );
-                self.closing = true;
+                (self.closing, self.is_looked_for) = (true, false);
                 Ok(())
             }
             Effect::Forget => {
@@ -78,7 +100,7 @@ impl World {
                 prop_assert!(self.open.is_empty(), "forgotten: {:?}", self.open);
                 Ok(())
             }
-            Effect::Finished => {
+            Effect::Finished(_) => {
                 self.finished = true;
                 prop_assert!(self.open.is_empty(), "left behind: {:?}", self.open);
                 Ok(())
@@ -148,6 +170,9 @@ impl World {
         story.last_begun = run;
         let earlier = self.open.iter().find(|(r, l)| **l == language && **r < run);
         prop_assert_eq!(earlier, None, "overtaken");
+        let times = self.times[&run];
+        let is_late = times.queue.is_some_and(|limit| times.submitted + limit <= self.now);
+        prop_assert!(!is_late, "{run} begins too late");
         let (now, operations) = (self.now, self.session.operations());
         if let Some(auto) = self.limits.auto {
             // With fewer, that of one kernel's run may have gone for another's.
@@ -165,6 +190,17 @@ impl World {
         process.phase = Phase::Busy(run);
         process.is_listened_to = false;
         (process.begun, process.heard) = (now, now);
+        Ok(())
+    }
+
+    /// It has waited as long as it may, and did not begin.
+    fn give_up_waiting(&mut self, run: RunNo) -> Checked {
+        let language = self.answer(run)?;
+        self.last_activity = self.now;
+        let times = self.times[&run];
+        let is_late = times.queue.is_some_and(|limit| times.submitted + limit <= self.now);
+        prop_assert!(is_late, "{run} has not waited long enough: {times:?}");
+        prop_assert!(run > self.story(language).last_begun, "{run} had begun");
         Ok(())
     }
 

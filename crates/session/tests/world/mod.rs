@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseError;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{
-    Close, Core, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick,
+    Close, Core, Ending, Epoch, Input, Limits, Origin, Refusal, Session, Submission, Tick,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,7 @@ const CAPTURED_WITHIN: Tick = 10_000;
 pub(crate) enum Act {
     Submit {
         language: usize,
+        queue: Option<Tick>,
         timeout: Option<Tick>,
         silence: Option<Tick>,
         risky: bool,
@@ -68,6 +69,8 @@ pub(crate) enum Act {
 
 #[derive(Clone, Copy, Debug)]
 struct Times {
+    submitted: Tick,
+    queue: Option<Tick>,
     timeout: Option<Tick>,
     silence: Option<Tick>,
 }
@@ -81,7 +84,7 @@ pub(crate) struct World {
     stories: BTreeMap<Language, Story>,
     /// Admitted and not answered.
     open: BTreeMap<RunNo, Language>,
-    /// How long each run may take, and be silent.
+    /// How long each run may wait, take, and be silent.
     times: BTreeMap<RunNo, Times>,
     /// What the session was told last.
     told: Option<Input>,
@@ -89,6 +92,8 @@ pub(crate) struct World {
     last_run: RunNo,
     /// The last time that a run was admitted or ended.
     last_activity: Tick,
+    /// The session wants to know whether anything lives in it.
+    is_looked_for: bool,
     closing: bool,
     finished: bool,
     desk: Desk,
@@ -152,6 +157,7 @@ impl World {
             answered: BTreeSet::new(),
             last_run,
             last_activity: 0,
+            is_looked_for: false,
             closing: false,
             finished: false,
             desk: Desk::default(),
@@ -169,8 +175,8 @@ impl World {
 
     fn act(&mut self, act: Act) -> Checked {
         match act {
-            Act::Submit { language, timeout, silence, risky } => {
-                let times = Times { timeout, silence };
+            Act::Submit { language, queue, timeout, silence, risky } => {
+                let times = Times { submitted: self.now, queue, timeout, silence };
                 self.submit(LANGUAGES[language], times, risky)?;
             }
             Act::Sign(index) => {
@@ -231,7 +237,7 @@ impl World {
         let is_saved = self.finished || self.desk.saves.is_saved();
         prop_assert!(is_saved, "never saved: {:?}", self.desk.saves);
         if !self.finished {
-            self.step(Input::Close(Close::End))?;
+            self.step(Input::Close(Close::End(Ending::Asked)))?;
             self.wait(3000)?;
             self.step(Input::AllGone)?;
         }
@@ -240,8 +246,8 @@ impl World {
     }
 
     fn submit(&mut self, language: Language, times: Times, risky: bool) -> Checked {
-        let Times { timeout, silence } = times;
-        let submission = Submission { language, timeout, silence, risky };
+        let Times { queue, timeout, silence, .. } = times;
+        let submission = Submission { language, queue_timeout: queue, timeout, silence, risky };
         let waiting = |world: &Self| {
             let busy = world.processes.get(&language).map(|p| p.phase);
             let runs = world.open.values().filter(|l| **l == language).count();
@@ -309,6 +315,9 @@ impl World {
             inputs.extend(captures);
             let over = Input::CaptureOver { language, epoch };
             inputs.extend(process.capturing.map(|_| over));
+        }
+        if self.is_looked_for {
+            inputs.extend([true, false].map(|found| Input::Life { found }));
         }
         if self.closing {
             inputs.extend([Input::AllGone, Input::KernelsGone]);
@@ -469,6 +478,12 @@ impl World {
             }
             Input::CaptureOver { language, .. } => self.process(language).capturing = None,
             Input::Heard { language, .. } => self.process(language).is_listened_to = false,
+            Input::Life { found } => {
+                if self.is_looked_for && found {
+                    self.last_activity = now;
+                }
+                self.is_looked_for = false;
+            }
             Input::KernelsGone | Input::AllGone => {
                 for process in self.processes.values_mut() {
                     process.phase = Phase::Gone;
@@ -481,6 +496,7 @@ impl World {
             | Input::Loading { .. }
             | Input::Interrupt { .. }
             | Input::Inspect
+            | Input::Adopted { .. }
             | Input::Close(_)
             | Input::Tick => {}
         }
@@ -505,13 +521,39 @@ impl World {
                 prop_assert!(in_time, "{run} in {language} is pressed since {since}");
             }
             if let (None, Phase::Busy(run)) = (process.pressed, process.phase) {
-                let Times { timeout, silence } = self.times[&run];
+                let Times { timeout, silence, .. } = self.times[&run];
                 let is_due = |since: Tick, limit: Option<Tick>| {
                     limit.is_some_and(|limit| since + limit < self.now)
                 };
                 prop_assert!(!is_due(process.begun, timeout), "{run} goes on beyond its time");
                 let is_silent = is_due(process.heard, silence) && !process.is_listened_to;
                 prop_assert!(!is_silent, "{run} is silent since {}", process.heard);
+            }
+        }
+        self.check_queues()
+    }
+
+    /// Who has not begun knows its place, and does not wait longer than it may.
+    fn check_queues(&self) -> Checked {
+        for language in LANGUAGES {
+            let begun = self.stories.get(&language).map_or(RunNo(0), |story| story.last_begun);
+            let waiting = self.open.iter().filter(|(run, l)| **l == language && **run > begun);
+            let going = self.processes.get(&language).and_then(|process| match process.phase {
+                Phase::Busy(run) => Some(run),
+                Phase::Gone | Phase::Starting | Phase::Idle => None,
+            });
+            for (at, (run, _)) in waiting.enumerate() {
+                let place = self.session.place(*run);
+                prop_assert_eq!(place.map(|place| place.number), Some(at + 1), "{}", run);
+                if let Some(going) = going {
+                    prop_assert_eq!(place.and_then(|place| place.behind), Some(going), "{}", run);
+                }
+                let Times { submitted, queue, .. } = self.times[run];
+                let is_late = queue.is_some_and(|limit| submitted + limit < self.now);
+                prop_assert!(!is_late, "{run} waits since {submitted}");
+            }
+            if let Some(going) = going {
+                prop_assert_eq!(self.session.place(going), None, "{} is going", going);
             }
         }
         Ok(())

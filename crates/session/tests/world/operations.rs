@@ -327,7 +327,11 @@ impl World {
                 Event::CopyLost { copy, why: why() }
             }
             Job::Take(files) => Event::FilesNotTaken { files, failure },
-            Job::Put { files, .. } if at.is_multiple_of(2) => {
+            Job::Put { files, to } if at.is_multiple_of(2) => {
+                // Those from before may be refused as well; that is told.
+                let before = self.desk.rewind.files.map(|(before, _)| before);
+                self.desk.rewind.is_torn |= self.desk.workspace != self.desk.trees[&to]
+                    && before == Some(self.desk.trees[&to]);
                 Event::FilesNotPut { files, failure: PutFailure::Refused(failure) }
             }
             Job::Put { files, .. } => {

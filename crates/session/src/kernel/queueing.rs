@@ -1,0 +1,115 @@
+//! Runs that wait for their turn.
+
+use super::{Kernel, Process, Queued};
+use crate::effect::{Effect, Tick, Why};
+use sessile_protocol::RunNo;
+
+/// Where a run stands that has not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// 1 for the one that is next.
+    pub number: usize,
+    /// The run that its kernel is busy with. None: the kernel is coming up, or
+    /// something is done with the session as a whole.
+    pub behind: Option<RunNo>,
+}
+
+impl Queued {
+    fn is_late(&self, now: Tick) -> bool {
+        self.begins_before.is_some_and(|due| due <= now)
+    }
+}
+
+impl Kernel {
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn place(&self, run: RunNo) -> Option<Place> {
+        let prepared = self.preparing().map(|(.., run)| run);
+        if prepared == Some(run) {
+            return Some(Place { number: 1, behind: None });
+        }
+        let ahead = self.queue.iter().position(|queued| queued.run == run)?;
+        let number = ahead + usize::from(prepared.is_some()) + 1;
+        Some(Place { number, behind: self.busy_with() })
+    }
+
+    /// When the first that waits has waited as long as it may.
+    pub(super) fn queue_due(&self) -> Option<Tick> {
+        self.waiting().filter_map(|queued| queued.begins_before).min()
+    }
+
+    /// All that have not begun.
+    fn waiting(&self) -> impl Iterator<Item = &Queued> {
+        let prepared = match &self.process {
+            Process::Preparing(next) => Some(next),
+            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Busy { .. } => {
+                None
+            }
+        };
+        prepared.into_iter().chain(&self.queue)
+    }
+
+    pub(crate) fn enqueue(&mut self, queued: Queued, now: Tick, out: &mut Vec<Effect>) {
+        self.queue.push_back(queued);
+        self.advance(now, out);
+    }
+
+    /// Cancels those that have waited as long as they may.
+    fn expire(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        let why = Why::QueueTimeout;
+        if let Process::Preparing(next) = &self.process
+            && next.is_late(now)
+        {
+            out.push(Effect::Cancel { run: next.run, why });
+            self.process = Process::Idle;
+        }
+        self.queue.retain(|queued| {
+            let is_late = queued.is_late(now);
+            if is_late {
+                out.push(Effect::Cancel { run: queued.run, why });
+            }
+            !is_late
+        });
+    }
+
+    /// Begins the next run if the kernel is free for one.
+    pub(super) fn advance(&mut self, now: Tick, out: &mut Vec<Effect>) {
+        self.expire(now, out);
+        if self.queue.is_empty() || self.is_held {
+            return;
+        }
+        self.warm_up(now, out);
+        if !self.is_idle() {
+            return;
+        }
+        let Some(next) = self.queue.pop_front() else {
+            return;
+        };
+        if self.is_gated {
+            self.process = Process::Preparing(next);
+        } else {
+            self.begin(&next, now, out);
+        }
+    }
+
+    /// What had to be done before a run has been done.
+    pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
+        match std::mem::replace(&mut self.process, Process::Idle) {
+            Process::Preparing(next) if next.run == run && !next.is_late(now) => {
+                self.begin(&next, now, out);
+            }
+            // It is late if its time was over before anybody looked.
+            Process::Preparing(next) if next.run == run => {
+                self.queue.push_front(next);
+                self.advance(now, out);
+            }
+            other @ (Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Preparing(_)
+            | Process::Busy { .. }) => self.process = other,
+        }
+    }
+}
