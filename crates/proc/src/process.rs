@@ -1,9 +1,10 @@
 //! A process, and the files that tell of it.
 
 use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport};
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
@@ -41,10 +42,29 @@ impl Process {
         Stat::parse(&String::from_utf8_lossy(&bytes))
     }
 
+    /// A descriptor that can be read once the process has ended; `None` when it has,
+    /// or is not the one that was started then.
+    #[must_use]
+    pub fn held(self, started: u64) -> Option<OwnedFd> {
+        let fd = rustix::process::pidfd_open(self.0, PidfdFlags::empty()).ok()?;
+        // The number may have come to mean another one before it was held.
+        let stat = self.stat()?;
+        (stat.started == started && !stat.has_ended()).then_some(fd)
+    }
+
     #[must_use]
     pub fn signals(self) -> Option<Signals> {
         let bytes = fs::read(self.file("status")).ok()?;
         Signals::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// Its numbers, in the outermost namespace first.
+    #[must_use]
+    pub fn namespace_numbers(self) -> Option<Vec<i32>> {
+        let status = fs::read(self.file("status")).ok()?;
+        let status = String::from_utf8_lossy(&status);
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        Some(numbers.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
     }
 
     /// The limit of this name, for example `Max open files`.
@@ -198,6 +218,7 @@ impl Environment {
 mod tests {
     use super::*;
     use crate::{SocketState, ticks_since_boot};
+    use rustix::event::{PollFd, PollFlags, poll};
     use std::io::Read;
     use std::net::TcpListener;
     use std::process::{Child, Command, Stdio};
@@ -211,6 +232,21 @@ mod tests {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         child
+    }
+
+    #[test]
+    fn a_process_is_held_unless_it_is_over_or_another_one() {
+        let mut child = child("PROC_TEST", "held");
+        let process = Process::new(Pid::from_child(&child));
+        let started = process.stat().unwrap().started;
+        assert!(process.held(started + 1).is_none(), "another one of the same number");
+        let held = process.held(started).unwrap();
+        drop(child.stdin.take());
+        let mut fds = [PollFd::new(&held, PollFlags::IN)];
+        assert_eq!(poll(&mut fds, None), Ok(1), "its end is told");
+        assert!(process.held(started).is_none(), "nobody has reaped it");
+        child.wait().unwrap();
+        assert!(process.held(started).is_none());
     }
 
     #[test]

@@ -9,17 +9,27 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 mod keeper;
+mod marks;
 mod naming;
 mod sessions;
 
 pub use keeper::{Liveness, Lock};
-pub use naming::{check_name, choose};
+pub use naming::{LAST, check_name, choose};
 pub use sessions::{Scope, Sessions, new_session_id};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("Session {0} not found")]
     NotFound(String),
+    #[error(
+        "Session {id} is in another sessions directory; give --sessions-dir {}",
+        root.display()
+    )]
+    Elsewhere { id: String, root: PathBuf },
+    #[error("Session {0} not found; of an id give at least 4 digits")]
+    TooShort(String),
+    #[error("Session @last not found: there is no session yet; start one")]
+    NoLast,
     #[error("{text:?} may be any of {candidates}; give more of the id")]
     Ambiguous { text: String, candidates: String },
     #[error("a live session is called {name:?} already: {id}; choose another name, or end it")]
@@ -199,10 +209,22 @@ impl Directory {
         }
     }
 
+    /// Removes it with all that is in it. It is moved aside first: one who starts a
+    /// session of the same id meanwhile (`starting`) makes it anew, and never puts a
+    /// file into what is being removed.
+    ///
     /// # Errors
     /// When it cannot be removed.
     pub fn remove(&self) -> Result<()> {
-        std::fs::remove_dir_all(&self.path).map_err(StoreError::io("remove", &self.path))
+        let failed = || StoreError::io("remove", &self.path);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let aside = self.path.with_file_name(format!(".{name}.removed"));
+        // Of one who was killed in the middle of it.
+        if aside.exists() {
+            std::fs::remove_dir_all(&aside).map_err(failed())?;
+        }
+        std::fs::rename(&self.path, &aside).map_err(failed())?;
+        std::fs::remove_dir_all(&aside).map_err(failed())
     }
 
     /// # Errors

@@ -8,6 +8,7 @@
 //!   kernels/               files with states of kernels
 //!   saves/                 a save on its way to a store
 //!   history.log            one JSON object a line
+//!   network.log            who was not let out of a sandbox, one JSON object a line
 //!   keys.log               which run an order's key stands for
 //!   runs/7.stdout          what run 7 wrote, up to the cap
 //!   runs/7.stdout.tail     the last bytes of it, when it wrote more
@@ -29,32 +30,40 @@
 
 mod accepted;
 mod atomic;
+mod caller;
 mod directory;
 mod fingerprint;
 mod history;
 mod keys;
+mod local;
 mod manifest;
 mod metadata;
 mod output;
 mod recorded;
+mod refusals;
 mod secret;
+mod starting;
 mod user_state;
 mod workspaces;
 
 pub use accepted::Accepted;
 pub use directory::{
-    Directory, Liveness, Lock, Scope, Sessions, StoreError, check_name, choose, new_session_id,
+    Directory, LAST, Liveness, Lock, Scope, Sessions, StoreError, check_name, choose,
+    new_session_id,
 };
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
 pub use keys::{Keyed, Keys};
+pub use local::LocalPlace;
 pub use manifest::{BundledKernel, FORMAT, Manifest, part};
 pub use metadata::{
     Durable, DurableStore, ForkedFrom, Metadata, SaveState, SavedKernel, SavedState, SessionStatus,
-    timestamp, timestamp_before,
+    timestamp, timestamp_before, timestamp_of,
 };
 pub use output::{Spool, StreamName};
 pub use recorded::{Absence, Remarks};
+pub use refusals::RefusalEntry;
+pub use starting::StartTurn;
 pub use user_state::UserState;
 pub use workspaces::Claim;
 

@@ -47,9 +47,14 @@ pub struct Manifest {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub idle_timeout_ms: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle_without_runs: bool,
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
+    /// What it was confined by: it is again where it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<serde_json::Value>,
     pub execution_count: u64,
     /// The highest number that a run has had.
     pub last_run: RunNo,

@@ -25,7 +25,7 @@ pub struct Metadata {
     pub language: Language,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Why it ended: asked for, or idle.
+    /// Why it ended: asked for, idle, or with its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +33,9 @@ pub struct Metadata {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub idle_timeout_ms: u64,
+    /// Only runs keep it from being idle: not jobs, nor who looks at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle_without_runs: bool,
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
@@ -51,6 +54,13 @@ pub struct Metadata {
     /// Checkpoints that it takes before runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<Auto>,
+    /// The policy that it is confined by, with nothing left open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub sandbox: Option<Value>,
+    /// What of its sandbox is weaker than it was asked for, if anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The session that it is a fork of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
@@ -63,6 +73,18 @@ pub struct Metadata {
     /// The session that it was saved from, if it was made from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<SessionId>,
+}
+
+impl Metadata {
+    /// The directory that its files are in: its workspace, unless it has gone on
+    /// with files of its own elsewhere, as forks do.
+    #[must_use]
+    pub fn files_root(&self) -> PathBuf {
+        match self.workspace.as_deref().map(std::path::Path::new) {
+            Some(workspace) if self.work_dir.starts_with(workspace) => workspace.to_owned(),
+            Some(_) | None => self.work_dir.clone(),
+        }
+    }
 }
 
 /// The saves of a durable session.
@@ -234,6 +256,14 @@ impl SavedKernel {
 #[must_use]
 pub fn timestamp() -> String {
     timestamp_before(Duration::ZERO)
+}
+
+/// A time of a file, in the same form.
+#[must_use]
+pub fn timestamp_of(seconds: i64, nanoseconds: u32) -> String {
+    let nanoseconds = i32::try_from(nanoseconds).unwrap_or_default();
+    let then = jiff::Timestamp::new(seconds, nanoseconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{then:.3}")
 }
 
 /// What [`timestamp`] said that long ago.

@@ -63,6 +63,13 @@ impl Spool {
         }
     }
 
+    /// The directory of the runs has become this one.
+    pub fn moved_to(&mut self, runs: &Path) {
+        if let Some(name) = self.path.file_name() {
+            self.path = runs.join(name);
+        }
+    }
+
     /// A stream of a run that is over, from its files.
     #[must_use]
     pub fn reopen(runs: &Path, run: RunNo, stream: StreamName) -> Self {

@@ -8,8 +8,8 @@ use crate::keys::Keys;
 use crate::output::{Spool, StreamName};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
-    Code, Completed, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo, RunPhase,
-    RunValue, Screen, StreamView,
+    Code, Completed, EndedJob, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo,
+    RunPhase, RunValue, Screen, StreamView,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -29,6 +29,8 @@ pub struct Remarks {
     pub error: Option<RunError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs_ended: Vec<EndedJob>,
 }
 
 impl Remarks {
@@ -39,7 +41,9 @@ impl Remarks {
         let data = |value: &RunValue| value.data_json.as_ref().map_or(0, String::len);
         let result: usize = result.map(|value| value.text.len() + data(value)).sum();
         let error: usize = self.error.iter().map(|e| e.kind.len() + e.message.len()).sum();
-        result + error + self.notes.iter().map(String::len).sum::<usize>()
+        let command = |job: &EndedJob| job.command.as_ref().map_or(0, String::len) + 80;
+        let jobs: usize = self.jobs_ended.iter().map(command).sum();
+        result + error + jobs + self.notes.iter().map(String::len).sum::<usize>()
     }
 }
 
@@ -101,6 +105,7 @@ impl Directory {
             result: remarks.result,
             error: remarks.error,
             notes: remarks.notes,
+            jobs_ended: remarks.jobs_ended,
             repeated: false,
             unread: Vec::new(),
         })
@@ -114,8 +119,15 @@ impl Directory {
         let reopen = |stream| Spool::reopen(&self.runs(), read.run, stream);
         let (stdout, stdout_next) = reopen(StreamName::Stdout).read(read.stdout_from, read.max);
         let (stderr, stderr_next) = reopen(StreamName::Stderr).read(read.stderr_from, read.max);
-        let (phase, waiting_for_input) = (RunPhase::Closed, false);
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
+        Some(OutputView {
+            stdout,
+            stdout_next,
+            stderr,
+            stderr_next,
+            phase: RunPhase::Closed,
+            waiting_for_input: false,
+            queued: None,
+        })
     }
 
     fn recorded_view(&self, run: RunNo, stream: StreamName, bytes: u64, max: u64) -> StreamView {

@@ -3,10 +3,14 @@
 //! ```text
 //! ~/.local/state/sessile/             0700
 //!   sessions/sess_…                   a link to the directory of each live session
+//!   keepers/sess_…                    a link to its keeper's descriptor of it, which
+//!                                     leads to the directory wherever it is moved to
 //!   directories/HASH/                 what one sessions directory keeps to itself
 //!     path                            which one
 //!     token, tokens.json, secret      0600
 //!     servers/PID.json                its running servers, each with a lock
+//!   local.sock, local.lock, local.log the user's own server: see `local`
+//!   local/                            the sessions that it makes
 //! ```
 //!
 //! A sessions directory lies in a workspace, which people commit, copy and
@@ -23,6 +27,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const SESSIONS: &str = "sessions";
+const KEEPERS: &str = "keepers";
 
 /// The user's directory for state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,20 +67,33 @@ impl UserState {
     }
 
     /// Makes a live session known to all of the user's programs. Whoever cannot
-    /// has a session that only its own directory tells of.
+    /// has a session that only its own directory tells of. `way`: what leads there
+    /// when the directory is moved.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn register(&self, id: &SessionId, directory: &Path) -> Result<(), StoreError> {
-        let folder = self.root.join(SESSIONS);
+    pub fn register(
+        &self,
+        id: &SessionId,
+        directory: &Path,
+        way: Option<&Path>,
+    ) -> Result<(), StoreError> {
+        self.link(SESSIONS, id, directory)?;
+        way.map_or(Ok(()), |way| self.link(KEEPERS, id, way))
+    }
+
+    fn link(&self, folder: &str, id: &SessionId, to: &Path) -> Result<(), StoreError> {
+        let folder = self.root.join(folder);
         make_private_dir(&folder)?;
         let link = folder.join(id.as_str());
         let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(directory, &link).map_err(StoreError::io("write", &link))
+        std::os::unix::fs::symlink(to, &link).map_err(StoreError::io("write", &link))
     }
 
     pub fn unregister(&self, id: &SessionId) {
-        let _ = std::fs::remove_file(self.root.join(SESSIONS).join(id.as_str()));
+        for folder in [SESSIONS, KEEPERS] {
+            let _ = std::fs::remove_file(self.root.join(folder).join(id.as_str()));
+        }
     }
 
     /// The sessions that are known, and their directories. What is no session any
@@ -90,17 +108,29 @@ impl UserState {
     /// The user's session of this id, wherever it was started.
     #[must_use]
     pub fn registered_as(&self, id: &SessionId) -> Option<(Directory, Metadata)> {
-        let path = std::fs::read_link(self.root.join(SESSIONS).join(id.as_str())).ok()?;
-        let directory = Directory::at(path);
-        let metadata = directory.metadata().ok().filter(|metadata| metadata.session_id == *id);
-        if metadata.is_none() {
-            self.unregister(id);
+        let link = |folder: &str| std::fs::read_link(self.root.join(folder).join(id.as_str()));
+        let at = |path: PathBuf| {
+            let directory = Directory::at(path);
+            let metadata = directory.metadata().ok()?;
+            (metadata.session_id == *id).then_some((directory, metadata))
+        };
+        if let Some(found) = at(link(SESSIONS).ok()?) {
+            return Some(found);
         }
-        Some((directory, metadata?))
+        // Moved, or gone. Should the number be another process's by now, its
+        // descriptor does not lead to this session.
+        let moved = link(KEEPERS).and_then(std::fs::read_link).ok().and_then(at);
+        match &moved {
+            Some((directory, _)) => {
+                let _ = self.link(SESSIONS, id, directory.path());
+            }
+            None => self.unregister(id),
+        }
+        moved
     }
 
     /// Somebody else's directory, or one that others may change, keeps no secret.
-    fn check_owner(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_owner(&self) -> Result<(), StoreError> {
         let found =
             std::fs::symlink_metadata(&self.root).map_err(StoreError::io("open", &self.root))?;
         let is_ours = found.uid() == rustix::process::geteuid().as_raw();
@@ -117,6 +147,35 @@ impl UserState {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_session_is_known_where_it_was_moved_to() {
+        let root = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(root.path()).unwrap();
+        let user = UserState::at(root.join("state"));
+        let id = SessionId::from_random([7; 12]);
+        let (before, after) = (root.join("a").join(id.as_str()), root.join("b").join(id.as_str()));
+        std::fs::create_dir_all(&before).unwrap();
+        let metadata = serde_json::json!({
+            "session_id": id, "command": "bash", "created_at": "2026-01-01T00:00:00Z",
+            "last_executed_at": null, "status": "active", "work_dir": "/", "execution_count": 0,
+            "language": "bash", "idle_timeout_ms": 0, "command_timeout_ms": 0, "max_history": 1,
+            "output_cap": 1,
+        });
+        std::fs::write(before.join("metadata.json"), metadata.to_string()).unwrap();
+        let held = std::fs::File::open(&before).unwrap();
+        let way = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
+        user.register(&id, &before, Some(Path::new(&way))).unwrap();
+        std::fs::rename(root.join("a"), root.join("b")).unwrap();
+        // Twice: the first one has put it right.
+        for _ in 0..2 {
+            assert_eq!(user.registered_as(&id).unwrap().0.path(), after);
+        }
+        std::fs::remove_dir_all(&after).unwrap();
+        assert!(user.registered_as(&id).is_none());
+        let link = user.root().join("sessions").join(id.as_str());
+        assert!(link.symlink_metadata().is_err(), "it is forgotten");
+    }
 
     #[test]
     fn each_sessions_directory_has_a_private_place_elsewhere() {

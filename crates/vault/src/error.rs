@@ -42,7 +42,7 @@ pub enum VaultError {
     )]
     Superseded(Box<Save>),
 
-    #[error("the session goes on on {}, which took it up at {}", .0.host, .0.since)]
+    #[error("the session now lives on {}, which took it up at {}", .0.host, .0.since)]
     Moved(Box<Holder>),
 
     #[error("{place} changed again and again while it was written to; try again")]

@@ -20,6 +20,7 @@ mod download;
 mod error;
 mod lock;
 mod names;
+mod notes;
 mod place;
 mod pointer;
 mod upload;
@@ -99,6 +100,15 @@ impl Vault {
         self.runtime.block_on(self.place.put(session, new))
     }
 
+    /// The machine that has a session.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    pub fn holder(&self, session: &SessionId) -> Result<Option<Holder>> {
+        let pointer = self.runtime.block_on(self.place.pointer(session))?;
+        Ok(pointer.and_then(|read| read.pointer.holder))
+    }
+
     /// Takes a session up: whoever had it is fenced off from now on. Its last save
     /// is written into a file, as by [`Vault::get`].
     ///
@@ -148,6 +158,33 @@ impl Vault {
     /// When the store cannot be asked.
     pub fn list(&self) -> Result<Vec<Kept>> {
         self.runtime.block_on(self.place.list())
+    }
+}
+
+/// What is kept of a session beside its saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// `PREFIX/sess_….json`: stays when its saves are removed.
+    Record,
+    /// `PREFIX/sess_…/thread.jsonl`.
+    Thread,
+}
+
+impl Vault {
+    /// Keeps a note, in the place of the one before.
+    ///
+    /// # Errors
+    /// When the store does not take it.
+    pub fn put_note(&self, session: &SessionId, note: Note, bytes: Vec<u8>) -> Result<()> {
+        self.runtime.block_on(self.place.put_note(session, note, bytes))
+    }
+
+    /// A note, if there is one.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    pub fn get_note(&self, session: &SessionId, note: Note) -> Result<Option<Vec<u8>>> {
+        self.runtime.block_on(self.place.get_note(session, note))
     }
 }
 

@@ -33,6 +33,12 @@ pub enum Kind {
     Files,
     /// Who wrote all that is before it: see [`crate::bundle::Seal`].
     Seal,
+    /// How an agent was made: JSON.
+    Agent,
+    /// An agent's thread: JSON, one entry a line.
+    Thread,
+    /// A whole saved session: a bundle of its own.
+    Saved,
     /// A part of a newer version, to be passed over.
     Unknown(u16),
 }
@@ -46,6 +52,9 @@ impl Kind {
             Kind::History => 3,
             Kind::Files => 4,
             Kind::Seal => 5,
+            Kind::Agent => 6,
+            Kind::Thread => 7,
+            Kind::Saved => 8,
             Kind::Unknown(number) => number,
         }
     }
@@ -58,6 +67,9 @@ impl Kind {
             3 => Kind::History,
             4 => Kind::Files,
             5 => Kind::Seal,
+            6 => Kind::Agent,
+            7 => Kind::Thread,
+            8 => Kind::Saved,
             _ => Kind::Unknown(number),
         }
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// The bits of a mode that are kept: permissions, setuid, setgid, sticky.
 pub(crate) const MODE_BITS: u32 = 0o7777;
@@ -97,6 +97,12 @@ impl AsFd for Place {
 }
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
+/// A directory by its real name. One that is reached through a process, as the
+/// root of a sandbox is, has no other name here.
+pub(crate) fn real(root: &Path) -> io::Result<PathBuf> {
+    if root.starts_with("/proc") { Ok(root.to_owned()) } else { root.canonicalize() }
+}
 
 impl Place {
     /// The directory at `path`, whose own links are followed: the caller named it.

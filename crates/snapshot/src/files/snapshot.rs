@@ -70,7 +70,7 @@ impl Depot {
     /// [`Error::is_disk_full`]), or a limit is exceeded that is to be kept.
     pub fn snapshot(&self, root: &Path, rules: &Rules) -> Result<Snapshot, Error> {
         let hold = self.hold()?;
-        let path = root.canonicalize().told("open", root)?;
+        let path = super::place::real(root).told("open", root)?;
         let place = Place::root(&path).told("open", &path)?;
         let device = Facts::of_open(&place).told("open", &path)?.device;
         let mut walk = Walk {

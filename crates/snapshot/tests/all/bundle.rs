@@ -1,7 +1,6 @@
 //! Bundles: what was written is read, and everything else is an error.
 
 use proptest::prelude::*;
-use proptest::test_runner::Config;
 use sessile_snapshot::bundle::{Error, Key, Kind, Limits, Reader, VERSION, Writer};
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -199,13 +198,8 @@ fn lengths_that_lie_are_found() {
     assert!(matches!(drain(&bytes), Err(Error::TooLarge { .. })));
 }
 
-fn cases(usual: u32) -> Config {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    Config { failure_persistence: None, ..Config::with_cases(asked.unwrap_or(usual)) }
-}
-
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(sessile_testkit::cases(64))]
 
     #[test]
     fn what_was_written_is_read(

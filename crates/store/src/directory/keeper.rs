@@ -76,6 +76,11 @@ impl Lock {
         held.ok_or_else(|| StoreError::io("lock", path)(io::ErrorKind::WouldBlock.into()))
     }
 
+    /// A lock that nobody else holds right now.
+    pub(crate) fn attempt(path: &Path) -> Result<Option<Self>> {
+        Self::take(path, FlockOperation::NonBlockingLockExclusive)
+    }
+
     /// A lock on a directory itself, which saves a file. `None` where a directory
     /// cannot be locked, as on NFS.
     fn take_directory(path: &Path, how: FlockOperation) -> Option<Option<Self>> {

@@ -1,13 +1,14 @@
 //! What a session can be called instead of by its whole id: its name, the
 //! beginning of its id, or `@last`.
 
-use super::{Result, Sessions, StoreError};
+use super::{Directory, Result, Sessions, StoreError};
 use crate::Claim;
-use crate::metadata::{Metadata, SessionStatus};
+use crate::metadata::{Metadata, SessionStatus, timestamp_of};
 use sessile_protocol::SessionId;
+use std::os::unix::fs::MetadataExt;
 
 /// The session that was used last.
-const LAST: &str = "@last";
+pub const LAST: &str = "@last";
 
 /// Fewer digits of an id name a session only by chance.
 const FEWEST_DIGITS: usize = 4;
@@ -26,11 +27,23 @@ impl Sessions {
         if let Some(id) = exact.filter(|id| self.find(id).is_ok()) {
             return Ok(id);
         }
-        let all: Vec<Metadata> = self.recorded()?.into_iter().map(|(_, found)| found).collect();
-        if text == LAST {
-            return last(&all).ok_or_else(|| StoreError::NotFound(text.to_owned()));
-        }
-        choose(text, &all, None)
+        choose(text, &self.candidates(text)?, None)
+    }
+
+    /// The sessions that [`choose`] can choose from when one is called so, the
+    /// newest first.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn candidates(&self, text: &str) -> Result<Vec<Metadata>> {
+        let up_to_date = |(directory, mut metadata): (Directory, Metadata)| {
+            if text == LAST {
+                let known = metadata.last_executed_at.take();
+                metadata.last_executed_at = known.max(directory.last_use());
+            }
+            metadata
+        };
+        Ok(self.recorded()?.into_iter().map(up_to_date).collect())
     }
 
     /// Keeps a name for a session of this owner until the answer is dropped: no
@@ -38,17 +51,44 @@ impl Sessions {
     ///
     /// # Errors
     /// When it cannot be a name, or is taken.
-    pub fn reserve_name(&self, name: &str, owner: Option<&str>) -> Result<Claim> {
-        check_name(name)?;
-        let claim = self.claim(&format!("name\0{}\0{name}", owner.unwrap_or_default()))?;
-        let holder =
-            self.recorded()?.into_iter().map(|(_, found)| found).find(|m| m.is_called(name, owner));
-        match holder {
-            None => Ok(claim),
-            Some(m) => {
-                Err(StoreError::NameTaken { name: name.to_owned(), id: m.session_id.to_string() })
+    pub fn reserve_name(&self, name: &str, owner: Option<&str>) -> Result<Vec<Claim>> {
+        self.reserve_names(&[name.to_owned()], owner)
+    }
+
+    /// The same of several names: all of them, or none.
+    ///
+    /// # Errors
+    /// When one of them cannot be a name, or is taken.
+    pub fn reserve_names(&self, names: &[String], owner: Option<&str>) -> Result<Vec<Claim>> {
+        names.iter().try_for_each(|name| check_name(name))?;
+        // In the same order for all, so that no two wait for each other.
+        let mut names = names.to_vec();
+        names.sort();
+        let claim =
+            |name: &String| self.claim(&format!("name\0{}\0{name}", owner.unwrap_or_default()));
+        let claims = names.iter().map(claim).collect::<Result<Vec<Claim>>>()?;
+        if names.is_empty() {
+            return Ok(claims);
+        }
+        for (_, found) in self.recorded()? {
+            if let Some(name) = names.iter().find(|name| found.is_called(name, owner)) {
+                let (name, id) = (name.clone(), found.session_id.to_string());
+                return Err(StoreError::NameTaken { name, id });
             }
         }
+        Ok(claims)
+    }
+}
+
+impl Directory {
+    /// When a run was taken on, or one was over. The metadata of a busy session
+    /// is written a little later.
+    fn last_use(&self) -> Option<String> {
+        let taken_on = std::fs::metadata(self.accepted_path()).ok().map(|found| {
+            timestamp_of(found.mtime(), u32::try_from(found.mtime_nsec()).unwrap_or_default())
+        });
+        let over = self.history().newest(1).pop().map(|entry| entry.timestamp);
+        taken_on.max(over)
     }
 }
 
@@ -74,13 +114,17 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 /// The session that is called so by this owner, of these, the newest first. Who
-/// has a token knows the names that were given with it. Who has none owns them
-/// all, and means one of his own first.
+/// has a token knows the names that were given with it, and the last session that
+/// was started with it. Who has none owns them all, and means one of his own first
+/// by a name.
 ///
 /// # Errors
 /// When no session is called so, or several are.
 pub fn choose(text: &str, all: &[Metadata], owner: Option<&str>) -> Result<SessionId> {
     let is_own = |m: &Metadata| m.owner.as_deref() == owner;
+    if text == LAST {
+        return last(all.iter().filter(|m| owner.is_none() || is_own(m))).ok_or(StoreError::NoLast);
+    }
     let mut named: Vec<&Metadata> =
         all.iter().filter(|m| m.name.as_deref() == Some(text)).collect();
     if owner.is_some() || named.iter().any(|m| is_own(m) && is_live(m)) {
@@ -93,27 +137,26 @@ pub fn choose(text: &str, all: &[Metadata], owner: Option<&str>) -> Result<Sessi
         (several, _) => return Err(ambiguous(text, several)),
     }
     let digits = text.strip_prefix("sess_").unwrap_or(text);
-    if digits.len() < FEWEST_DIGITS {
-        return Err(StoreError::NotFound(text.to_owned()));
-    }
     let is_meant = |m: &&Metadata| {
         m.session_id.as_str().strip_prefix("sess_").is_some_and(|id| id.starts_with(digits))
     };
     let found: Vec<&Metadata> = all.iter().filter(is_meant).collect();
     match found.as_slice() {
         [] => Err(StoreError::NotFound(text.to_owned())),
+        [..] if digits.is_empty() => Err(StoreError::NotFound(text.to_owned())),
+        [..] if digits.len() < FEWEST_DIGITS => Err(StoreError::TooShort(text.to_owned())),
         [one] => Ok(one.session_id.clone()),
         several => Err(ambiguous(text, several)),
     }
 }
 
 /// The live session that was used last, or else the ended one.
-fn last(all: &[Metadata]) -> Option<SessionId> {
+fn last<'a>(all: impl Iterator<Item = &'a Metadata>) -> Option<SessionId> {
     let used = |m: &&Metadata| {
         let at = m.last_executed_at.as_ref().unwrap_or(&m.created_at).clone();
         (is_live(m), at.max(m.created_at.clone()), m.session_id.as_str().to_owned())
     };
-    all.iter().max_by_key(used).map(|m| m.session_id.clone())
+    all.max_by_key(used).map(|m| m.session_id.clone())
 }
 
 fn is_live(metadata: &Metadata) -> bool {
@@ -161,11 +204,16 @@ mod tests {
         assert_eq!(called("sess_abcd02", &all), "sess_abcd02");
         assert_eq!(called("cafe", &all), "sess_cafe04");
         assert_eq!(called("sess_cafe", &all), "sess_cafe04");
-        assert_eq!(last(&all).unwrap().as_str(), "sess_beef03");
-        assert_eq!(last(&all[3..]).unwrap().as_str(), "sess_cafe04");
-        assert_eq!(last(&[]), None);
-        assert_eq!(called("caf", &all), "Session caf not found", "too short");
-        assert_eq!(called("", &all), "Session  not found");
+        assert_eq!(called("@last", &all), "sess_beef03");
+        assert_eq!(called("@last", &all[3..]), "sess_cafe04");
+        assert!(called("@last", &[]).contains("no session yet"));
+        for short in ["c", "caf", "sess_caf", "abc"] {
+            let told = called(short, &all);
+            assert!(told.contains("at least 4 digits"), "{short}: {told}");
+        }
+        for unknown in ["", "sess_", "fff", "ffff"] {
+            assert_eq!(called(unknown, &all), format!("Session {unknown} not found"));
+        }
         let many = called("sess_abcd", &all);
         assert!(many.contains("sess_abcd01, sess_abcd02"), "{many}");
     }
@@ -193,6 +241,9 @@ mod tests {
         assert_eq!(chosen("web", None), "sess_0002", "one of his own first");
         assert_eq!(chosen("web", Some("b")), "Session web not found");
         assert_eq!(chosen("0002", Some("b")), "sess_0002", "ids are nobody's");
+        assert_eq!(chosen("@last", Some("a")), "sess_0001");
+        assert_eq!(chosen("@last", None), "sess_0001", "the owner may use them all");
+        assert!(chosen("@last", Some("b")).contains("no session yet"));
         assert_eq!(choose("web", &all[..1], None).unwrap().as_str(), "sess_0001");
     }
 }

@@ -1,8 +1,7 @@
 //! The directory of all sessions.
 
 use super::keeper::{ANSWER_PATIENCE, Asked};
-use super::{Directory, Result, StoreError, make_private_dir};
-use crate::atomic;
+use super::{Directory, Result, StoreError, make_private_dir, marks};
 use crate::metadata::{Metadata, SessionStatus};
 use crate::user_state::UserState;
 use sessile_protocol::SessionId;
@@ -25,16 +24,6 @@ pub enum Scope {
     /// Those, and all of the user's that are known to live elsewhere.
     User,
 }
-
-/// What keeps the directory out of repositories and archives.
-const MARKS: [(&str, &str); 2] = [
-    (".gitignore", "# Made by sessile: sessions do not belong in a repository.\n*\n"),
-    (
-        "CACHEDIR.TAG",
-        "Signature: 8a477f597d28d172789f06886806bc55\n\
-         # Made by sessile: sessions do not belong in an archive or a backup.\n",
-    ),
-];
 
 /// An id that no session has, here or elsewhere.
 ///
@@ -73,21 +62,18 @@ impl Sessions {
         &self.root
     }
 
-    /// Makes the directory itself, if it is not there.
+    /// Makes the directory itself, if it is not there. One that is gets what it
+    /// lacks: see `marks`.
     ///
     /// # Errors
     /// When it cannot be made.
     pub fn make(&self) -> Result<()> {
         if self.root.is_dir() {
+            marks::complete(&self.root);
             return Ok(());
         }
         make_private_dir(&self.root)?;
-        // A directory that was there before may be anything, and stays as it is.
-        for (name, text) in MARKS {
-            let path = self.root.join(name);
-            atomic::create_whole(&path, text.as_bytes()).map_err(StoreError::io("write", &path))?;
-        }
-        Ok(())
+        marks::mark(&self.root)
     }
 
     /// Makes a new session's directory.
@@ -105,6 +91,8 @@ impl Sessions {
 
     /// A private directory beside the sessions'.
     pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf> {
+        // A name is reserved in one before there is a session.
+        self.make()?;
         let path = self.root.join(name);
         make_private_dir(&path)?;
         Ok(path)

@@ -218,7 +218,7 @@ fn a_session_is_taken_up_by_one_machine_at_a_time() {
     // Whoever had it is told who has it, and its save changes nothing.
     let fenced = disk.put(4, b"late").unwrap_err();
     assert_eq!(fenced.code(), "session_moved");
-    assert!(fenced.to_string().contains("goes on on there"), "{fenced}");
+    assert!(fenced.to_string().contains("now lives on there"), "{fenced}");
     assert_eq!(disk.get().unwrap(), b"as of 3");
     let file = disk.file(b"as of 4");
     let by = Holder { epoch: 1, host: "there".to_owned(), since: String::new() };

@@ -70,7 +70,7 @@ impl Depot {
     /// told in [`Restored::failed`].
     pub fn restore(&self, tree: TreeId, root: &Path, rules: &Rules) -> Result<Restored, Error> {
         let _hold = self.hold()?;
-        let path = root.canonicalize().told("open", root)?;
+        let path = super::place::real(root).told("open", root)?;
         let place = Place::root(&path).told("open", &path)?;
         let plan = plan::plan(self, tree, &path, &place, rules)?;
         Ok(perform::perform(self, &place, plan))

@@ -1,9 +1,10 @@
 //! Trees that somebody else has written.
 
-use super::workspace::{Place, cases, look, write};
+use super::workspace::{Place, look, write};
 use proptest::prelude::*;
 use sessile_snapshot::bundle::{Kind, Limits, Reader, Writer};
 use sessile_snapshot::files::{Depot, Error, Rules, TreeId};
+use sessile_testkit::cases;
 use std::collections::BTreeMap;
 use std::path::Path;
 

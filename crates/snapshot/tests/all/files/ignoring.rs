@@ -1,8 +1,9 @@
 //! Ignore files mean what git says that they mean.
 
-use super::workspace::{Place, cases, look, write};
+use super::workspace::{Place, look, write};
 use proptest::prelude::*;
 use sessile_snapshot::files::Rules;
+use sessile_testkit::cases;
 use sessile_testkit::needs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

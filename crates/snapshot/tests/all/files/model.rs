@@ -1,8 +1,9 @@
 //! Random edits, snapshots and restores, compared with copies made by `cp -a`.
 
-use super::workspace::{assert_equal, cases, chmod, copy};
+use super::workspace::{assert_equal, chmod, copy};
 use proptest::prelude::*;
 use sessile_snapshot::files::{Depot, Rules, TreeId};
+use sessile_testkit::cases;
 use std::fs::{File, FileTimes};
 use std::io::Write;
 use std::os::unix::fs::symlink;

@@ -1,6 +1,5 @@
 //! Workspaces in temporary directories, and everything that can be seen of one.
 
-use proptest::test_runner::Config;
 use sessile_snapshot::files::{Depot, Report, Restored, Rules, TreeId};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -163,10 +162,4 @@ impl Place {
             std::thread::yield_now();
         }
     }
-}
-
-/// As many random cases as usual, or as asked for.
-pub(crate) fn cases(usual: u32) -> Config {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    Config { failure_persistence: None, ..Config::with_cases(asked.unwrap_or(usual)) }
 }
