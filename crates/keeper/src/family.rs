@@ -15,7 +15,7 @@
 //! belonged.
 
 use crate::guardian;
-use crate::keeper::{ForkOutcome, Keeper, Position};
+use crate::keeper::{ForkOutcome, Keeper, Position, Whose};
 use crate::processes::{self, Reaped};
 use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
@@ -58,9 +58,8 @@ impl Family {
     /// Becomes the keeper: in a process of its own, detached from the caller's.
     pub(crate) fn start(boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
         let mut first = Keeper::start(boot, origin)?;
-        let storage = |error: io::Error| {
-            Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
-        };
+        let storage =
+            |error: io::Error| Failure::because(Code::Storage, "the keeper cannot start", &error);
         let signals = guardian::signal_descriptor().map_err(storage)?;
         first.watch_signals(&signals).map_err(storage)?;
         let last = MemberNo(0);
@@ -80,6 +79,8 @@ impl Family {
                 break;
             }
             self.take_signals();
+            self.members.iter_mut().for_each(|member| member.session.watch_sandbox());
+            self.share_refusals();
             self.take_in();
             self.pass_on();
             self.announce();
@@ -134,7 +135,21 @@ impl Family {
                 Reaped::NoneEnded | Reaped::NoneLeft => break,
             }
         }
+        let ends: Vec<_> = self.members.iter().flat_map(|m| m.session.take_ends()).collect();
+        for (pid, code) in ends {
+            self.members.iter_mut().for_each(|member| member.session.child_ended(pid, code));
+        }
         self.members.iter_mut().for_each(|member| member.session.look_for_end());
+    }
+
+    /// A sandbox is that of a session and its forks: one of them has heard of a
+    /// refusal that may be another's.
+    fn share_refusals(&mut self) {
+        if self.members.iter().any(|member| member.session.has_refusals()) {
+            for whose in [Whose::Own, Whose::Anybodys] {
+                self.members.iter_mut().for_each(|member| member.session.take_refusals(whose));
+            }
+        }
     }
 
     /// Forks become members.

@@ -8,10 +8,12 @@
 //! Invariants: it holds nothing of any session, and the end of it touches none.
 
 use crate::guardian::{self, Origin, Side};
+use crate::shortage::of_start;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
-use sessile_protocol::{Boot, FORK_SERVER, MAX_FORKED_BOOT};
+use sessile_protocol::{Boot, BootReport, Code, FORK_SERVER, MAX_FORKED_BOOT, encode};
 use std::ffi::c_char;
-use std::io::{self, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -34,8 +36,13 @@ pub(crate) fn serve() -> ExitCode {
             Ok((0, _)) => return ExitCode::SUCCESS,
             Ok((length, Some(report))) => match guardian::fork() {
                 Ok(Side::Child) => return begin(&buffer[..length], &report),
-                // A client that reads no report knows that there is no keeper.
-                Ok(Side::Parent(_)) | Err(_) => {}
+                Ok(Side::Parent(_)) => {}
+                Err(error) => {
+                    let what = "the keeper cannot start";
+                    let failure = of_start(Code::Storage, what, &error);
+                    let frame = encode(&BootReport { outcome: Err(failure) });
+                    let _ = File::from(report).write_all(&frame);
+                }
             },
             Ok((_, None)) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -13,6 +13,7 @@
 //! shares its pages with the keeper and costs a few dozen kilobytes. It must
 //! not allocate, open or log: there is nothing that could fail.
 
+use crate::groups::Groups;
 use crate::processes;
 use rustix::process::Signal;
 use std::path::Path;
@@ -29,7 +30,7 @@ pub(crate) enum Origin {
 /// Splits the calling process, which must have only one thread: the launcher
 /// ends here, the guardian stays until all is over, and only the keeper
 /// returns.
-pub(crate) fn detach(origin: Origin, scratch: &Path) -> std::io::Result<()> {
+pub(crate) fn detach(origin: Origin, scratch: &Path, groups: &Groups) -> std::io::Result<()> {
     if origin == Origin::Launched
         && let Side::Parent(_) = fork()?
     {
@@ -39,7 +40,7 @@ pub(crate) fn detach(origin: Origin, scratch: &Path) -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     ignore_signals();
     match fork()? {
-        Side::Parent(keeper) => guard(keeper, scratch),
+        Side::Parent(keeper) => guard(keeper, scratch, groups),
         Side::Child => {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
             Ok(())
@@ -70,7 +71,7 @@ fn ignore_signals() {
     }
 }
 
-fn guard(keeper: rustix::process::Pid, scratch: &Path) -> ! {
+fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
     // The report pipe's reader must not wait for us.
     for fd in 0..3 {
         // SAFETY: nothing in the guardian uses the standard streams.
@@ -84,6 +85,7 @@ fn guard(keeper: rustix::process::Pid, scratch: &Path) -> ! {
                 }
                 processes::exterminate();
                 let _ = std::fs::remove_dir_all(scratch);
+                groups.remove();
                 std::process::exit(0);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

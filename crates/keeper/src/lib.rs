@@ -16,9 +16,12 @@
 
 mod absence;
 mod alertness;
+mod confined;
 mod connections;
+mod dumps;
 mod family;
 mod fork_server;
+mod groups;
 mod guardian;
 mod keeper;
 mod kernels;
@@ -31,6 +34,7 @@ mod processes;
 mod reactor;
 mod runs;
 mod scratch;
+mod shortage;
 mod source;
 mod stdin;
 mod streams;

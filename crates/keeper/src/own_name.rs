@@ -50,15 +50,8 @@ impl OwnName {
         let (before, end) = (&bytes[line..at], at + self.file.len());
         let after = &bytes[end..];
         let without = Change { from: at, to: end + ": ".len(), by: b"" };
-        // zsh: `FILE:3: parse error`, `FILE:cd:3: no such file`.
         if before.is_empty() {
-            let mut parts = after.strip_prefix(b":")?.split(|byte| *byte == b':');
-            let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-            let is_word = |part: &[u8]| !part.iter().any(u8::is_ascii_whitespace);
-            let first = parts.next()?;
-            let is_numbered =
-                is_number(first) || is_word(first) && parts.next().is_some_and(is_number);
-            return is_numbered.then_some(Change { from: at, to: end, by: &self.shell });
+            return is_placed(after).then_some(Change { from: at, to: end, by: &self.shell });
         }
         let before = before.strip_prefix(self.shell.as_slice())?.strip_prefix(b": ")?;
         // bash: `bash: FILE: line 3: syntax error`.
@@ -67,9 +60,26 @@ impl OwnName {
         }
         // dash: `sh: 3: FILE: Syntax error`.
         let number = before.strip_suffix(b": ")?;
-        let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-        (is_number && after.starts_with(b": ")).then_some(without)
+        (is_number(number) && after.starts_with(b": ")).then_some(without)
     }
+}
+
+/// Whether a line that begins with the file goes on with a place in it. bash says
+/// `FILE: line 3: nosuch: command not found` in what it runs in the background,
+/// zsh `FILE:3: parse error` and `FILE:cd:3: no such file`.
+fn is_placed(after: &[u8]) -> bool {
+    let Some(after) = after.strip_prefix(b":") else { return false };
+    let mut parts = after.split(|byte| *byte == b':');
+    let first = parts.next().unwrap_or_default();
+    if let Some(number) = first.strip_prefix(b" line ") {
+        return is_number(number) && parts.next().is_some();
+    }
+    let is_word = !first.iter().any(u8::is_ascii_whitespace);
+    is_number(first) || is_word && parts.next().is_some_and(is_number)
+}
+
+fn is_number(part: &[u8]) -> bool {
+    !part.is_empty() && part.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -90,6 +100,11 @@ mod tests {
                 "bash: /d/c: line 3: syntax error near `fi'\nbash: /d/c: line 3: `fi'\n",
                 "bash: line 3: syntax error near `fi'\nbash: line 3: `fi'\n",
             ),
+            (
+                "bash",
+                "/d/c: line 1: nosuch: command not found\n",
+                "bash: line 1: nosuch: command not found\n",
+            ),
             ("zsh", "x\n/d/c:3: parse error near `fi'\n", "x\nzsh:3: parse error near `fi'\n"),
             ("zsh", "/d/c:cd:1: no such file: /x\n", "zsh:cd:1: no such file: /x\n"),
             ("sh", "sh: 12: /d/c: Syntax error: \"fi\"\n", "sh: 12: Syntax error: \"fi\"\n"),
@@ -108,6 +123,8 @@ mod tests {
             "zsh: /d/c: line 3: x\n",
             "bash: x: /d/c: y\n",
             "/d/c: 3\n",
+            "/d/c: line 3\n",
+            "/d/c: line x: y\n",
         ] {
             assert_eq!(shown("bash", text), text);
         }

@@ -3,8 +3,8 @@
 use crate::own_name::OwnName;
 use crate::stdin::Stdin;
 use sessile_protocol::{
-    Completed, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError, RunNo,
-    RunPhase, RunValue, Screen,
+    Completed, EndedJob, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError,
+    RunNo, RunPhase, RunValue, Screen,
 };
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a command that a list of runs shows: hundreds may be queued.
 const COMMAND_SHOWN: usize = 4 << 10;
+
+/// Characters of a command that say which one is meant.
+const TITLE: usize = 80;
 
 /// A run that is queued, running, or whose streams are still open.
 #[derive(Debug)]
@@ -30,6 +33,10 @@ pub(crate) struct Run {
     /// What was typed on it and not read.
     pub(crate) unread: Vec<u8>,
     pub(crate) progress: Progress,
+    /// When it was asked for.
+    pub(crate) accepted: Tick,
+    /// How long it has waited for its turn.
+    pub(crate) waited: Tick,
     /// When it last wrote something or was given input, if its silence matters.
     pub(crate) last_sign: Tick,
     /// Streams that something may still write to.
@@ -37,6 +44,7 @@ pub(crate) struct Run {
     pub(crate) value: Option<RunValue>,
     pub(crate) error: Option<RunError>,
     pub(crate) notes: Vec<String>,
+    pub(crate) jobs_ended: Vec<EndedJob>,
     /// What is left out of the messages in its stderr.
     pub(crate) own_name: Option<Rc<OwnName>>,
     /// Whether what it writes to stderr next begins a line.
@@ -79,14 +87,23 @@ impl Run {
             screen: None,
             unread: Vec::new(),
             progress: Progress::Queued,
+            accepted: 0,
+            waited: 0,
             last_sign: 0,
             open_streams: 0,
             value: None,
             error: None,
             notes: Vec::new(),
+            jobs_ended: Vec::new(),
             own_name: None,
             begins_line: true,
         }
+    }
+
+    /// The session's directory is somewhere else.
+    pub(crate) fn moved_to(&mut self, runs: &Path) {
+        self.stdout.moved_to(runs);
+        self.stderr.moved_to(runs);
     }
 
     /// Takes what it has written.
@@ -184,6 +201,7 @@ impl Run {
             result: self.value.clone(),
             error: self.error.clone(),
             notes: self.notes.clone(),
+            jobs_ended: self.jobs_ended.clone(),
             repeated: false,
             unread: self.unread.clone(),
         })
@@ -206,13 +224,25 @@ impl Run {
             interactive: self.order.interactive,
             waiting_for_input: false,
             terminal: self.order.terminal.is_some(),
+            queued: None,
+        }
+    }
+
+    /// The first line of its command, or the beginning of it.
+    pub(crate) fn title(&self) -> String {
+        let line = self.order.text.trim_ascii().split(|b| *b == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        match line.char_indices().nth(TITLE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.into_owned(),
         }
     }
 
     /// What the run had to say besides its output.
     pub(crate) fn remarks(&self) -> Remarks {
         let (result, error) = (self.value.clone(), self.error.clone());
-        Remarks { result, error, notes: self.notes.clone() }
+        let (notes, jobs_ended) = (self.notes.clone(), self.jobs_ended.clone());
+        Remarks { result, error, notes, jobs_ended }
     }
 
     /// The run's line in the history.
@@ -266,8 +296,15 @@ impl Run {
         let phase = self.phase();
         let (stdout, stdout_next) = self.stdout.read(read.stdout_from, read.max);
         let (stderr, stderr_next) = self.stderr.read(read.stderr_from, read.max);
-        let waiting_for_input = false;
-        Some(OutputView { stdout, stdout_next, stderr, stderr_next, phase, waiting_for_input })
+        Some(OutputView {
+            stdout,
+            stdout_next,
+            stderr,
+            stderr_next,
+            phase,
+            waiting_for_input: false,
+            queued: None,
+        })
     }
 }
 

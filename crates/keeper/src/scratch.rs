@@ -9,7 +9,7 @@
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,8 @@ impl Scratch {
         // ours, or for all files, does not take the memory of all sessions.
         let name = format!(".{}.sessile", &hex[..hex.len().min(12)]);
         let mut refusal = io::Error::from(io::ErrorKind::NotFound);
-        for base in bases() {
+        let (roomy, full): (Vec<_>, Vec<_>) = bases().partition(|base| has_room(base));
+        for base in roomy.into_iter().chain(full) {
             for attempt in 0..3 {
                 let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
                 let path = base.join(format!("{name}{suffix}"));
@@ -118,6 +119,20 @@ fn bases() -> impl Iterator<Item = PathBuf> {
     ["/dev/shm", "/run/shm", "/tmp", "/var/tmp"].into_iter().map(PathBuf::from)
 }
 
+/// What kernels need at their start, several times over: a driver has 150 KiB.
+const ROOM: u64 = 1 << 20;
+
+/// A container's memory file system is small, and what programs leave there
+/// fills it.
+fn has_room(base: &Path) -> bool {
+    let Ok(found) = rustix::fs::statvfs(base) else {
+        return false;
+    };
+    // Some file systems do not count their files.
+    let has_files = found.f_files == 0 || found.f_favail > 64;
+    found.f_bavail.saturating_mul(found.f_frsize) >= ROOM && has_files
+}
+
 /// Makes the directory, which must not be anybody else's.
 fn make(path: &Path) -> io::Result<()> {
     match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -170,9 +185,14 @@ impl Inbox {
 
 impl Inbox {
     /// Whether its name is gone, though nobody has let go of it: then the
-    /// directory around it is gone as well.
+    /// directory around it is gone as well, or is called something else.
     pub(crate) fn is_unlinked(&self) -> bool {
-        rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0)
+        let Ok(own) = rustix::fs::fstat(&self.fd) else { return false };
+        let is_elsewhere = match rustix::fs::lstat(&self.path) {
+            Ok(named) => named.st_ino != own.st_ino,
+            Err(error) => error == rustix::io::Errno::NOENT,
+        };
+        own.st_nlink == 0 || is_elsewhere
     }
 }
 
@@ -226,9 +246,42 @@ impl Slate {
 /// Writes a file that a kernel is about to read.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;
+    // Neither a link nor a pipe that somebody has put there is written to.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     File::from(file).write_all(bytes)
 }
+
+/// Reads a file that a kernel has written, or somebody else in its place: a link
+/// is not followed, a pipe not waited for, and what has no end not read.
+pub(crate) fn read_left(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let (file, length) = open_left(path)?;
+    // One with holes in it may be longer than there is room for.
+    let room = rustix::fs::fstatvfs(&file)?;
+    let room = room.f_blocks.saturating_mul(room.f_frsize);
+    if length > MOST.min(room) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens such a file: with its length.
+pub(crate) fn open_left(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok((file, found.len()))
+}
+
+/// Where a kernel writes what its keeper reads, in its directory. In a sandbox
+/// it is the only place there that can be written to.
+pub(crate) const LEFT: &str = "w";
 
 #[cfg(test)]
 mod tests {

@@ -33,6 +33,12 @@ pub(crate) enum Source {
     SaveWorker,
     UploadWorker,
     FileWorker(FileJobId),
+    /// Processes have ended in the sandbox.
+    Sandbox,
+    /// Somebody was not let out of it.
+    Refusals,
+    /// The program that the session ends with.
+    Program,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +95,9 @@ impl Key for Source {
             Self::SaveWorker => (11, 0),
             Self::UploadWorker => (12, 0),
             Self::FileWorker(FileJobId(id)) => (13, id),
+            Self::Sandbox => (14, 0),
+            Self::Refusals => (15, 0),
+            Self::Program => (16, 0),
         };
         kind << KIND | detail
     }
@@ -110,6 +119,9 @@ impl Key for Source {
             11 => Self::SaveWorker,
             12 => Self::UploadWorker,
             13 => Self::FileWorker(FileJobId(detail)),
+            14 => Self::Sandbox,
+            15 => Self::Refusals,
+            16 => Self::Program,
             _ => return None,
         })
     }
@@ -131,6 +143,9 @@ mod tests {
             Source::SaveWorker,
             Source::UploadWorker,
             Source::FileWorker(FileJobId(2)),
+            Source::Sandbox,
+            Source::Refusals,
+            Source::Program,
         ];
         for language in LANGUAGES {
             sources.extend([

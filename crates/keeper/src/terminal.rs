@@ -18,6 +18,7 @@ use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Winsize};
 use sessile_protocol::{Language, RunNo, Screen, TerminalSize};
+use sessile_sandbox::apply::Sandbox;
 use sessile_terminal::{Emulator, Modes};
 use std::collections::VecDeque;
 use std::io;
@@ -56,17 +57,27 @@ impl Terminal {
         language: Language,
         run: RunNo,
         size: TerminalSize,
+        sandbox: Option<&Sandbox>,
         reactor: &Reactor<Source>,
     ) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = rustix::pty::openpt(flags)?;
+        let master = match sandbox {
+            // It has terminals of its own.
+            Some(sandbox) => {
+                sandbox.open(Path::new("/dev/pts/ptmx"), libc::O_RDWR | libc::O_NOCTTY)?
+            }
+            None => rustix::pty::openpt(flags)?,
+        };
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let name = rustix::pty::ptsname(&master, Vec::new())?;
         let path = PathBuf::from(name.to_str().map_err(|_| io::ErrorKind::InvalidData)?);
         // Never ours: a keeper has no terminal.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let slave = rustix::fs::open(&path, flags, Mode::empty())?;
+        let slave = match sandbox {
+            Some(sandbox) => sandbox.open(&path, flags.bits().cast_signed())?,
+            None => rustix::fs::open(&path, flags, Mode::empty())?,
+        };
         let mut modes = termios::tcgetattr(&slave)?;
         // Also erases characters of several bytes whole.
         modes.input_modes |= termios::InputModes::IUTF8;

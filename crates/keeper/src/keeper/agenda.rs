@@ -61,6 +61,7 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sessile_session::Ending;
 
     #[test]
     fn what_was_decided_is_done_before_the_next_decision() {
@@ -68,11 +69,11 @@ mod tests {
         agenda.note(Input::Tick);
         assert!(agenda.begin());
         assert_eq!(agenda.next(), Some(Item::Decide(Fact::Input(Input::Tick))));
-        agenda.add(vec![Effect::Forget, Effect::Finished]);
+        agenda.add(vec![Effect::Forget, Effect::Finished(Ending::Asked)]);
         assert_eq!(agenda.next(), Some(Item::Perform(Effect::Forget)));
         agenda.note(Input::Inspect);
         assert!(!agenda.begin(), "whoever performs does not decide");
-        assert_eq!(agenda.next(), Some(Item::Perform(Effect::Finished)));
+        assert_eq!(agenda.next(), Some(Item::Perform(Effect::Finished(Ending::Asked))));
         assert_eq!(agenda.next(), Some(Item::Decide(Fact::Input(Input::Inspect))));
         assert_eq!(agenda.next(), None);
         assert!(agenda.begin());

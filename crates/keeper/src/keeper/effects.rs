@@ -2,18 +2,28 @@
 
 use super::launching::{launch, letter};
 use super::records::release;
+use super::refusals::Whose;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
-use super::waiters::{Waiter, WaitsFor};
+use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
-use crate::kernels::{Order, Stdin};
+use crate::kernels::{LastState, Order, Stdin};
 use crate::processes;
+use crate::shortage::told;
 use rustix::process::Signal;
-use sessile_protocol::{Answer, Code, Duty, Failure, Language, Reset, RunNo, format_duration};
-use sessile_session::{Effect, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why};
+use sessile_protocol::{
+    Answer, Code, Duty, Failure, Language, Reset, RunNo, Shortage, format_duration,
+};
+use sessile_session::{
+    Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why,
+};
 use sessile_store::{SessionStatus, timestamp};
 use std::time::{Duration, Instant};
+
+/// A run that has waited for less in the queue has not noticeably done so: that
+/// is how long an interpreter takes to come up.
+const WORTH_TELLING: Tick = 1000;
 
 /// A run that takes longer than this has its output read along.
 const WATCH_AFTER: Tick = 2;
@@ -26,6 +36,10 @@ impl Keeper {
             Effect::Begin { language, epoch, run } => self.begin(language, epoch, run),
             Effect::Press { language, epoch, pressure } => self.press(language, epoch, pressure),
             Effect::Listen { language, epoch, run } => self.listen(language, epoch, run),
+            Effect::LookForLife => {
+                let found = self.clients.waiters.are_watching() || self.has_jobs();
+                self.agenda.note(Input::Life { found });
+            }
             Effect::Capture { language, epoch, as_of, urgency } => {
                 self.capture(language, epoch, as_of, urgency);
             }
@@ -37,9 +51,15 @@ impl Keeper {
             }
             Effect::Complete { run, outcome } => self.complete(run, outcome),
             Effect::Cancel { run, why } => self.cancel(run, why),
+            Effect::Remember { language, epoch, as_of } => {
+                let live = self.kernels.live.get_mut(&language);
+                if let Some(live) = live.filter(|live| live.epoch == epoch) {
+                    live.farewell = Some(as_of);
+                }
+            }
             Effect::Teardown(step) => self.tear_down(step),
             Effect::Forget => self.forget(),
-            Effect::Finished => self.finish(),
+            Effect::Finished(ending) => self.finish(ending),
             Effect::Operate(task) => self.task(task),
         }
     }
@@ -78,12 +98,12 @@ impl Keeper {
         let which = (language, epoch);
         match launch(which, saved.as_ref(), label, home, kernels, &self.reactor) {
             Ok(()) => self.expect_reports(),
-            Err(message) => {
+            Err(failure) => {
                 if language == self.home.boot.kernel.language && self.home.boot.duty == Duty::Begin
                 {
-                    self.report_start(Err(Failure::new(Code::KernelUnavailable, message.clone())));
+                    self.report_start(Err(failure.clone()));
                 }
-                self.kernels.launch_failures.insert(language, message);
+                self.kernels.launch_failures.insert(language, failure);
                 self.agenda.note(Input::Died {
                     language,
                     epoch,
@@ -117,6 +137,7 @@ impl Keeper {
         run.own_name = live.kernel.own_name();
         let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
         run.last_sign = now;
+        run.waited = now.saturating_sub(run.accepted);
         self.deadlines.set(Deadline::Output, now + WATCH_AFTER);
         let order = Order {
             run: number,
@@ -131,7 +152,8 @@ impl Keeper {
         };
         if let Err(error) = opened.and_then(|()| live.kernel.begin(&order)) {
             // Nothing was sent: the kernel is as it was.
-            run.notes.push(format!("the run could not be handed to {language}: {error}"));
+            let told = told(&error, Shortage::in_scratch);
+            run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
             self.agenda.note(Input::Reported { language, epoch, run: number, exit_code: 126 });
         } else {
@@ -167,6 +189,7 @@ impl Keeper {
     }
 
     fn complete(&mut self, number: RunNo, outcome: Outcome) {
+        self.take_refusals(Whose::Own);
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -174,6 +197,11 @@ impl Keeper {
         if let Some(limit) = outcome.silent_for {
             let limit = format_duration(Duration::from_millis(limit));
             run.notes.push(format!("silent for {limit}, and interrupted for that"));
+        } else if outcome.timed_out && run.waited >= WORTH_TELLING {
+            let waited = format_duration(Duration::from_millis(run.waited));
+            run.notes.push(format!(
+                "the timeout counts from the run's beginning, after {waited} in the queue"
+            ));
         }
         run.finish(outcome);
         self.records.record(number, run, &self.home.directory);
@@ -198,12 +226,15 @@ impl Keeper {
         };
         let mut failure = cancellation(why);
         if let (Why::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
-            failure.message = format!("the session goes on on {host}, and has ended here");
+            failure.message = format!("the session now lives on {host}, and has ended here");
+        }
+        if let (Why::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
+            failure.message = self.waited_too_long(run.language, limit);
         }
         if why == Why::NoKernel
             && let Some(reason) = self.kernels.launch_failures.get(&run.language)
         {
-            failure.message.clone_from(reason);
+            failure.clone_from(reason);
         }
         if why != Why::Reset {
             let _ = self.home.directory.write_cancelled(number, &failure);
@@ -212,6 +243,17 @@ impl Keeper {
         for live in self.kernels.live.values_mut() {
             live.current = live.current.filter(|current| *current != number);
         }
+    }
+
+    fn waited_too_long(&self, language: Language, limit: Tick) -> String {
+        let current = self.kernels.live.get(&language).and_then(|live| live.current);
+        let ahead = current.and_then(|number| Some((number, self.runs.get(&number)?)));
+        let behind = match ahead {
+            Some((number, run)) => format!("behind run {number} ({})", run.title()),
+            None => format!("for {language} to be ready"),
+        };
+        let limit = format_duration(Duration::from_millis(limit));
+        format!("the run waited {limit} {behind}, as long as it may, and never began")
     }
 
     fn tear_down(&mut self, step: Teardown) {
@@ -223,7 +265,8 @@ impl Keeper {
                         processes::signal(&[live.pid], Signal::INT);
                         processes::signal(&work, Signal::INT);
                     }
-                    let _ = live.kernel.exit();
+                    let last = live.farewell.map_or(LastState::Unwanted, |_| LastState::Wanted);
+                    let _ = live.kernel.exit(last);
                 }
                 if self.kernels.live.is_empty() {
                     self.agenda.note(Input::KernelsGone);
@@ -271,7 +314,7 @@ impl Keeper {
         }
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, ending: Ending) {
         self.clear_checkpoints();
         self.close_left_pipes();
         // Whoever deletes its directory wants nothing to be put there.
@@ -282,12 +325,11 @@ impl Keeper {
         self.records.metadata.status = SessionStatus::Terminated;
         self.records.metadata.ended_at = Some(timestamp());
         self.records.metadata.keeper_pid = None;
-        let ends = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::Close(Closing::End));
-        let asked = self.clients.waiters.iter().any(ends);
-        self.records.metadata.ended_by = Some(match self.records.metadata.moved_to() {
-            Some(host) => format!("a move to {host}"),
-            None if asked => "request".to_owned(),
-            None => "idle timeout".to_owned(),
+        self.records.metadata.ended_by = Some(match (self.records.metadata.moved_to(), ending) {
+            (Some(host), _) => format!("a move to {host}"),
+            (None, Ending::Asked) => "request".to_owned(),
+            (None, Ending::Idle) => "idle timeout".to_owned(),
+            (None, Ending::WithProgram) => "end of its program".to_owned(),
         });
         if !is_deserted {
             let _ = self.write_metadata();
@@ -309,6 +351,9 @@ fn cancellation(why: Why) -> Failure {
         Why::Ended => Failure::new(Code::RunCancelled, "the session was ended before the run had"),
         Why::Interrupted => {
             Failure::new(Code::RunCancelled, "the run was interrupted before it began")
+        }
+        Why::QueueTimeout => {
+            Failure::new(Code::QueueTimeout, "the run waited as long as it may, and never began")
         }
         Why::NoKernel => Failure::new(Code::KernelUnavailable, "the interpreter does not come up"),
     }

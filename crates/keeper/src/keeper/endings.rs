@@ -1,12 +1,13 @@
 //! The ends of processes: kernels, copies, workers, and the session's own.
 
+use super::resources::Ending;
 use super::{Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::{Close, Input, Tick};
+use sessile_session::{self as session, Close, Input, Tick};
 use sessile_store::{SavedKernel, SessionStatus};
 
 /// How long a dead kernel's last capture, done by a fork of it, is waited for.
@@ -15,6 +16,9 @@ const CAPTURE_PATIENCE_MS: i64 = 200;
 impl Keeper {
     /// A child of this process has ended, and was reaped.
     pub(crate) fn child_ended(&mut self, pid: Pid, code: i32) {
+        if let Some(confined) = &self.home.confined {
+            confined.has_ended(pid);
+        }
         if let Some(language) = self.kernels.language_of(pid) {
             self.kernel_died(language, code);
         } else {
@@ -49,7 +53,7 @@ impl Keeper {
     pub(crate) fn look_for_directory(&mut self) {
         let is_gone = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
         if is_gone && self.session.is_open() {
-            self.step(Input::Close(Close::End));
+            self.step(Input::Close(Close::End(session::Ending::Asked)));
         }
     }
 
@@ -62,8 +66,8 @@ impl Keeper {
             return;
         };
         let (epoch, current, verdict) = (live.epoch, live.current, live.verdict);
-        let last_words = live.kernel.last_words();
-        let as_of = current.or(self.session.idle_as_of(language)).unwrap_or_default();
+        let (last_words, farewell) = (live.kernel.last_words(), live.farewell);
+        let as_of = current.or(farewell).or(self.session.idle_as_of(language)).unwrap_or_default();
         let left_state = last_words.is_some_and(|saved| {
             let saved = SavedKernel { as_of_run: as_of, ..saved };
             let saved = self.without_environment_of(as_of, saved);
@@ -73,13 +77,14 @@ impl Keeper {
         if !left_state && verdict.is_none() && self.session.is_open() {
             self.tell(language, current, death(language, exit_code));
         }
+        self.tell_of_limits(language, current, Ending::Death, None);
         let exit_code = verdict.unwrap_or(exit_code);
         let directory = self.kernels.live.get(&language).map(|live| live.directory.clone());
         let directory = directory.unwrap_or_default();
-        if let Some(said) = kernels::complaints(&directory) {
-            self.kernels
-                .launch_failures
-                .insert(language, format!("{language} does not come up; it says: {said}"));
+        if let Some(said) = kernels::complaints(&self.home.outside(&directory)) {
+            let message = format!("{language} does not come up; it says: {said}");
+            let failure = Failure::in_words(Code::KernelUnavailable, message);
+            self.kernels.launch_failures.insert(language, failure);
         }
         self.note_losses(language, current, left_state);
         self.finish_output(language);
@@ -103,7 +108,7 @@ impl Keeper {
         if language == self.home.boot.kernel.language && !self.kernels.live.contains_key(&language)
         {
             let reason = self.kernels.why_not(language);
-            self.report_start(Err(Failure::new(Code::KernelUnavailable, reason)));
+            self.report_start(Err(reason));
         }
     }
 

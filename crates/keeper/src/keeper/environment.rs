@@ -3,7 +3,7 @@
 
 use crate::limits;
 use serde_json::{Map, Value};
-use sessile_protocol::{CHANGED_LIMITS, CHANGED_VARIABLES};
+use sessile_protocol::{Boot, CHANGED_LIMITS, CHANGED_VARIABLES};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -95,6 +95,15 @@ pub(super) fn take_out<'a>(
             };
         }
     }
+}
+
+/// What a session has of this process' environment: all of it, or what its server
+/// allows.
+pub(crate) fn inherited(boot: &Boot) -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter_map(|(name, value)| match &boot.inherited {
+        Some(inherited) => inherited.value(&name, value).map(|value| (name, value)),
+        None => Some((name, value)),
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::reactor::{Interest, Reactor};
 use crate::source::Source;
 use rustix::process::Pid;
 use sessile_protocol::{Failure, LeftBehind, SessionId};
-use sessile_session::{Close, Input};
+use sessile_session::{Close, Ending, Input};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -29,6 +29,8 @@ pub(super) struct Ties {
     /// It minds the process's signals.
     pub(super) minds_signals: bool,
     pub(super) was_signalled: bool,
+    /// The first process of the sandbox whose ends it hears of.
+    minds_sandbox: Option<Pid>,
     /// Forks for the family to take in, and those to end again.
     pub(super) new_forks: Vec<Keeper>,
     pub(super) unwanted: Vec<SessionId>,
@@ -107,6 +109,27 @@ impl Keeper {
         Ok(())
     }
 
+    /// From now on this member hears of processes that end in its sandbox. A new
+    /// sandbox has to be watched anew.
+    pub(crate) fn watch_sandbox(&mut self) {
+        let Some(sandbox) = self.home.confined.as_ref().map(|confined| confined.sandbox()) else {
+            return;
+        };
+        if self.family.minds_sandbox != Some(sandbox.init())
+            && self.reactor.add(sandbox.ends(), Source::Sandbox, Interest::Read).is_ok()
+        {
+            self.family.minds_sandbox = Some(sandbox.init());
+            if let Some(proxy) = sandbox.proxy() {
+                let _ = self.reactor.add(proxy.notices(), Source::Refusals, Interest::Read);
+            }
+        }
+    }
+
+    /// Processes that have ended in the sandbox, and had lost their parents.
+    pub(crate) fn take_ends(&self) -> Vec<(Pid, i32)> {
+        self.home.confined.as_ref().map(|confined| confined.take_ends()).unwrap_or_default()
+    }
+
     /// Whether there were some since the last time.
     pub(crate) fn was_signalled(&mut self) -> bool {
         std::mem::take(&mut self.family.was_signalled)
@@ -123,7 +146,7 @@ impl Keeper {
 
     /// A fork that nobody will ever know of.
     pub(crate) fn end_unwanted(&mut self) {
-        self.step(Input::Close(Close::End));
+        self.step(Input::Close(Close::End(Ending::Asked)));
     }
 
     /// That this fork has come up, or has not: once.
@@ -135,6 +158,13 @@ impl Keeper {
     /// has lost its parent.
     pub(super) fn own_children(&self) -> Vec<Pid> {
         let mut children = processes::children(rustix::process::getpid());
+        if let Some(confined) = &self.home.confined {
+            // What has lost its parent inside is left to the first process there.
+            let sandbox = confined.sandbox();
+            let init = sandbox.init();
+            children.retain(|pid| *pid != init && !sandbox.is_served_by(*pid));
+            children.extend(processes::children(init));
+        }
         if self.family.position != Position::Alone {
             let is_worker =
                 |pid: Pid| self.works_on_files(pid) || self.operations.saves.has_process(pid);

@@ -3,10 +3,11 @@
 use super::jobs::{self, Search, Tree, check_signal};
 use super::launching::letter;
 use super::{Deadline, Keeper};
+use crate::ports::Tables;
 use crate::processes;
 use crate::runs::Run;
 use rustix::process::Pid;
-use sessile_protocol::{Answer, Code, Failure, JobsView, RunNo, RunPhase};
+use sessile_protocol::{Answer, Code, Failure, JobsView, PortsView, RunNo, RunPhase};
 use sessile_session::{Input, Tick};
 
 /// Input that may wait for one run to read it. A run that reads slower than
@@ -137,20 +138,31 @@ impl Keeper {
         jobs::view(&trees, &self.kernels)
     }
 
+    /// Where the session's processes listen.
+    pub(super) fn ports(&self) -> PortsView {
+        let ports = Tables::default().ports(self.own_descendants().into_iter());
+        let network = self.home.confined.as_ref().and_then(|confined| confined.network());
+        PortsView { ports, network }
+    }
+
     pub(super) fn signal_job(&mut self, pid: u32, signal: i32) -> Result<Answer, Failure> {
         check_signal(signal)?;
         jobs::signal(&self.find_jobs(), pid, signal)
     }
 
-    fn find_jobs(&self) -> Vec<Tree> {
-        let search = Search {
+    pub(super) fn search(&self) -> Search<'_> {
+        Search {
             kernels: &self.kernels,
             runs: &self.runs,
             output: &self.output,
             scratch: self.home.scratch.path(),
             children: self.own_children(),
             are_copies_coming: self.operations.images.are_copies_coming(),
-        };
+        }
+    }
+
+    pub(super) fn find_jobs(&self) -> Vec<Tree> {
+        let search = self.search();
         let saves = &self.operations.saves;
         search.find(|pid| {
             self.is_copy(pid)
@@ -158,6 +170,11 @@ impl Keeper {
                 || saves.has_process(pid)
                 || self.works_on_files(pid)
         })
+    }
+
+    /// Whether runs have left anything in the background.
+    pub(super) fn has_jobs(&self) -> bool {
+        !self.find_jobs().is_empty()
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.

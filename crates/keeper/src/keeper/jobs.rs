@@ -122,14 +122,29 @@ impl Search<'_> {
         let first = living(root)?;
         let rest = processes::descendants(root).into_iter().filter_map(living);
         let members: Vec<(Pid, Stat)> = std::iter::once(first).chain(rest).collect();
-        let origin = match self.run_of_pipes(root) {
+        let origin = self.origin(root, &first.1, going);
+        Some(Tree { root, members, origin })
+    }
+
+    fn origin(&self, pid: Pid, stat: &Stat, going: &[Span]) -> Origin {
+        match self.run_of_pipes(pid) {
             Some(run) => {
                 let language = self.runs.get(&run).map(|run| run.language);
                 Origin { run: Some(run), language }
             }
-            None => self.kernels.origins.of(root, &first.1, going),
-        };
-        Some(Tree { root, members, origin })
+            None => self.kernels.origins.of(pid, stat, going),
+        }
+    }
+
+    /// Which run any process below this keeper comes from, a kernel's own among
+    /// them.
+    pub(super) fn origin_of(&self, pid: Pid) -> Origin {
+        let kernel = self.kernels.live.iter().find(|(_, live)| live.pid == pid);
+        if let Some((language, live)) = kernel {
+            return Origin { run: live.current, language: Some(*language) };
+        }
+        let stat = processes::stat(pid);
+        stat.map(|stat| self.origin(pid, &stat, &self.going_spans())).unwrap_or_default()
     }
 
     /// The runs that have not ended.

@@ -5,13 +5,14 @@ use super::live::{Inheritance, Kernels, Live};
 use crate::kernels::{Heritage, Plan};
 use crate::labels::Label;
 use crate::reactor::{Interest, Reactor};
+use crate::shortage::of_scratch;
 use crate::source::Source;
 use crate::streams::Stream;
-use sessile_protocol::{KernelProgram, Language};
+use sessile_protocol::{Code, Failure, KernelProgram, Language};
 use sessile_session::Epoch;
 use sessile_store::{SavedKernel, StreamName};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The name of a kernel's directory.
 pub(super) fn letter(language: Language) -> &'static str {
@@ -32,25 +33,31 @@ pub(super) fn launch(
     home: &Home,
     kernels: &mut Kernels,
     reactor: &Reactor<Source>,
-) -> Result<(), String> {
-    let text = |error: io::Error| format!("cannot start {language}: {error}");
+) -> Result<(), Failure> {
+    let what = format!("cannot start {language}");
+    let text = |error: io::Error| of_scratch(Code::KernelUnavailable, &what, &error);
     let directory = home.scratch.subdirectory(letter(language)).map_err(text)?;
     let stdout = Stream::create(&directory, StreamName::Stdout).map_err(text)?;
     let stderr = Stream::create(&directory, StreamName::Stderr).map_err(text)?;
     let program = program(home, language);
-    let work_dir = &home.boot.work_dir;
+    let sandbox = home.confined.as_ref().map(|confined| confined.living()).transpose();
+    let sandbox = sandbox.map_err(text)?;
     let plan = Plan {
         kernel: &program,
         directory: directory.clone(),
+        sandbox: sandbox.as_deref(),
         env: &home.env,
-        cwd: if work_dir.is_dir() { work_dir } else { Path::new("/") },
+        cwd: home.work_dir(),
         heritage: Heritage {
             state: saved,
             status: kernels.last_status.get(&language).copied().unwrap_or(0),
         },
         label,
     };
-    let spawned = plan.spawn().map_err(|error| format!("cannot start {language}: {error}"))?;
+    let spawned = plan.spawn().map_err(|error| {
+        let shortage = error.shortage();
+        Failure::because(Code::KernelUnavailable, &what, &error).with_shortage(shortage)
+    })?;
     reactor.add(&spawned.reports, Source::Reports(language), Interest::Read).map_err(text)?;
     kernels.origins.add_kernel(spawned.pid, language);
     let streams = (stdout, stderr);
@@ -63,9 +70,11 @@ pub(super) fn launch(
 
 /// What a kernel takes over from a file, and where it is to be.
 fn inheritance(home: &Home, saved: &SavedKernel) -> Option<Inheritance> {
-    let dump = home.directory.dump(saved.dump.as_deref()?)?;
+    // One that is gone is not found by the kernel either, which says so.
+    let name = saved.dump.as_deref()?;
+    let dump = home.dumps().give(name).ok().or_else(|| home.directory.dump(name))?;
     let cwd = saved.view.get("working_dir").and_then(|cwd| cwd.as_str()).map(PathBuf::from);
-    Some(Inheritance { dump, cwd: cwd.filter(|cwd| cwd.is_dir()) })
+    Some(Inheritance { dump, cwd: cwd.filter(|cwd| home.has_directory(cwd)) })
 }
 
 /// The program of a language: what the session was started with, or what is

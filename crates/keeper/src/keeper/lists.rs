@@ -4,8 +4,9 @@
 //! Nothing is kept for it in between: a run that was over before it asked again
 //! is in the history.
 
-use crate::runs::Runs;
-use sessile_protocol::{OpenRun, RunNo, RunPhase, RunsView};
+use crate::runs::{Run, Runs};
+use sessile_protocol::{Behind, OpenRun, Queued, RunNo, RunPhase, RunsView};
+use sessile_session::Core;
 use sessile_store::History;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ const LISTED: usize = 256;
 #[derive(Clone, Copy)]
 pub(super) struct Lists<'a> {
     pub(super) runs: &'a Runs,
+    pub(super) session: &'a Core,
     pub(super) history: &'a History,
     pub(super) max_history: u64,
     pub(super) last: RunNo,
@@ -25,7 +27,11 @@ impl Lists<'_> {
     /// Those that are not over.
     pub(super) fn open(&self) -> RunsView {
         let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
-        let mut runs = open.map(|(number, run)| (*number, run.open_view(*number))).collect();
+        let view = |number: RunNo, run: &Run| OpenRun {
+            queued: queued(number, self.session, self.runs),
+            ..run.open_view(number)
+        };
+        let mut runs = open.map(|(number, run)| (*number, view(*number, run))).collect();
         self.add_commands(&mut runs);
         RunsView { runs: runs.into_values().collect() }
     }
@@ -63,10 +69,20 @@ impl Lists<'_> {
                     interactive: false,
                     waiting_for_input: false,
                     terminal: false,
+                    queued: None,
                 });
             }
         }
         self.add_commands(&mut runs);
         RunsView { runs: runs.into_values().take(LISTED).collect() }
     }
+}
+
+/// Where a run stands that has not begun.
+pub(super) fn queued(run: RunNo, session: &Core, runs: &Runs) -> Option<Box<Queued>> {
+    let place = session.place(run)?;
+    let behind = place
+        .behind
+        .map(|run| Behind { run, command: runs.get(&run).map(Run::title).unwrap_or_default() });
+    Some(Box::new(Queued { place: place.number as u64, behind }))
 }

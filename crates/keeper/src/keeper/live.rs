@@ -9,7 +9,7 @@ use crate::streams::Stream;
 use crate::terminal::Terminal;
 use crate::turns::Turn;
 use rustix::process::Pid;
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::{Epoch, Tick};
 use sessile_store::StreamName;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +24,7 @@ pub(super) struct Kernels {
     /// What the next run of a language has to tell of what came before it.
     pub(super) news: BTreeMap<Language, Vec<String>>,
     /// Why a kernel could not be started.
-    pub(super) launch_failures: BTreeMap<Language, String>,
+    pub(super) launch_failures: BTreeMap<Language, Failure>,
     pub(super) origins: Origins,
     /// How soon kernels that owe a report are looked at again.
     pub(super) silence_pause: Tick,
@@ -62,9 +62,11 @@ impl Kernels {
     }
 
     /// Why a kernel that does not come up does not.
-    pub(super) fn why_not(&self, language: Language) -> String {
-        let reason = self.launch_failures.get(&language).cloned();
-        reason.unwrap_or_else(|| format!("{language} does not come up"))
+    pub(super) fn why_not(&self, language: Language) -> Failure {
+        let known = self.launch_failures.get(&language).cloned();
+        known.unwrap_or_else(|| {
+            Failure::new(Code::KernelUnavailable, format!("{language} does not come up"))
+        })
     }
 }
 
@@ -101,6 +103,8 @@ pub(super) struct Live {
     pub(super) inheritance: Option<Inheritance>,
     /// Held while its state is captured in idle time.
     pub(super) turn: Option<Turn>,
+    /// The session ends: as of which run the state is that it leaves.
+    pub(super) farewell: Option<RunNo>,
 }
 
 /// A state in a file, for a new kernel.
@@ -140,6 +144,7 @@ impl Live {
             verdict: None,
             inheritance: None,
             turn: None,
+            farewell: None,
         }
     }
 

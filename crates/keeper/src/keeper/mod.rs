@@ -12,6 +12,7 @@
 //! `requests`, `effects` and `waiting`.
 
 mod agenda;
+mod bombs;
 mod captures;
 mod clients;
 mod deadlines;
@@ -29,10 +30,13 @@ mod operations;
 mod orders;
 mod output;
 mod pressing;
+mod program;
 mod prompts;
 mod records;
+mod refusals;
 mod reports;
 mod requests;
+mod resources;
 mod screens;
 mod silence;
 mod sources;
@@ -54,14 +58,17 @@ use std::time::Instant;
 use agenda::{Agenda, Fact, Item};
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
+pub(crate) use environment::inherited;
 use family::Ties;
 pub(crate) use family::{ForkOutcome, Position};
-use home::Home;
+use home::{Home, Moved};
 use live::{Kernels, Live};
 use operations::Operations;
 use operations::files::FileJobs;
 use output::Output;
+use program::Watched;
 use records::{Disk, Records};
+pub(crate) use refusals::Whose;
 
 /// One session of a keeper process, with all that it has.
 pub(crate) struct Keeper {
@@ -90,6 +97,8 @@ pub(crate) struct Keeper {
     files: FileJobs,
     /// What ties it to other sessions of the process.
     family: Ties,
+    /// The program that it ends with, if there is one.
+    program: Watched,
     alertness: Alertness,
     /// Room for what has news.
     news: Vec<Source>,
@@ -179,8 +188,21 @@ impl Keeper {
         }
     }
 
+    /// The files of a session whose directory was moved are written where it is.
+    fn follow_directory(&mut self) {
+        match self.home.follow_directory() {
+            Moved::No => {}
+            Moved::Yes => {
+                self.records.moved_to(&self.home.directory);
+                let runs = self.home.directory.runs();
+                self.runs.values_mut().for_each(|run| run.moved_to(&runs));
+            }
+        }
+    }
+
     /// Brings the files up to date.
     fn settle(&mut self) {
+        self.follow_directory();
         self.forget_origins();
         let Home { boot, directory, clock, .. } = &self.home;
         let disk = Disk { directory, max_history: boot.max_history, clock: *clock };

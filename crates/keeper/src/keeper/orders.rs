@@ -79,16 +79,18 @@ impl Keeper {
         let timeout = order.timeout_ms.unwrap_or(self.home.boot.command_timeout_ms);
         let submission = Submission {
             language,
+            queue_timeout: order.queue_timeout_ms.filter(|limit| *limit > 0),
             timeout: (timeout > 0).then_some(timeout),
             silence: order.silence_ms.filter(|limit| *limit > 0),
             // What undo goes back to is the state right before the run.
             risky: language.is_shell()
                 && (self.home.boot.auto.is_some() || kernels::is_risky(&order.text)),
         };
-        let (number, effects) =
-            self.session.submit(submission, self.now()).map_err(|r| refuse(&r))?;
+        let now = self.now();
+        let (number, effects) = self.session.submit(submission, now).map_err(|r| refuse(&r))?;
         let cap = self.home.boot.output_cap;
-        let run = Run::new(number, language, order, &self.home.directory.runs(), cap);
+        let mut run = Run::new(number, language, order, &self.home.directory.runs(), cap);
+        run.accepted = now;
         let wanted = orderer.wanted(number, false);
         let is_awaited = wanted.is_some();
         if let Some(wanted) = wanted {

@@ -8,6 +8,7 @@
 //! are written as they come (`captures`).
 
 use crate::runs::{Run, Runs, ticks};
+use crate::shortage::told;
 use sessile_protocol::{Code, Failure, RunNo};
 use sessile_session::{Pacing, Tick};
 use sessile_store::{Accepted, Directory, Entry, History, Keys, Metadata};
@@ -79,6 +80,13 @@ impl Records {
         }
     }
 
+    /// The session's directory is somewhere else.
+    pub(super) fn moved_to(&mut self, directory: &Directory) {
+        self.history = directory.history();
+        // Read anew when the next order has a key.
+        self.keys = None;
+    }
+
     /// When the files are to be brought up to date.
     pub(super) fn due(&self) -> Option<Tick> {
         self.pace.due()
@@ -87,7 +95,7 @@ impl Records {
     pub(super) fn write_metadata(&self, directory: &Directory) -> Result<(), Failure> {
         directory
             .write_metadata(&self.metadata)
-            .map_err(|error| Failure::new(Code::Storage, error.to_string()))
+            .map_err(|error| Failure::from_error(Code::Storage, &error))
     }
 
     /// Takes note of a number that a run has got.
@@ -111,10 +119,11 @@ impl Records {
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
         self.unrecorded.push_back(entry);
         if let Err(error) = self.write_entries() {
-            run.notes.push(format!("the run is not in the session's history yet: {error}"));
+            let told = told(&error, std::convert::identity);
+            run.notes.push(format!("the run is not in the session's history yet: {told}"));
+            self.give_up_oldest();
+            run.notes.extend(never_recorded(&std::mem::take(&mut self.never_recorded), &error));
         }
-        self.give_up_oldest();
-        run.notes.extend(never_recorded(&std::mem::take(&mut self.never_recorded)));
         // Nobody needs them any more, and there may be many such runs.
         run.order.text = Vec::new();
         run.order.stdin = None;
@@ -254,13 +263,13 @@ impl Records {
 }
 
 /// What is said of runs that are in no history, and will not be.
-fn never_recorded(runs: &[RunNo]) -> Option<String> {
+fn never_recorded(runs: &[RunNo], error: &io::Error) -> Option<String> {
     let which = match runs {
         [] => return None,
         [run] => format!("run {run} is"),
         [first, .., last] => format!("runs {first} to {last} are"),
     };
-    Some(format!("{which} missing from the session's history for good: the disk had no room"))
+    Some(format!("{which} missing from the session's history for good: {error}"))
 }
 
 /// Lets go of a run that is on disk and that nobody waits for.

@@ -1,14 +1,15 @@
 //! What kernels report.
 
+use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
-use crate::kernels::{AboutCopy, Ended, Loaded, Report};
+use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
 use crate::processes::{self, Room};
 use crate::reactor::Interest;
 use crate::scratch::Inbox;
 use crate::source::Source;
-use rustix::process::{Signal, WaitOptions};
-use sessile_protocol::{Language, RunNo};
+use rustix::process::{Pid, Signal, WaitOptions};
+use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
 
@@ -60,15 +61,21 @@ impl Keeper {
                     self.input_question_answered(language, question, input);
                 }
                 Report::Dumping { path, writer } => {
-                    let news = self.operations.saves.has_writer(language, &path, writer);
+                    // Whoever says so may name anybody.
+                    let is_ours = |pid: &Pid| processes::is_below(*pid, rustix::process::getpid());
+                    let writer = self.home.process(writer).filter(is_ours);
+                    let dumps = self.home.dumps();
+                    let news = self.operations.saves.has_writer(language, &path, writer, &dumps);
                     self.operate_all(news);
                 }
                 Report::Dumped(dumped) => {
                     if !self.image_dumped(language, &dumped) {
-                        let news = self.operations.saves.has_dump(language, *dumped);
+                        let dumps = self.home.dumps();
+                        let news = self.operations.saves.has_dump(language, *dumped, &dumps);
                         self.operate_all(news);
                     }
                 }
+                Report::JobEnded(job) => self.job_ended(language, job),
                 Report::Loaded(loaded) => self.kernel_has_loaded(language, epoch, *loaded),
                 Report::Stray => self.tell_of_stray(language),
             }
@@ -80,7 +87,7 @@ impl Keeper {
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
-            let inheritance = live.inheritance.take()?;
+            let inheritance = live.inheritance.as_ref()?;
             live.kernel.load(&inheritance.dump, inheritance.cwd.as_deref()).ok()
         });
         match inheritance {
@@ -90,6 +97,10 @@ impl Keeper {
     }
 
     fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
+        let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
+        if let Some(inheritance) = live.and_then(|live| live.inheritance.take()) {
+            self.home.dumps().take_back(&inheritance.dump);
+        }
         if let Some(error) = loaded.error {
             let note = format!("the saved state of {language} could not be loaded: {error}");
             self.tell(language, None, note);
@@ -124,6 +135,11 @@ impl Keeper {
             let _ = live.kernel.got_room(to);
         }
         let is_homeless = live.is_homeless();
+        let ending = Ending::Status(ended.exit_code);
+        self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;
             run.error = ended.error;
@@ -138,6 +154,15 @@ impl Keeper {
         }
         self.finish_output(language);
         self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
+    }
+
+    /// The next answer tells of it.
+    fn job_ended(&mut self, language: Language, job: JobEnded) {
+        let JobEnded { pid, run, command, exit_code } = job;
+        let current = self.kernels.live.get(&language).and_then(|live| live.current);
+        if let Some(current) = current.and_then(|number| self.runs.get_mut(&number)) {
+            current.jobs_ended.push(EndedJob { pid, run, command, exit_code });
+        }
     }
 
     /// Something is owed from now on.
@@ -213,6 +238,14 @@ impl Keeper {
         }
     }
 
+    /// Before anything that needs the kernels to write their states down.
+    pub(super) fn replace_all_homeless(&mut self) {
+        let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
+        for language in languages {
+            self.replace_homeless(language);
+        }
+    }
+
     /// Before an order: a kernel whose directory was removed in idle time makes
     /// way for a new one.
     pub(super) fn replace_homeless(&mut self, language: Language) {
@@ -256,8 +289,8 @@ impl Keeper {
 /// What a run's answer says when the directory of its kernel was removed.
 fn homeless(language: Language) -> String {
     format!(
-        "the session's private directory in memory was removed by something else; it was made \
-         anew, and {language} was started again from its last state"
+        "the session's private directory in memory was removed or moved by something else; it \
+         was made anew, and {language} was started again"
     )
 }
 

@@ -1,14 +1,15 @@
 //! What clients ask for.
 
-use super::lists::Lists;
+use super::lists::{Lists, queued};
 use super::waiters::{Caller, WaitsFor, WantedResult};
 use super::{Keeper, environment};
 use sessile_protocol::{
-    Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus, Language,
-    OutputView, ReadOutput, Request, RunNo, StateView, Status,
+    Adoption, Answer, Code, Failure, HistoryEntry, HistoryView, KernelState, KernelStatus,
+    Language, OutputView, ReadOutput, Request, RunNo, StateView, Status,
 };
 use sessile_session::operations::{Order, SaveOrder};
 use sessile_session::{Close, Input, Refusal, Tick};
+use sessile_store::Metadata;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
@@ -26,6 +27,7 @@ const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
     pub(super) fn call(&mut self, caller: Caller, request: Request) {
+        self.follow_directory();
         let answer = match request {
             Request::Exec(order) => self.exec(caller, order),
             Request::Result { run, max_output, patience_ms, until_input } => {
@@ -34,7 +36,10 @@ impl Keeper {
                 self.result(caller, wanted, patience_ms)
             }
             Request::Output(read) => self.output(caller, read),
-            Request::State => self.inspect(caller),
+            Request::State => {
+                self.replace_all_homeless();
+                self.inspect(caller)
+            }
             Request::History { limit } => {
                 // Who asks for it looks at the files next.
                 self.settle();
@@ -50,7 +55,9 @@ impl Keeper {
             Request::Signal { run, signal } => self.signal(run, signal).map(Some),
             Request::Reset => self.close(caller, Closing::Reset),
             Request::Rename { name } => self.rename(name).map(Some),
+            Request::Adopt(adoption) => self.given_to(adoption).map(Some),
             Request::End => self.close(caller, Closing::End),
+            Request::EndWith(program) => Ok(Some(self.end_with(program))),
             Request::Status => Ok(Some(Answer::Status(self.status()))),
             Request::Runs => Ok(self.list(caller)),
             Request::Following { after, patience_ms } => {
@@ -61,6 +68,7 @@ impl Keeper {
             Request::Keys { run, keys } => self.keys(run, &keys).map(Some),
             Request::Resize { run, size } => self.resize(run, size).map(Some),
             Request::Jobs => Ok(Some(Answer::Jobs(self.jobs()))),
+            Request::Ports => Ok(Some(Answer::Ports(self.ports()))),
             Request::Fork(order) => {
                 order.check().and_then(|()| self.request_operation(caller, Order::Fork(order)))
             }
@@ -95,6 +103,24 @@ impl Keeper {
                 Err(failure)
             }
         }
+    }
+
+    /// Whoever asks has made sure that nobody else gets it.
+    fn given_to(&mut self, adoption: Adoption) -> Result<Answer, Failure> {
+        if !self.session.is_open() {
+            return Err(Failure::new(Code::Ending, "the session is ending"));
+        }
+        let Adoption { owner, name, idle_timeout_ms, created_at } = adoption;
+        let before = self.records.metadata.clone();
+        let adopted = Metadata { owner, name, idle_timeout_ms, created_at, ..before };
+        let before = std::mem::replace(&mut self.records.metadata, adopted);
+        if let Err(failure) = self.write_metadata() {
+            self.records.metadata = before;
+            return Err(failure);
+        }
+        self.home.boot.idle_timeout_ms = idle_timeout_ms;
+        self.step(Input::Adopted { idle_timeout: idle_timeout_ms });
+        Ok(Answer::Adopted)
     }
 
     fn interrupt(&mut self, run: Option<RunNo>) -> Answer {
@@ -151,7 +177,8 @@ impl Keeper {
         let mut read = read;
         if let Some(view) = run.output(&ReadOutput { wait, ..read }) {
             if !is_asked {
-                return Ok(Some(Answer::Output(OutputView { waiting_for_input, ..view })));
+                let queued = queued(read.run, &self.session, &self.runs);
+                return Ok(Some(Answer::Output(OutputView { waiting_for_input, queued, ..view })));
             }
             // The kernel is about to say whether the run waits.
             read.until_input = true;
@@ -192,6 +219,7 @@ impl Keeper {
     pub(super) fn lists(&self) -> Lists<'_> {
         Lists {
             runs: &self.runs,
+            session: &self.session,
             history: &self.records.history,
             max_history: self.home.boot.max_history,
             last: self.session.last_run(),
@@ -223,6 +251,7 @@ impl Keeper {
             running: self.session.running().collect(),
             queued: self.session.queued() as u64,
             kernels: kernels.collect(),
+            limits: self.limits_view().map(Box::new),
         }
     }
 
@@ -234,7 +263,7 @@ impl Keeper {
         self.clients.waiters.add(caller, WaitsFor::Close(closing), None);
         let why = match closing {
             Closing::Reset => Close::Reset,
-            Closing::End => Close::End,
+            Closing::End => Close::End(self.ending_on_request()),
         };
         self.step(Input::Close(why));
         Ok(None)
@@ -278,6 +307,7 @@ impl Keeper {
                     json: environment::whole_view(&self.home.env, saved),
                 })
                 .collect(),
+            limits: self.limits_view().map(Box::new),
         }
     }
 }

@@ -39,7 +39,9 @@ impl Keeper {
         let (Some(live), Some(run)) = (live, self.runs.get_mut(&number)) else {
             return Ok(None);
         };
-        live.hand_terminal(language, (number, run), size, &self.reactor).map(Some)
+        let sandbox = self.home.confined.as_ref().map(|confined| confined.sandbox());
+        let place = (sandbox.as_deref(), &self.reactor);
+        live.hand_terminal(language, (number, run), size, place).map(Some)
     }
 
     /// Takes what programs have written on a kernel's terminal.

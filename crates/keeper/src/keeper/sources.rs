@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use super::output::Context;
+use super::refusals::Whose;
 use super::waiters::Caller;
 use crate::source::{ClientId, Pipe, Source};
 use sessile_protocol::{Language, RunNo};
@@ -12,7 +13,7 @@ impl Keeper {
         match source {
             Source::Listener => self.clients.connections.accept(&self.reactor),
             Source::Client(client) => self.serve(client),
-            Source::Signals => self.family.was_signalled = true,
+            Source::Signals | Source::Sandbox => self.family.was_signalled = true,
             Source::Reports(language) => {
                 self.read_reports(language);
             }
@@ -24,6 +25,8 @@ impl Keeper {
             Source::SaveWorker => self.read_save_worker(),
             Source::UploadWorker => self.read_upload_worker(),
             Source::FileWorker(id) => self.read_file_worker(id),
+            Source::Refusals => self.take_refusals(Whose::Own),
+            Source::Program => self.program_ended(),
         }
     }
 

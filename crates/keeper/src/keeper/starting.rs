@@ -10,22 +10,27 @@ use super::operations::Operations;
 use super::operations::durable;
 use super::operations::files::{self, FileJobs};
 use super::output::Output;
+use super::program::Watched;
 use super::records::Records;
 use super::waiters::Waiters;
 use super::{Keeper, Lifecycle, MARKER, endings};
 use crate::absence::Watch;
 use crate::alertness::Alertness;
+use crate::confined::Confined;
 use crate::connections::Connections;
+use crate::groups::Groups;
 use crate::reactor::Reactor;
 use crate::runs::Runs;
 use crate::scratch::Scratch;
+use crate::shortage::{of_scratch, of_start};
 use crate::{guardian, processes};
-use sessile_protocol::{Boot, Code, Duty, Failure, Inherited, Language, RunNo};
-use sessile_session::{Core, Limits, Session};
+use sessile_protocol::{Boot, Code, Duty, Failure, Language, RunNo};
+use sessile_session::{Activity, Core, Limits, Session};
 use sessile_store::{Accepted, Directory, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// Runs that may wait for one kernel.
@@ -35,33 +40,39 @@ impl Keeper {
     /// Becomes the keeper: in a process of its own, detached from the caller's.
     pub(crate) fn start(mut boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
         close_inherited_descriptors();
-        let storage = |error: io::Error| {
-            Failure::new(Code::Storage, format!("the keeper cannot start: {error}"))
-        };
+        let storage =
+            |error: io::Error| Failure::because(Code::Storage, "the keeper cannot start", &error);
         let directory = Directory::at(boot.directory.clone());
         let lock = directory
             .lock()
-            .map_err(|e| Failure::new(Code::Storage, e.to_string()))?
+            .map_err(|error| Failure::from_error(Code::Storage, &error))?
             .ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper already"))?;
         let metadata = match boot.metadata.take() {
             Some(text) => Metadata::of_bytes(&text),
             None => directory.metadata(),
         };
-        let metadata = metadata.map_err(|e| Failure::new(Code::Storage, e.to_string()))?;
+        let metadata = metadata.map_err(|error| Failure::from_error(Code::Storage, &error))?;
         if boot.duty == Duty::GoOn {
             processes::kill_strays(&format!("{MARKER}={}", boot.session));
+            Groups::written_down(&boot).remove();
         }
-        let scratch = Scratch::create(boot.session.as_str()).map_err(storage)?;
-        guardian::detach(origin, scratch.path()).map_err(storage)?;
+        let scratch = Scratch::create(boot.session.as_str())
+            .map_err(|error| of_scratch(Code::Storage, "the keeper cannot start", &error))?;
+        if let Err(error) = guardian::detach(origin, scratch.path(), &Groups::of(&boot)) {
+            scratch.remove();
+            return Err(of_start(Code::Storage, "the keeper cannot start", &error));
+        }
         let _ = std::env::set_current_dir("/");
         let limits = Self::limits(&boot);
         let language = boot.kernel.language;
+        let confined = Confined::of(&boot, scratch.path())?;
+        let place = (scratch, confined);
         if boot.duty == Duty::Begin {
             let session = Session::from(Core::new(language, limits, 0));
-            return Self::assemble(boot, directory, lock, metadata, scratch, session)
+            return Self::assemble(boot, directory, lock, metadata, place, session)
                 .map_err(storage);
         }
-        files::recover(&directory);
+        files::recover(&directory, place.1.as_deref());
         directory.sweep_kernels();
         let kernels = directory.state().unwrap_or_default().kernels;
         let unrestorable = kernels.iter().filter(|(_, saved)| saved.comes_back_as_of().is_none());
@@ -82,9 +93,10 @@ impl Keeper {
         let accepted = directory.accepted(last).ok();
         let last = accepted.as_ref().map(Accepted::last).unwrap_or_default().max(last);
         let session = Session::from(Core::revived(language, limits, 0, last, &known));
-        let keeper = Self::assemble(boot, directory, lock, metadata, scratch, session);
+        let keeper = Self::assemble(boot, directory, lock, metadata, place, session);
         let mut keeper = keeper.map_err(storage)?;
         keeper.bring_back_timeline();
+        keeper.watch_program_again();
         keeper.kernels.news = news;
         (keeper.records.keys, keeper.records.accepted) = (Some(keys), accepted);
         Ok(keeper)
@@ -92,21 +104,23 @@ impl Keeper {
 
     /// Clears away what the last keeper of a session has left.
     pub(crate) fn sweep(boot: &Boot) -> Result<u32, Failure> {
-        let storage = |error: String| Failure::new(Code::Storage, error);
         let directory = Directory::at(boot.directory.clone());
-        let lock = directory.lock().map_err(|error| storage(error.to_string()))?;
+        let lock = directory.lock();
+        let lock = lock.map_err(|error| Failure::from_error(Code::Storage, &error))?;
         let _lock =
             lock.ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper again"))?;
         processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        Groups::written_down(boot).remove();
         let scratch = Scratch::create(boot.session.as_str());
-        scratch.map_err(|error| storage(error.to_string()))?.remove();
+        scratch.map_err(|error| Failure::from_error(Code::Storage, &error))?.remove();
         Ok(std::process::id())
     }
 
     pub(super) fn limits(boot: &Boot) -> Limits {
         let asked = boot.max_queue.and_then(|n| usize::try_from(n).ok());
         let queue = asked.map_or(QUEUE, |n| n.clamp(1, QUEUE));
-        Limits { idle_timeout: boot.idle_timeout_ms, queue, auto: boot.auto }
+        let activity = if boot.idle_without_runs { Activity::Runs } else { Activity::All };
+        Limits { idle_timeout: boot.idle_timeout_ms, activity, queue, auto: boot.auto }
     }
 
     pub(super) fn assemble(
@@ -114,17 +128,18 @@ impl Keeper {
         directory: Directory,
         lock: Lock,
         metadata: Metadata,
-        scratch: Scratch,
+        (scratch, confined): (Scratch, Option<Rc<Confined>>),
         mut session: Session,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        let is_inherited = |name: &OsString| {
-            let has = |inherited: &Inherited| name.to_str().is_some_and(|name| inherited.has(name));
-            boot.inherited.as_ref().is_none_or(has)
+        let mut env: BTreeMap<OsString, OsString> = match &confined {
+            Some(confined) => confined.environment(&boot),
+            None => {
+                let inherited = super::inherited(&boot);
+                let given = boot.env.iter().map(|(k, v)| (k.into(), v.into()));
+                inherited.chain(given).collect()
+            }
         };
-        let mut env: BTreeMap<OsString, OsString> =
-            std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
-        env.extend(boot.env.iter().map(|(k, v)| (k.into(), v.into())));
         env.insert(MARKER.into(), boot.session.as_str().into());
         let history = directory.history();
         if let Some(durable) = &metadata.durable {
@@ -132,7 +147,7 @@ impl Keeper {
         }
         let clock = Instant::now();
         Ok(Self {
-            home: Home { boot, env, directory, scratch, watch: None, clock, _lock: lock },
+            home: Home { boot, env, directory, scratch, confined, watch: None, clock, _lock: lock },
             session,
             agenda: Agenda::default(),
             reactor,
@@ -145,6 +160,7 @@ impl Keeper {
             operations: Operations::default(),
             files: FileJobs::default(),
             family: Ties::default(),
+            program: Watched::default(),
             alertness: Alertness::new(),
             news: Vec::new(),
             lifecycle: Lifecycle::Starting,
@@ -157,8 +173,8 @@ impl Keeper {
         self.perform(effects);
         // Files on a disk take as long as a shell that comes up meanwhile.
         if let Err(error) = self.begin_listening() {
-            let message = format!("the keeper cannot listen: {error}");
-            self.report_start(Err(Failure::new(Code::Storage, message)));
+            let failure = Failure::because(Code::Storage, "the keeper cannot listen", &error);
+            self.report_start(Err(failure));
         }
     }
 
@@ -186,6 +202,8 @@ impl Keeper {
             self.records.metadata.status = SessionStatus::Active;
             self.records.metadata.ended_at = None;
             self.records.metadata.keeper_pid = Some(std::process::id());
+            let hold = self.home.confined.as_ref().map(|confined| confined.hold());
+            self.records.metadata.notes = hold.map(|hold| hold.notes.clone()).unwrap_or_default();
             self.home.register();
         }
         let written = self.write_metadata();

@@ -16,6 +16,7 @@ use crate::source::Source;
 use crate::terminal::Terminal;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, RunNo, TerminalSize};
+use sessile_sandbox::apply::Sandbox;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -91,12 +92,14 @@ impl Live {
         language: Language,
         (number, run): (RunNo, &mut Run),
         size: TerminalSize,
-        reactor: &Reactor<Source>,
+        (sandbox, reactor): (Option<&Sandbox>, &Reactor<Source>),
     ) -> io::Result<TerminalOrder> {
         let is_new = self.terminal.is_none();
         match &mut self.terminal {
             Some(terminal) => terminal.pass_on(number, size),
-            None => self.terminal = Some(Terminal::open(language, number, size, reactor)?),
+            None => {
+                self.terminal = Some(Terminal::open(language, number, size, sandbox, reactor)?);
+            }
         }
         let terminal = self.terminal.as_mut().ok_or(io::ErrorKind::NotFound)?;
         if !self.kernel.has_job_control() {

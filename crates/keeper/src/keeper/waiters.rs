@@ -168,6 +168,20 @@ impl Waiters {
         }
     }
 
+    /// Whether somebody follows what happens in the session.
+    pub(super) fn are_watching(&self) -> bool {
+        self.all.iter().any(|waiter| match &waiter.waits_for {
+            WaitsFor::Result(_)
+            | WaitsFor::Output(_)
+            | WaitsFor::Screen { .. }
+            | WaitsFor::RunsAfter(_) => true,
+            WaitsFor::State { .. }
+            | WaitsFor::OpenRuns
+            | WaitsFor::Close(_)
+            | WaitsFor::Operation => false,
+        })
+    }
+
     /// When the first of them will not wait any longer.
     pub(super) fn due(&self) -> Option<Tick> {
         self.all.iter().filter_map(|waiter| waiter.due).min()

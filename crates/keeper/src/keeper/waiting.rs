@@ -1,6 +1,7 @@
 //! Telling those who wait what has happened.
 
 use super::clients::so_far;
+use super::lists::queued;
 use super::prompts::Pause;
 use super::waiters::{Waiter, WaitsFor};
 use super::{Deadline, Keeper};
@@ -47,7 +48,12 @@ impl Keeper {
                     Ok(so_far(wanted.run, run, &waiter.waits_for, false))
                 }
                 WaitsFor::Output(read) => {
-                    Ok(so_far(read.run, self.runs.get(&read.run), &waiter.waits_for, false))
+                    let run = self.runs.get(&read.run);
+                    let mut answer = so_far(read.run, run, &waiter.waits_for, false);
+                    if let Answer::Output(view) = &mut answer {
+                        view.queued = queued(read.run, &self.session, &self.runs);
+                    }
+                    Ok(answer)
                 }
                 WaitsFor::Screen { run, .. } => {
                     self.screen_view(*run).map(|view| Answer::Screen(Box::new(view)))

@@ -5,15 +5,20 @@ use super::shell::Shell;
 use super::spawn::Process;
 use super::{Heritage, Kernel};
 use crate::labels::Label;
-use crate::scratch::{Inbox, make_fifo, open_both_ways, write_file};
+use crate::scratch::{Inbox, LEFT, make_fifo, open_both_ways, read_left, write_file};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
-use sessile_protocol::{KernelProgram, Language};
+use sessile_protocol::{KernelProgram, Language, Shortage};
+use sessile_sandbox::apply::Sandbox;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+/// When the machine is out of memory, what is in a sandbox goes first.
+const OOM_SCORE: &str = "500";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
@@ -23,6 +28,17 @@ pub(crate) enum LaunchError {
     NotRunnable { program: String, source: io::Error },
     #[error("cannot prepare the kernel's files: {0}")]
     Files(#[from] io::Error),
+}
+
+impl LaunchError {
+    /// What the machine has run out of, if that is the cause.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        match self {
+            Self::NotFound { .. } => None,
+            Self::NotRunnable { source, .. } => Shortage::of_start(source),
+            Self::Files(error) => Shortage::of(error).map(Shortage::in_scratch),
+        }
+    }
 }
 
 fn place(path: Option<&str>) -> String {
@@ -40,6 +56,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) kernel: &'a KernelProgram,
     /// Its private directory.
     pub(crate) directory: PathBuf,
+    /// Where it is started, if that is not the system as it is.
+    pub(crate) sandbox: Option<&'a Sandbox>,
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
     pub(crate) heritage: Heritage<'a>,
@@ -64,6 +82,7 @@ pub(super) struct Invocation {
 impl Plan<'_> {
     pub(crate) fn spawn(self) -> Result<Spawned, LaunchError> {
         let program = self.resolve()?;
+        self.make_place_to_write()?;
         let orders = self.directory.join("t");
         make_fifo(&orders)?;
         let orders = open_both_ways(&orders)?;
@@ -72,7 +91,7 @@ impl Plan<'_> {
             Language::Bash | Language::Sh | Language::Zsh => {
                 let (shell, invocation) = Shell::prepare(
                     self.kernel.language,
-                    &self.directory,
+                    (&self.directory, &self.outside()),
                     orders,
                     &program,
                     self.heritage,
@@ -93,10 +112,26 @@ impl Plan<'_> {
         Ok(Spawned { pid, kernel, reports })
     }
 
+    /// Its directory as this process sees what the kernel writes.
+    fn outside(&self) -> PathBuf {
+        self.sandbox.map_or_else(|| self.directory.clone(), |s| s.outside(&self.directory))
+    }
+
+    /// A directory for what the kernel writes: an empty one.
+    fn make_place_to_write(&self) -> io::Result<()> {
+        let place = self.directory.join(LEFT);
+        match std::fs::create_dir(&place) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        self.sandbox.map_or(Ok(()), |sandbox| sandbox.mount_slate(&place))
+    }
+
     fn start(&self, program: &Path, invocation: &Invocation) -> Result<Pid, LaunchError> {
         let streams = self.streams(invocation)?;
         let (program_text, cwd) = (program.as_os_str(), self.cwd.as_os_str());
         let mut process = Process::new(program_text, cwd, streams, self.label)?;
+        process.sandbox = self.sandbox;
         if self.kernel.language.is_shell() {
             // A shell calls itself by argv[0] in its messages: `bash: …`, not
             // the path that it was found under.
@@ -122,10 +157,15 @@ impl Plan<'_> {
                 process.variable(OsStr::new(name), OsStr::new(value))?;
             }
         }
-        process.spawn().map_err(|source| LaunchError::NotRunnable {
+        let started = process.spawn().map_err(|source| LaunchError::NotRunnable {
             program: program.display().to_string(),
             source,
-        })
+        });
+        if let (Ok(pid), Some(_)) = (&started, self.sandbox) {
+            let path = format!("/proc/{}/oom_score_adj", pid.as_raw_nonzero());
+            let _ = std::fs::write(path, OOM_SCORE);
+        }
+        started
     }
 
     /// What a new kernel has as its stdin, stdout and stderr.
@@ -140,7 +180,12 @@ impl Plan<'_> {
         let stderr = if self.kernel.language.is_shell() {
             null.try_clone()?
         } else {
-            File::create(self.directory.join(COMPLAINTS))?
+            let path = self.outside().join(COMPLAINTS);
+            // Whoever is left inside may be quick to put a pipe there, on which
+            // an opening would wait.
+            let _ = std::fs::remove_file(&path);
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into()
         };
         Ok([stdin.into(), null.into(), stderr.into()])
     }
@@ -150,7 +195,8 @@ impl Plan<'_> {
         let wanted = &self.kernel.program;
         if wanted.contains('/') {
             let path = self.cwd.join(wanted);
-            return if path.exists() {
+            let is_there = self.sandbox.map_or_else(|| path.exists(), |s| s.has_program(&path));
+            return if is_there {
                 Ok(path)
             } else {
                 Err(LaunchError::NotFound { program: wanted.clone(), path: None })
@@ -165,8 +211,14 @@ impl Plan<'_> {
         for name in names {
             for directory in std::env::split_paths(&search) {
                 let path = self.cwd.join(directory).join(name);
-                if rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
-                {
+                let is_program = match self.sandbox {
+                    Some(sandbox) => sandbox.has_program(&path),
+                    None => {
+                        rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok()
+                            && path.is_file()
+                    }
+                };
+                if is_program {
                     return Ok(path);
                 }
             }
@@ -201,12 +253,13 @@ pub(crate) fn open_channel(
     Ok((Box::new(kernel), reports))
 }
 
-const COMPLAINTS: &str = "complaints";
+const COMPLAINTS: &str = "w/complaints";
 
-/// What a kernel that did not come up has said, on one line.
+/// What a kernel that did not come up has said, on one line; from its directory
+/// as this process sees it.
 pub(crate) fn complaints(directory: &Path) -> Option<String> {
     const SHOWN: usize = 400;
-    let text = std::fs::read(directory.join(COMPLAINTS)).ok()?;
+    let text = read_left(&directory.join(COMPLAINTS)).ok()?;
     let text = String::from_utf8_lossy(&text[text.len().saturating_sub(SHOWN)..]).into_owned();
     let words: Vec<&str> = text.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))

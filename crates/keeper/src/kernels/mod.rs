@@ -96,9 +96,20 @@ pub(crate) enum Report {
         writer: Pid,
     },
     Dumped(Box<Dumped>),
+    JobEnded(JobEnded),
     Loaded(Box<Loaded>),
     /// Something that the kernel did not say, or not at this time.
     Stray,
+}
+
+/// What a shell says of a job that is gone.
+#[derive(Debug)]
+pub(crate) struct JobEnded {
+    pub(crate) pid: u32,
+    /// The run that started it.
+    pub(crate) run: RunNo,
+    pub(crate) command: Option<String>,
+    pub(crate) exit_code: Option<i32>,
 }
 
 /// A captured state. What it says takes a while to find out, and is often not
@@ -241,6 +252,14 @@ pub(crate) enum Pressed {
     Program,
 }
 
+/// Whether a kernel that is asked to exit is to write its state down, if it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastState {
+    Wanted,
+    /// It is written down already, or of no use.
+    Unwanted,
+}
+
 pub(crate) trait Kernel: Debug {
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
@@ -255,7 +274,7 @@ pub(crate) trait Kernel: Debug {
     fn capture(&mut self, as_of: RunNo) -> io::Result<()>;
 
     /// Asks the interpreter to exit as it would at the end of its input.
-    fn exit(&mut self) -> io::Result<()>;
+    fn exit(&mut self, last: LastState) -> io::Result<()>;
 
     /// Takes bytes from the report FIFO.
     fn hear(&mut self, bytes: &[u8]) -> Vec<Report>;

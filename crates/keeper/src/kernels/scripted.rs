@@ -5,8 +5,8 @@ use super::launch::{DriverFiles, Invocation, install};
 use super::secret::{Secret, Secrets};
 use super::shell::write_orders;
 use super::{
-    AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, Lines, Loaded, Order, Pressed, Question,
-    RawCapture, Release, Report, Stdin,
+    AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order, Pressed,
+    Question, RawCapture, Release, Report, Stdin,
 };
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("magics.py", include_str!("python/magics.py")),
     ("pickled.py", include_str!("python/pickled.py")),
     ("run.py", include_str!("python/run.py")),
+    ("seals.py", include_str!("python/seals.py")),
     ("sharing.py", include_str!("python/sharing.py")),
     ("source.py", include_str!("python/source.py")),
     ("state.py", include_str!("python/state.py")),
@@ -50,9 +51,11 @@ const NODE: &[(&str, &str)] = &[
     ("descriptors.js", include_str!("node/descriptors.js")),
     ("environment.js", include_str!("node/environment.js")),
     ("evaluate.js", include_str!("node/evaluate.js")),
+    ("files.js", include_str!("node/files.js")),
     ("graph.js", include_str!("node/graph.js")),
     ("imports.js", include_str!("node/imports.js")),
     ("interrupt.js", include_str!("node/interrupt.js")),
+    ("kernel.js", include_str!("node/kernel.js")),
     ("kinds.js", include_str!("node/kinds.js")),
     ("known.js", include_str!("node/known.js")),
     ("lexer.js", include_str!("node/lexer.js")),
@@ -405,7 +408,7 @@ impl Kernel for Scripted {
         Ok(())
     }
 
-    fn exit(&mut self) -> io::Result<()> {
+    fn exit(&mut self, _: LastState) -> io::Result<()> {
         self.order(&json!({"op": "exit"}))
     }
 

@@ -28,7 +28,7 @@
 
 use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
-use super::{Heritage, Kernel, Lines, Order, Pressed, Release, Report, Stdin, mentions};
+use super::{Heritage, Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{Slate, write_file};
@@ -44,12 +44,14 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+mod background;
 mod bash;
 mod captures;
 mod dash;
 mod dialect;
 mod functions;
 mod guard;
+mod job_name;
 mod quoting;
 mod reports;
 mod terminal;
@@ -58,6 +60,7 @@ mod trigger;
 mod view;
 mod voice;
 mod zsh;
+use background::Background;
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -89,6 +92,8 @@ pub(super) struct Shell {
     probe: Option<Probe>,
     /// Its private directory, as text that needs no quoting.
     dir: String,
+    /// The same as this process sees it, for what the shell has written there.
+    outside: PathBuf,
     orders: OwnedFd,
     /// The file that is sourced.
     text: Slate,
@@ -115,6 +120,7 @@ pub(super) struct Shell {
     /// cannot list them.
     functions: BTreeMap<String, String>,
     jobs: JobControl,
+    background: Background,
     /// The last run was given up by a trap of ours, or may have been.
     is_halted: bool,
     /// Of the traps after the last run. It goes when the next begins: the shell
@@ -136,6 +142,8 @@ struct Current {
     errexit: bool,
     pressed: bool,
     reported: Option<i32>,
+    /// The command of the last job that the text starts, if that is plain to see.
+    job: Option<String>,
 }
 
 /// How a run's streams are put in place.
@@ -152,7 +160,7 @@ enum Form {
 impl Shell {
     pub(super) fn prepare(
         language: Language,
-        directory: &Path,
+        (directory, outside): (&Path, &Path),
         orders: OwnedFd,
         program: &Path,
         heritage: Heritage<'_>,
@@ -165,6 +173,7 @@ impl Shell {
             voice: Voice::among(dialect, &[]),
             probe: None,
             dir: directory.display().to_string(),
+            outside: outside.to_owned(),
             orders,
             text: Slate::create(&directory.join("c"))?,
             own_name: Rc::new(OwnName::new(
@@ -185,6 +194,7 @@ impl Shell {
             captures: Captures::default(),
             functions: BTreeMap::new(),
             jobs: JobControl::of(dialect, program),
+            background: Background::default(),
             is_halted: false,
             listing: None,
         };
@@ -210,7 +220,7 @@ impl Shell {
             shell.name_functions()?;
         }
         // Here already, so that the user's umask is not its mode.
-        write_file(&directory.join("int"), b"")?;
+        write_file(&shell.left("w/int"), b"")?;
         shell.keep_status(heritage.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
@@ -226,6 +236,12 @@ impl Shell {
 
     fn path(&self, name: &str) -> PathBuf {
         Path::new(&self.dir).join(name)
+    }
+
+    /// What the shell has written for us. In a sandbox, whatever else runs there
+    /// can write in that directory, too, and nowhere else of ours.
+    fn left(&self, name: &str) -> PathBuf {
+        self.outside.join(name)
     }
 
     /// Whether our trap on a signal is there. The shell may have become another
@@ -300,7 +316,8 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         let prepare = order.terminal.map(|terminal| self.prepare_terminal(terminal));
-        self.send(&[&prepare.unwrap_or_default(), &off, trigger.lines.as_str()].concat())?;
+        let jobs = self.late_questions(&secret);
+        self.send(&[&jobs, &prepare.unwrap_or_default(), &off, trigger.lines.as_str()].concat())?;
         self.unread.set(trigger.behind);
         self.current = Some(Current {
             run: order.run,
@@ -308,11 +325,13 @@ impl Kernel for Shell {
             form,
             awaits_done: form == Form::Replaced
                 || self.probe.is_some()
+                || self.asks_for_job(order)
                 || self.looks_at_traps(order.text),
             lists_traps: self.looks_at_traps(order.text),
             errexit: self.flags.contains('e') || guard::sets_option(order.text, b'e', "errexit"),
             pressed: false,
             reported: None,
+            job: job_name::last_job(order.text),
         });
         Ok(())
     }
@@ -348,17 +367,21 @@ impl Kernel for Shell {
         Ok(())
     }
 
-    fn exit(&mut self) -> io::Result<()> {
+    fn exit(&mut self, last: LastState) -> io::Result<()> {
         let prefix = self.voice.prefix;
-        // Our trap would only delay it. Twice, because an interactive shell
-        // with stopped jobs refuses the first time.
-        let disarm = match &self.exit_trap {
-            ExitTrap::Armed { users: Some(users) } => {
+        // Our trap would only delay it, if nobody needs what it writes.
+        let disarm = match (&self.exit_trap, last) {
+            (ExitTrap::Armed { users: Some(users) }, LastState::Unwanted) => {
                 format!("{prefix}trap -- {} EXIT;", quote(users))
             }
-            ExitTrap::Armed { users: None } => format!("{prefix}trap - EXIT;"),
-            ExitTrap::Guarded { .. } | ExitTrap::Open => String::new(),
+            (ExitTrap::Armed { users: None }, LastState::Unwanted) => {
+                format!("{prefix}trap - EXIT;")
+            }
+            (ExitTrap::Armed { .. }, LastState::Wanted)
+            | (ExitTrap::Guarded { .. } | ExitTrap::Open, _) => String::new(),
         };
+        // Twice, because an interactive shell with stopped jobs refuses the first
+        // time.
         self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
@@ -373,10 +396,10 @@ impl Kernel for Shell {
         if self.dialect.has_exit_hook()
             && let ExitTrap::Guarded { users } = &mut self.exit_trap
         {
-            let users = users.take().filter(|_| !self.path(guard::AFTER).exists());
+            let users = users.take().filter(|_| !self.left(guard::AFTER).exists());
             self.exit_trap = ExitTrap::Armed { users };
         }
-        let last = self.take_capture("final", as_of);
+        let last = self.take_capture("w/final", as_of);
         last.or_else(|| self.take_capture(guard::AFTER, as_of))?.interpret()
     }
 

@@ -8,6 +8,7 @@
 use crate::labels::Label;
 use crate::processes;
 use rustix::process::{Pid, Signal};
+use sessile_sandbox::apply::Sandbox;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 const STACK: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct Process<'a> {
     program: CString,
     arguments: Vec<CString>,
     environment: Vec<CString>,
@@ -25,9 +26,10 @@ pub(super) struct Process {
     /// stdin, stdout and stderr.
     streams: [OwnedFd; 3],
     label: Option<Label>,
+    pub(super) sandbox: Option<&'a Sandbox>,
 }
 
-impl Process {
+impl Process<'_> {
     pub(super) fn new(
         program: &OsStr,
         cwd: &OsStr,
@@ -35,7 +37,8 @@ impl Process {
         label: Option<Label>,
     ) -> io::Result<Self> {
         let (program, cwd) = (text(program)?, text(cwd)?);
-        Ok(Self { program, arguments: Vec::new(), environment: Vec::new(), cwd, streams, label })
+        let (arguments, environment) = (Vec::new(), Vec::new());
+        Ok(Self { program, arguments, environment, cwd, streams, label, sandbox: None })
     }
 
     pub(super) fn argument(&mut self, word: &OsStr) -> io::Result<()> {
@@ -60,26 +63,77 @@ impl Process {
             keeper: rustix::process::getpid(),
             error: None,
         };
-        let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: with CLONE_VFORK this thread, the only one, stands still until
-        // the child is another program or has ended, so the stack and the steps
-        // live as long as the child uses them, and nobody else does meanwhile.
-        // The child gets the upper end of the stack, which grows downwards.
-        let pid = unsafe {
-            let top = stack.as_mut_ptr().add(stack.capacity());
-            libc::clone(take_steps, top.cast(), flags, (&raw mut steps).cast())
+        let mut own_stack = stack();
+        let Some(sandbox) = self.sandbox else {
+            let pid = clone(take_steps, &mut own_stack, 0, &mut steps)?;
+            return steps.outcome(pid);
         };
-        let pid = match pid {
-            ..=0 => return Err(io::Error::last_os_error()),
-            1.. => Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?,
-        };
-        let Some(error) = steps.error else {
-            return Ok(pid);
-        };
-        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-        Err(io::Error::from_raw_os_error(error))
+        // Only a child of who has entered is inside with its number. One in
+        // between enters, and its child is ours.
+        let mut entering = Entering { sandbox, steps, stack: stack(), kernel: None, error: None };
+        let between = clone(enter, &mut own_stack, 0, &mut entering)?;
+        reap(between);
+        match (entering.kernel, entering.error) {
+            (Some(kernel), _) => entering.steps.outcome(kernel),
+            (None, error) => Err(error.unwrap_or_else(|| io::ErrorKind::NotFound.into())),
+        }
     }
+}
+
+fn stack() -> Vec<u128> {
+    Vec::with_capacity(STACK / size_of::<u128>())
+}
+
+/// Starts a process on our memory, and comes back when it is another program or
+/// has ended.
+fn clone<T>(
+    body: extern "C" fn(*mut c_void) -> c_int,
+    stack: &mut Vec<u128>,
+    flags: c_int,
+    argument: &mut T,
+) -> io::Result<Pid> {
+    let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK this thread, the only one, stands still until the
+    // child is another program or has ended, so the stack and the argument live
+    // as long as the child uses them, and nobody else does meanwhile. The child
+    // gets the upper end of the stack, which grows downwards.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        libc::clone(body, top.cast(), flags, (&raw mut *argument).cast())
+    };
+    match pid {
+        ..=0 => Err(io::Error::last_os_error()),
+        1.. => Ok(Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?),
+    }
+}
+
+fn reap(pid: Pid) {
+    let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+}
+
+/// What the process does that enters a sandbox, to start another there.
+struct Entering<'a> {
+    sandbox: &'a Sandbox,
+    steps: Steps<'a>,
+    stack: Vec<u128>,
+    kernel: Option<Pid>,
+    error: Option<io::Error>,
+}
+
+/// In the child, on the keeper's memory: see [`take_steps`].
+extern "C" fn enter(entering: *mut c_void) -> c_int {
+    // SAFETY: the caller's, which it does not touch meanwhile.
+    let entering = unsafe { &mut *entering.cast::<Entering<'_>>() };
+    let entered = entering.sandbox.enter();
+    let cloned = entered.and_then(|()| {
+        clone(take_steps, &mut entering.stack, libc::CLONE_PARENT, &mut entering.steps)
+    });
+    match cloned {
+        Ok(pid) => entering.kernel = Some(pid),
+        Err(error) => entering.error = Some(error),
+    }
+    // SAFETY: ends this process, and nothing else.
+    unsafe { libc::_exit(0) }
 }
 
 /// A text as the system takes it.
@@ -88,7 +142,7 @@ fn text(text: &OsStr) -> io::Result<CString> {
 }
 
 struct Steps<'a> {
-    process: &'a Process,
+    process: &'a Process<'a>,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     keeper: Pid,
@@ -108,13 +162,23 @@ extern "C" fn take_steps(steps: *mut c_void) -> c_int {
 }
 
 impl Steps<'_> {
+    /// The process, if it has become its program.
+    fn outcome(&self, pid: Pid) -> io::Result<Pid> {
+        let Some(error) = self.error else {
+            return Ok(pid);
+        };
+        reap(pid);
+        Err(io::Error::from_raw_os_error(error))
+    }
+
     /// Comes back only with an error.
     fn take(&self) -> io::Result<()> {
         // Without a controlling terminal, programs that would prompt on it fail
         // at once instead of waiting for a person.
         rustix::process::setsid()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        if rustix::process::getppid() != Some(self.keeper) {
+        // From inside a sandbox the keeper has no number.
+        if self.process.sandbox.is_none() && rustix::process::getppid() != Some(self.keeper) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         for (number, stream) in (0..).zip(&self.process.streams) {
@@ -130,6 +194,9 @@ impl Steps<'_> {
             label.put_on_self();
         }
         take_usual_signals();
+        if let Some(sandbox) = self.process.sandbox {
+            sandbox.confine()?;
+        }
         let program: &CStr = &self.process.program;
         // SAFETY: the texts end with a zero and the lists with a null; both
         // outlive the call.

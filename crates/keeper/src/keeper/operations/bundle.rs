@@ -1,5 +1,6 @@
 //! A saved session's file, written by a worker: everything here blocks.
 
+use crate::scratch::open_left;
 use sessile_protocol::{
     Code, Failure, Language, LeftBehind, RunNo, SavedFiles, SavedKernelView, SavedView,
 };
@@ -10,7 +11,6 @@ use sessile_store::{
     BundledKernel, Directory, FORMAT, Manifest, Metadata, SavedKernel, Sessions, UserState, part,
     timestamp,
 };
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// All that goes into the file.
@@ -20,6 +20,8 @@ pub(super) struct Contents {
     pub(super) directory: Directory,
     pub(super) user: UserState,
     pub(super) metadata: Metadata,
+    /// Where the files of the workspace are.
+    pub(super) root: PathBuf,
     pub(super) last_run: RunNo,
     pub(super) as_of: RunNo,
     pub(super) kernels: Vec<KernelContents>,
@@ -81,12 +83,12 @@ impl Error {
 /// Writes the file, or leaves nothing.
 pub(super) fn write(contents: &Contents, path: &Path) -> Result<SavedView, Failure> {
     try_write(contents, path).map_err(|error| {
-        let message = if error.is_disk_full() {
-            format!("there is no room to save the session to {}: {error}", path.display())
+        let what = if error.is_disk_full() {
+            format!("there is no room to save the session to {}", path.display())
         } else {
-            format!("the session cannot be saved: {error}")
+            "the session cannot be saved".to_owned()
         };
-        Failure::new(Code::Storage, message)
+        Failure::because(Code::Storage, what, &error)
     })
 }
 
@@ -138,8 +140,7 @@ fn add_kernel(kernel: &KernelContents, writer: &mut Writer) -> Result<(), Error>
     writer.add(&part::state(kernel.language), Kind::Kernel, &state)?;
     if let Some(DumpFile { path, .. }) = &kernel.dump {
         let unreadable = |source| Error::Dump { path: path.clone(), source };
-        let file = File::open(path).map_err(unreadable)?;
-        let length = file.metadata().map_err(unreadable)?.len();
+        let (file, length) = open_left(path).map_err(unreadable)?;
         writer.add_reader(&part::dump(kernel.language), Kind::Kernel, length, file)?;
     }
     Ok(())
@@ -152,11 +153,11 @@ fn add_files(
     sessions: PathBuf,
     writer: &mut Writer,
 ) -> Result<SavedFiles, Error> {
-    let depot_path =
-        contents.directory.make_kernels()?.join(format!("depot-{}", std::process::id()));
+    // Where no kernel writes, in a sandbox or not.
+    let depot_path = contents.directory.path().join(format!("saving-{}", std::process::id()));
     let outcome = Depot::open(&depot_path).map_err(Error::from).and_then(|depot| {
         let rules = Rules { skip: vec![sessions], ..Rules::default() };
-        let snapshot = depot.snapshot(&contents.metadata.work_dir, &rules)?;
+        let snapshot = depot.snapshot(&contents.root, &rules)?;
         depot.export(snapshot.tree, writer, part::FILES)?;
         let (kept, left) = (snapshot.report.kept, &snapshot.report.left_out);
         Ok(SavedFiles {
@@ -211,9 +212,11 @@ fn manifest(
         work_dir: metadata.work_dir,
         env: metadata.env,
         idle_timeout_ms: metadata.idle_timeout_ms,
+        idle_without_runs: metadata.idle_without_runs,
         command_timeout_ms: metadata.command_timeout_ms,
         max_history: metadata.max_history,
         output_cap: metadata.output_cap,
+        sandbox: metadata.sandbox,
         execution_count: metadata.execution_count,
         last_run: contents.last_run,
         kernels,

@@ -16,7 +16,7 @@ use crate::scratch::Inbox;
 use crate::source::Source;
 use crate::streams::Stream;
 use rustix::process::Pid;
-use sessile_protocol::{Language, LeftBehind};
+use sessile_protocol::{Code, Failure, Language, LeftBehind};
 use sessile_session::operations::{CopyId, Event, ImageId};
 use sessile_session::{Epoch, Input};
 use sessile_store::StreamName;
@@ -112,7 +112,7 @@ impl Keeper {
     }
 
     fn image_is_up(&mut self, image: ImageId, born: &Born) {
-        let Some(pid) = own_child(born) else {
+        let Some(pid) = self.own_child(born) else {
             let why = "it is no process of this keeper".to_owned();
             return self.operate(Event::ImageLost { image, why });
         };
@@ -140,7 +140,7 @@ impl Keeper {
     }
 
     fn copy_is_up(&mut self, language: Language, born: &Born) {
-        let Some(pid) = own_child(born) else {
+        let Some(pid) = self.own_child(born) else {
             return self.copy_failed(language, "it is no process of this keeper");
         };
         let Some(coming) = self.operations.images.coming.remove(&language) else {
@@ -181,7 +181,8 @@ impl Keeper {
         match coming.purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");
-                self.kernels.launch_failures.insert(language, message.clone());
+                let failure = Failure::in_words(Code::KernelUnavailable, message.clone());
+                self.kernels.launch_failures.insert(language, failure);
                 self.tell(language, None, message);
                 self.report_fork(language, Err(error.to_owned()));
                 self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
@@ -192,8 +193,18 @@ impl Keeper {
         }
     }
 
+    /// The process that says that it is there, if it descends from this one.
+    fn own_child(&self, born: &Born) -> Option<Pid> {
+        let pid = self.home.process(Pid::from_raw(i32::try_from(born.pid).ok()?)?)?;
+        processes::is_below(pid, rustix::process::getpid()).then_some(pid)
+    }
+
     /// The original has made a copy, which has not said anything yet.
-    pub(in super::super) fn expect_copy(&mut self, pid: Pid, directory: String) {
+    pub(in super::super) fn expect_copy(&mut self, told: Pid, directory: String) {
+        let Some(pid) = self.home.process(told) else {
+            self.family.failed_copies.push((directory, ENDED_EARLY.to_owned()));
+            return;
+        };
         self.family.copies.push((pid, directory));
         if processes::stat(pid).is_none_or(|stat| stat.has_ended()) {
             self.copy_ended(pid);
@@ -204,8 +215,8 @@ impl Keeper {
     /// not. Of the others nobody waits for that.
     pub(in super::super) fn copy_ended(&mut self, pid: Pid) {
         let ended = self.family.copies.extract_if(.., |(copy, _)| *copy == pid);
-        let why = "its process was ended before it was there";
-        self.family.failed_copies.extend(ended.map(|(_, directory)| (directory, why.to_owned())));
+        let ended = ended.map(|(_, directory)| (directory, ENDED_EARLY.to_owned()));
+        self.family.failed_copies.extend(ended);
     }
 
     /// The original says that there is no copy for that directory.
@@ -249,11 +260,8 @@ impl Keeper {
     }
 }
 
-/// The process that says that it is there, if it descends from this one.
-fn own_child(born: &Born) -> Option<Pid> {
-    let pid = Pid::from_raw(i32::try_from(born.pid).ok()?)?;
-    processes::is_below(pid, rustix::process::getpid()).then_some(pid)
-}
+/// Why there is no copy that nothing was heard of.
+const ENDED_EARLY: &str = "its process was ended before it was there";
 
 /// What the original alone has.
 fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {

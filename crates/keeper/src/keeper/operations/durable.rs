@@ -10,6 +10,7 @@ use super::super::Keeper;
 use super::bundle::{self, Contents, Origin};
 use super::saves::Work;
 use crate::processes;
+use crate::scratch::open_left;
 use crate::source::Source;
 use crate::worker::{Awaited, Progress, Worker};
 use rustix::process::Signal;
@@ -22,6 +23,7 @@ use sessile_store::{
     SessionStatus, timestamp,
 };
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -229,7 +231,7 @@ impl Keeper {
         self.operate(Event::Uploaded { save, outcome });
     }
 
-    /// The session goes on on another machine. It ends here.
+    /// The session now lives on another machine. It ends here.
     pub(super) fn record_move(&mut self, host: String) {
         if let Some(store) = self.stored() {
             store.moved_to = Some(host);
@@ -292,8 +294,8 @@ pub(super) fn keep(
     mut contents: Contents,
     outgoing: Option<Result<PathBuf, String>>,
 ) -> Result<Kept, Failure> {
-    let failed = |error: String| {
-        Failure::new(Code::Storage, format!("the session cannot be saved: {error}"))
+    let failed = |error: &(dyn Error + 'static)| {
+        Failure::because(Code::Storage, "the session cannot be saved", error)
     };
     let mut dumps = Vec::new();
     let mut kernels = BTreeMap::new();
@@ -302,7 +304,7 @@ pub(super) fn keep(
         if let Some(dump) = &mut kernel.dump {
             if dump.origin == Origin::ThisSave {
                 dump.path = settle(&contents.directory, &dump.path, kernel.language, kernel.as_of)
-                    .map_err(|error| failed(error.to_string()))?;
+                    .map_err(|error| failed(&error))?;
             }
             let name = dump.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             saved.dump = Some(name.clone());
@@ -314,7 +316,7 @@ pub(super) fn keep(
     }
     let saved_at = timestamp();
     let state = SavedState { captured_at: saved_at.clone(), kernels };
-    contents.directory.keep_state(&state).map_err(|error| failed(error.to_string()))?;
+    contents.directory.keep_state(&state).map_err(|error| failed(&error))?;
     let outgoing = outgoing.map(|path| {
         let path = path?;
         let written = bundle::write(&contents, &path);
@@ -330,7 +332,7 @@ fn settle(
     language: Language,
     as_of: RunNo,
 ) -> io::Result<PathBuf> {
-    File::open(path)?.sync_all()?;
+    open_left(path)?.0.sync_all()?;
     let kept = directory.kept_dump(language, as_of);
     std::fs::rename(path, &kept)?;
     File::open(directory.kernels())?.sync_all()?;

@@ -8,9 +8,12 @@
 use super::super::Keeper;
 use super::bundle::omissions;
 use super::record;
+use crate::confined::Confined;
+use crate::shortage::of_start;
 use crate::source::{FileJobId, Source};
 use crate::worker::{Awaited, Progress, Worker};
 use serde::{Deserialize, Serialize};
+use sessile_layer::{UPPER, remember_bases};
 use sessile_protocol::{Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, RunNo};
 use sessile_session::operations::{Event, FilesId, PutFailure, RequestId};
 use sessile_snapshot::files::{self, Depot, Restored, Rules, TreeId};
@@ -34,6 +37,8 @@ struct Place {
     root: PathBuf,
     depot: PathBuf,
     sessions: PathBuf,
+    /// What is on top of the workspace in a sandbox, if something is.
+    layer: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -120,9 +125,10 @@ impl Keeper {
     fn place(&self) -> Place {
         let directory = self.home.directory.path();
         Place {
-            root: self.home.boot.work_dir.clone(),
+            root: self.home.files(),
             depot: directory.join(DEPOT),
             sessions: directory.parent().unwrap_or(directory).to_owned(),
+            layer: self.home.confined.as_ref().map(|confined| confined.layer().to_owned()),
         }
     }
 
@@ -167,9 +173,7 @@ impl Keeper {
         let files = &mut self.files;
         let id = FileJobId(files.last + 1);
         let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
-            .map_err(|error| {
-                Failure::new(Code::Storage, format!("the files cannot be looked after: {error}"))
-            })?;
+            .map_err(|error| of_start(Code::Storage, "the files cannot be looked after", &error))?;
         files.last += 1;
         files.jobs.push(FileJob { id, worker, purpose });
         Ok(())
@@ -247,7 +251,7 @@ impl Keeper {
         self.home
             .directory
             .write_json(JOURNAL, journal)
-            .map_err(|error| Failure::new(Code::Storage, format!("nothing was changed: {error}")))
+            .map_err(|error| Failure::because(Code::Storage, "nothing was changed", &error))
     }
 
     pub(super) fn remove_journal(&self) {
@@ -257,13 +261,18 @@ impl Keeper {
 
 /// Finishes what a keeper that was killed had begun: the session is as of the
 /// checkpoint then, files and shells; or, if that cannot be, as it was.
-pub(in super::super) fn recover(directory: &Directory) {
+pub(in super::super) fn recover(directory: &Directory, confined: Option<&Confined>) {
     let Ok(journal) = directory.read_json::<Journal>(JOURNAL) else {
         return;
     };
     let sessions = directory.path().parent().unwrap_or(directory.path()).to_owned();
     let depot = directory.path().join(DEPOT);
-    let place = Place { root: journal.root, depot, sessions };
+    let root = match confined {
+        Some(confined) => confined.sandbox().outside(confined.work_dir()),
+        None => journal.root,
+    };
+    let layer = confined.map(|confined| confined.layer().to_owned());
+    let place = Place { root, depot, sessions, layer };
     let what = match put(&place, journal.tree, journal.before) {
         Ok(_) => {
             let mut state = directory.state().unwrap_or_default();
@@ -310,12 +319,12 @@ fn perform(place: &Place, task: Task) -> Result<Outcome, Failure> {
 }
 
 fn failure(error: &files::Error) -> Failure {
-    let message = if error.is_disk_full() {
-        format!("there is no room for the workspace's files: {error}")
+    let what = if error.is_disk_full() {
+        "there is no room for the workspace's files"
     } else {
-        format!("the workspace's files: {error}")
+        "the workspace's files"
     };
-    Failure::new(Code::Storage, message)
+    Failure::because(Code::Storage, what, error)
 }
 
 fn take(place: &Place) -> Result<Taken, files::Error> {
@@ -333,26 +342,32 @@ fn take(place: &Place) -> Result<Taken, files::Error> {
 
 fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> {
     let depot = Depot::open(&place.depot).map_err(|error| failure(&error))?;
+    // Files that are put back are new ones, and would not tell any more since when
+    // they are the session's.
+    if let Some(layer) = place.layer.as_ref().filter(|layer| layer.join(UPPER).is_dir()) {
+        remember_bases(layer).map_err(|error| {
+            Failure::new(Code::Storage, format!("nothing was changed: {error}"))
+        })?;
+    }
     let restored = depot.restore(tree, &place.root, &rules(place));
     let refused = match restored {
         Ok(restored) if restored.is_complete() => {
             return Ok(Outcome::Put(told(&restored)));
         }
-        Ok(restored) => {
-            let first = restored.failed.first();
-            first.map(|f| format!("{}: {}", f.path.display(), f.error)).unwrap_or_default()
-        }
-        Err(error) => error.to_string(),
+        Ok(restored) => match restored.failed.first() {
+            Some(first) => Failure::because(Code::Storage, first.path.display(), &first.error),
+            None => Failure::new(Code::Storage, "some are missing"),
+        },
+        Err(error) => Failure::from_error(Code::Storage, &error),
     };
     // All or nothing.
     let undone = depot.restore(before, &place.root, &rules(place));
-    let message = match undone {
+    Err(refused.about(match undone {
         Ok(undone) if undone.is_complete() => {
-            format!("nothing was changed, because not all files could be put back: {refused}")
+            "nothing was changed, because not all files could be put back"
         }
-        Ok(_) | Err(_) => format!("not all files could be put back: {refused}"),
-    };
-    Err(Failure::new(Code::Storage, message))
+        Ok(_) | Err(_) => "not all files could be put back",
+    }))
 }
 
 fn told(restored: &Restored) -> RestoredFiles {

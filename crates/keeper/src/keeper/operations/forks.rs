@@ -8,8 +8,10 @@
 use super::super::{ForkOutcome, Keeper, Lifecycle, MARKER};
 use super::copies::Purpose;
 use super::images::Content;
+use crate::confined::LAYER;
 use crate::kernels::{Copy, Kind};
 use crate::processes;
+use crate::shortage::of_scratch;
 use rustix::process::Pid;
 use sessile_protocol::{
     Boot, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
@@ -21,6 +23,7 @@ use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, UserState,
     new_session_id, timestamp,
 };
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +69,9 @@ type Kernels = [(Language, RunNo, Heritage)];
 impl Keeper {
     /// Makes the directories, and has the files copied if that is wanted.
     pub(super) fn plan_forks(&mut self, request: RequestId, order: ForkOrder, kernels: &Kernels) {
+        if let Err(failure) = self.may_fork(&order) {
+            return self.operate(Event::ForksPlanned { request, outcome: Err(failure) });
+        }
         let seed = self.seed(&order, kernels);
         let kernels = self.carried(&seed);
         let as_of_run = self.session.last_begun();
@@ -87,6 +93,23 @@ impl Keeper {
         self.operate(Event::ForksPlanned { request, outcome });
     }
 
+    /// A live process stays in the sandbox that it is in, and so does its copy.
+    fn may_fork(&self, order: &ForkOrder) -> Result<(), Failure> {
+        let refused = |why: &str| Err(Failure::new(Code::ForkFailed, why));
+        let is_confined = self.home.confined.is_some();
+        match &order.new {
+            Some(new) if is_confined || new.sandbox.is_some() => refused(
+                "what a session knows cannot be taken into a sandbox, nor out of one; \
+                 fork it, or start it without --from",
+            ),
+            None if is_confined && order.files == ForkFiles::Copy => refused(
+                "a live process stays in its sandbox, whose files are the directory itself; \
+                 for files of its own, `sessile save --files` it and restore that",
+            ),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn make_directories(
         &self,
         order: &ForkOrder,
@@ -96,13 +119,13 @@ impl Keeper {
             planned.push((new.session.clone(), Directory::at(new.directory.clone())));
             return Ok(());
         }
-        let failed = |why: String| Failure::new(Code::ForkFailed, why);
+        let failed = |error: &(dyn Error + 'static)| Failure::from_error(Code::ForkFailed, error);
         let root = self.home.directory.path().parent().unwrap_or(Path::new("/")).to_owned();
         for _ in 0..order.count {
-            let session = new_session_id().map_err(|error| failed(error.to_string()))?;
+            let session = new_session_id().map_err(|error| failed(&error))?;
             let user_state = UserState::at(self.home.boot.user_state.clone());
             let directory = Sessions::at(root.clone(), user_state).create(&session);
-            let directory = directory.map_err(|error| failed(error.to_string()))?;
+            let directory = directory.map_err(|error| failed(&error))?;
             planned.push((session, directory));
         }
         Ok(())
@@ -131,8 +154,10 @@ impl Keeper {
         let seed = self.seed(&pending.order, kernels);
         let (mut expected, mut failure) = (Vec::new(), None);
         let planned = std::mem::take(&mut pending.planned);
+        let names = pending.order.names();
         for (at, (session, directory)) in planned.iter().enumerate() {
-            match self.fork_once(&pending.order, session, directory, &seed) {
+            let fork = (session, directory, names.get(at).cloned());
+            match self.fork_once(&pending.order, fork, &seed) {
                 Ok((fork, is_expected)) => {
                     expected.extend(is_expected.then(|| fork.session.clone()));
                     pending.view.forks.push(fork);
@@ -256,15 +281,13 @@ impl Keeper {
     fn fork_once(
         &mut self,
         order: &ForkOrder,
-        session: &SessionId,
-        directory: &Directory,
+        (session, directory, name): (&SessionId, &Directory, Option<String>),
         seed: &Seed,
     ) -> Result<(ForkView, bool), Failure> {
-        let failed = |error: io::Error| {
-            Failure::new(Code::ForkFailed, format!("no fork could be made: {error}"))
-        };
+        let failed =
+            |error: io::Error| of_scratch(Code::ForkFailed, "no fork could be made", &error);
         let (mut child, is_expected) =
-            self.build_fork(session, directory, order, seed).map_err(failed)?;
+            self.build_fork((session, directory, name), order, seed).map_err(failed)?;
         if let Err(error) = self.copy_kernels(&mut child, order) {
             child.home.scratch.remove();
             return Err(failed(error));
@@ -277,8 +300,7 @@ impl Keeper {
 
     fn build_fork(
         &self,
-        session: &SessionId,
-        directory: &Directory,
+        (session, directory, name): (&SessionId, &Directory, Option<String>),
         order: &ForkOrder,
         seed: &Seed,
     ) -> io::Result<(Self, bool)> {
@@ -290,7 +312,7 @@ impl Keeper {
             }
             None => {
                 let (boot, metadata) = self.boot_of_fork(session, directory, order);
-                (boot, metadata, self.session.last_begun())
+                (boot, Metadata { name, ..metadata }, self.session.last_begun())
             }
         };
         // Its first kernel need not come up for it to be there.
@@ -308,7 +330,16 @@ impl Keeper {
         let core = Core::forked(boot.kernel.language, limits, 0, last, &seed.known);
         let forked = Session::from(core);
         let directory = Directory::at(directory.path().to_owned());
-        let mut child = Self::assemble(boot, directory, lock, metadata, scratch, forked)?;
+        // It shares the files, and the sandbox that they are seen in. Should it
+        // go on by itself some day, it finds them by this name.
+        if self.home.confined.is_some() {
+            let layer = self.home.directory.path().join(LAYER);
+            let layer = std::fs::canonicalize(&layer).unwrap_or(layer);
+            std::os::unix::fs::symlink(layer, directory.path().join(LAYER))?;
+        }
+        let confined = self.home.confined.clone();
+        let mut child =
+            Self::assemble(boot, directory, lock, metadata, (scratch, confined), forked)?;
         child.begin_listening()?;
         child.lifecycle = Lifecycle::Serving;
         child.home.register();
@@ -336,7 +367,6 @@ impl Keeper {
             last_executed_at: None,
             work_dir: work_dir.clone(),
             workspace: None,
-            name: order.name.clone(),
             forked_from: Some(ForkedFrom {
                 session_id: self.home.boot.session.clone(),
                 as_of_run: self.session.last_begun(),
@@ -426,7 +456,7 @@ impl Keeper {
             return;
         };
         let outcome = outcome.map_err(|error| {
-            Failure::new(Code::ForkFailed, format!("{language} was not forked: {error}"))
+            Failure::in_words(Code::ForkFailed, format!("{language} was not forked: {error}"))
         });
         let child = self.home.boot.session.clone();
         family.is_expected = false;

@@ -1,6 +1,7 @@
 //! What a save is made of: the kernels' states and dumps, as they come in.
 
-use crate::kernels::{Dumped, outcome_file};
+use crate::dumps::Dumps;
+use crate::kernels::Dumped;
 use crate::processes;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
@@ -11,8 +12,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What there is of all kernels so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gathering {
+    dumps: Dumps,
     pub(super) kernels: BTreeMap<Language, Gathered>,
     /// What will not be in it.
     pub(super) left: Vec<LeftBehind>,
@@ -64,6 +66,10 @@ impl Dump {
 }
 
 impl Gathering {
+    pub(super) fn new(dumps: Dumps, left: Vec<LeftBehind>) -> Self {
+        Self { dumps, kernels: BTreeMap::new(), left }
+    }
+
     /// Kernels without a process: what is known of them is on disk.
     pub(super) fn add_resting(
         &mut self,
@@ -138,10 +144,14 @@ impl Gathering {
     pub(super) fn left_by(&self, writer: Pid) -> Option<(Language, Dumped)> {
         let mut kernels = self.kernels.iter();
         let (language, kernel) = kernels.find(|(_, k)| k.dump.writer() == Some(writer))?;
-        let path = kernel.dump.own_file()?;
-        let report = std::fs::read(outcome_file(path)).ok();
+        Some((*language, self.left_at(kernel.dump.own_file()?)))
+    }
+
+    /// What is said of a dump whose writer has ended.
+    pub(super) fn left_at(&self, path: &Path) -> Dumped {
+        let report = self.dumps.outcome(path);
         let dumped = report.and_then(|report| serde_json::from_slice(&report).ok());
-        Some((*language, dumped.unwrap_or_else(|| cut_short(path.to_owned()))))
+        dumped.unwrap_or_else(|| self.cut_short(path.to_owned()))
     }
 
     /// A dump is written, or will not be. None: nobody has asked.
@@ -155,16 +165,26 @@ impl Gathering {
         if kernel.dump.own_file() != Some(&dumped.path) {
             return None;
         }
-        if let Some(error) = dumped.error {
-            let message = format!("the state of {language} could not be written down: {error}");
-            return Some(Event::SaveFailed { save, failure: Failure::new(Code::Storage, message) });
-        }
+        let collected = match dumped.error {
+            Some(error) => Err(error),
+            None => self.dumps.collect(&dumped.path).map_err(|error| error.to_string()),
+        };
+        let path = match collected {
+            Ok(path) => path,
+            Err(error) => {
+                let message = format!("the state of {language} could not be written down: {error}");
+                return Some(Event::SaveFailed {
+                    save,
+                    failure: Failure::in_words(Code::Storage, message),
+                });
+            }
+        };
         self.left.extend(dumped.left.into_iter().map(|item| LeftBehind {
             language: Some(language),
             name: item.name,
             reason: item.reason,
         }));
-        kernel.dump = Dump::Written { path: dumped.path, carried: Some(dumped.carried) };
+        kernel.dump = Dump::Written { path, carried: Some(dumped.carried) };
         Some(Event::SaveGathered { save, language, part: Part::Dump })
     }
 
@@ -174,22 +194,17 @@ impl Gathering {
             if let Some(writer) = kernel.dump.writer() {
                 processes::signal(&[writer], Signal::KILL);
             }
-            kernel.dump.own_file().into_iter().for_each(remove);
+            kernel.dump.own_file().into_iter().for_each(|path| self.dumps.remove(path));
         }
     }
-}
 
-/// Removes a dump, and what is said of it.
-pub(super) fn remove(dump: &Path) {
-    let _ = std::fs::remove_file(dump);
-    let _ = std::fs::remove_file(outcome_file(dump));
-}
-
-fn cut_short(path: PathBuf) -> Dumped {
-    // On a disk without room, not even that can be written down.
-    let is_full = path.parent().and_then(|folder| rustix::fs::statvfs(folder).ok());
-    let is_full = is_full.is_some_and(|disk| disk.f_bavail == 0);
-    let why =
-        if is_full { "no space left on device" } else { "the process that wrote it was ended" };
-    Dumped { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
+    fn cut_short(&self, path: PathBuf) -> Dumped {
+        // On a disk without room, not even that can be written down.
+        let why = if self.dumps.are_full() {
+            "no space left on device"
+        } else {
+            "the process that wrote it was ended"
+        };
+        Dumped { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
+    }
 }

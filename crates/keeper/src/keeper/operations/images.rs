@@ -13,6 +13,7 @@ use sessile_session::Epoch;
 use sessile_session::operations::{Copies, CopyId, Event, ImageId};
 use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 
@@ -113,9 +114,7 @@ impl Keeper {
     }
 
     fn try_dump_to_image(&mut self, image: ImageId, language: Language) -> io::Result<PathBuf> {
-        let folder = self.home.directory.make_kernels().map_err(io::Error::other)?;
-        let path = folder.join(format!("image-{}-{language}", image.0));
-        let _ = std::fs::remove_file(&path);
+        let path = self.home.dumps().for_image(&format!("{}-{language}", image.0))?;
         let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
         live.kernel.dump(&path)?;
         Ok(path)
@@ -130,10 +129,14 @@ impl Keeper {
             return false;
         };
         let image = *image;
-        let name = dumped.path.file_name().and_then(|name| name.to_str());
         let as_of = self.session.operations().image(image).map(|image| image.as_of);
-        let event = match (&dumped.error, name, as_of) {
-            (None, Some(name), Some(as_of)) => {
+        let name = match &dumped.error {
+            Some(error) => Err(error.clone()),
+            None => self.home.dumps().collect(&dumped.path).map_err(|error| error.to_string()),
+        };
+        let name = name.map(|path| path.file_name().and_then(OsStr::to_str).map(str::to_owned));
+        let event = match (name, as_of) {
+            (Ok(Some(name)), Some(as_of)) => {
                 let view = self
                     .home
                     .directory
@@ -144,7 +147,7 @@ impl Keeper {
                     as_of_run: as_of,
                     view: view.map(|saved| saved.view).unwrap_or_default(),
                     restore: None,
-                    dump: Some(name.to_owned()),
+                    dump: Some(name),
                     dump_as_of_run: Some(as_of),
                 }));
                 let left = dumped.left.iter().map(|left| LeftBehind {
@@ -154,8 +157,8 @@ impl Keeper {
                 });
                 Event::ImageReady { image, left: left.collect(), is_restless: false }
             }
-            (Some(error), _, _) => Event::ImageLost { image, why: error.clone() },
-            (None, _, _) => Event::ImageLost { image, why: "its file has no name".to_owned() },
+            (Err(why), _) => Event::ImageLost { image, why },
+            (Ok(_), _) => Event::ImageLost { image, why: "its file has no name".to_owned() },
         };
         self.operate(event);
         true
@@ -288,9 +291,7 @@ impl Keeper {
             }
             // It may come up any moment; then it finds nobody, and ends.
             Some(Content::Coming(channel)) => self.close_channel(&channel),
-            Some(Content::Dumping(path)) => {
-                let _ = std::fs::remove_file(path);
-            }
+            Some(Content::Dumping(path)) => self.home.dumps().remove(&path),
             Some(Content::Saved(saved)) => {
                 let dump = saved.dump.as_deref().and_then(|name| self.home.directory.dump(name));
                 if let Some(dump) = dump {

@@ -88,7 +88,7 @@ impl Keeper {
         self.home
             .directory
             .write_json(RECORD, &timeline)
-            .map_err(|error| Failure::new(Code::Storage, error.to_string()))
+            .map_err(|error| Failure::from_error(Code::Storage, &error))
     }
 
     fn recorded(

@@ -113,23 +113,13 @@ impl Keeper {
         self.home
             .directory
             .write_state(&state)
-            .map_err(|error| Failure::new(Code::Storage, format!("nothing was changed: {error}")))
+            .map_err(|error| Failure::because(Code::Storage, "nothing was changed", &error))
     }
 
     /// Another name for the file of a kernel's state, in a session's directory.
     pub(super) fn link_dump(&self, name: &str, to: &Directory) -> Result<String, Failure> {
-        let storage = |error: String| Failure::new(Code::Storage, error);
-        let from =
-            self.home.directory.dump(name).ok_or_else(|| storage("no such dump".to_owned()))?;
-        let folder = to.make_kernels().map_err(|error| storage(error.to_string()))?;
-        let plain = name.trim_start_matches("linked-");
-        let linked = format!("linked-{plain}");
-        let path = folder.join(&linked);
-        let _ = std::fs::remove_file(&path);
-        std::fs::hard_link(&from, &path)
-            .or_else(|_| std::fs::copy(&from, &path).map(|_| ()))
-            .map_err(|error| storage(format!("{}: {error}", path.display())))?;
-        Ok(linked)
+        let lost = |error| Failure::because(Code::Storage, format!("the state in {name}"), &error);
+        self.home.dumps().link(name, to).map_err(lost)
     }
 
     /// Nothing is pretended away: a rewind has its place in the history.

@@ -6,9 +6,11 @@ use super::super::Keeper;
 use super::Operations;
 use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
 use super::durable::{Kept, Upload, keep, kept_dump};
-use super::gathering::{Dump, Gathered, Gathering, remove};
+use super::gathering::{Dump, Gathered, Gathering};
+use crate::dumps::Dumps;
 use crate::kernels::Dumped;
 use crate::processes;
+use crate::shortage::{of_scratch, of_start};
 use crate::source::Source;
 use crate::worker::{Awaited, Progress, Worker, stand_back};
 use rustix::process::{Pid, Signal};
@@ -81,15 +83,25 @@ impl Saves {
         &mut self,
         language: Language,
         path: &Path,
-        writer: Pid,
+        writer: Option<Pid>,
+        dumps: &Dumps,
     ) -> Vec<Event> {
         let is_durable = self.is_durable();
         let wanted = self.gathering().filter(|(_, gathering)| gathering.expects(language, path));
         let Some((save, gathering)) = wanted else {
             // Nobody wants it any more.
-            processes::signal(&[writer], Signal::KILL);
-            remove(path);
+            processes::signal(writer.as_slice(), Signal::KILL);
+            dumps.remove_told(path);
             return Vec::new();
+        };
+        let Some(writer) = writer else {
+            // It has been faster than its news: nobody will tell of its end.
+            let dumped = gathering.left_at(path);
+            let begun = Event::SaveGathered { save, language, part: Part::Writer };
+            return [begun]
+                .into_iter()
+                .chain(gathering.take_dump(save, language, dumped))
+                .collect();
         };
         gathering.take_writer(language, path, writer);
         if is_durable {
@@ -105,9 +117,9 @@ impl Saves {
 
     /// A child of the keeper is gone: perhaps one that wrote a dump.
     pub(in super::super) fn writer_ended(&mut self, pid: Pid) -> Option<Event> {
-        let (_, gathering) = self.gathering()?;
+        let (save, gathering) = self.gathering()?;
         let (language, dumped) = gathering.left_by(pid)?;
-        self.has_dump(language, dumped)
+        gathering.take_dump(save, language, dumped)
     }
 
     /// A dump is written, or will not be.
@@ -115,9 +127,10 @@ impl Saves {
         &mut self,
         language: Language,
         dumped: Dumped,
+        dumps: &Dumps,
     ) -> Option<Event> {
         if self.current.is_none() {
-            remove(&dumped.path);
+            dumps.remove_told(&dumped.path);
         }
         let (save, gathering) = self.gathering()?;
         gathering.take_dump(save, language, dumped)
@@ -132,7 +145,7 @@ impl Keeper {
         target: Target,
         kernels: &[(Language, Epoch, RunNo)],
     ) {
-        let mut gathering = Gathering { left: self.jobs_left(), ..Gathering::default() };
+        let mut gathering = Gathering::new(self.home.dumps(), self.jobs_left());
         let directory = self.home.directory.clone();
         let state = directory.state();
         let is_live = |language| kernels.iter().any(|(other, ..)| *other == language);
@@ -181,12 +194,10 @@ impl Keeper {
 
     /// Where a kernel writes its dump; nowhere, if it has no such thing.
     fn order_dump(&mut self, language: Language) -> Result<Option<PathBuf>, Failure> {
-        let folder = self.home.directory.make_kernels();
-        let folder = folder.map_err(|error| Failure::new(Code::Storage, error.to_string()))?;
         self.operations.saves.last_dump += 1;
         let number = self.operations.saves.last_dump;
-        let path = folder.join(format!("save-{number}-{language}"));
-        remove(&path);
+        let path = self.home.dumps().for_save(&format!("{number}-{language}"));
+        let path = path.map_err(|error| Failure::from_error(Code::Storage, &error))?;
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return Ok(None);
         };
@@ -194,8 +205,8 @@ impl Keeper {
             Ok(()) => Ok(Some(path)),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
             Err(error) => {
-                let message = format!("{language} cannot be asked for its state: {error}");
-                Err(Failure::new(Code::Storage, message))
+                let what = format!("{language} cannot be asked for its state");
+                Err(of_scratch(Code::Storage, what, &error))
             }
         }
     }
@@ -231,8 +242,7 @@ impl Keeper {
     /// Everything is there: a worker makes the file of it.
     pub(super) fn write_save(&mut self, id: SaveId) {
         if let Err(error) = self.try_write_save(id) {
-            let message = format!("the file cannot be written: {error}");
-            let failure = Failure::new(Code::Storage, message);
+            let failure = of_start(Code::Storage, "the file cannot be written", &error);
             self.operate(Event::SaveFailed { save: id, failure });
         }
     }
@@ -287,6 +297,7 @@ impl Keeper {
             user: UserState::at(self.home.boot.user_state.clone()),
             files: matches!(save.target, Target::File { files: true, .. }),
             directory: self.home.directory.clone(),
+            root: self.home.files(),
             metadata: Metadata {
                 execution_count: save.execution_count,
                 ..self.records.metadata.clone()

@@ -10,16 +10,16 @@
 // Worker) may open a file in the instant between close and open and so get the
 // number; that file is then left alone.
 
-const fs = require('node:fs');
-const { closeSync, openSync, fstatSync, readlinkSync, writeSync } = fs;
 const safe = require('./safe.js');
+const files = require('./files.js');
 
-const { O_NOCTTY, O_RDONLY, O_WRONLY } = fs.constants;
+const { O_NOCTTY, O_RDONLY, O_WRONLY } = files.constants;
 
 // How long a full non-blocking pipe is left to drain before the next try.
 const DRAIN_MS = 1;
 const nap = new safe.Int32Array(new safe.SharedArrayBuffer(4));
 
+const FAILED = -1;
 const NULL = '/dev/null';
 // Whether /dev/null is at 0, 1, 2; a stat each run would cost more than all else.
 const isNull = [false, false, false];
@@ -30,7 +30,7 @@ const taken = { __proto__: null };
 
 function close(fd) {
   try {
-    closeSync(fd);
+    files.close(fd);
   } catch {
     // Already closed by user code: closed is what was wanted.
   }
@@ -40,7 +40,7 @@ function isStillTaken(fd) {
   const thief = taken[fd];
   if (thief === undefined) return false;
   try {
-    const now = fstatSync(fd);
+    const now = files.fstat(fd);
     if (now.ino === thief.ino && now.dev === thief.dev) return true;
   } catch {
     // The other thread has closed it: the number is free again.
@@ -51,7 +51,7 @@ function isStillTaken(fd) {
 
 function noteThief(fd) {
   try {
-    const { dev, ino } = fstatSync(fd);
+    const { dev, ino } = files.fstat(fd);
     taken[fd] = { dev, ino };
   } catch {
     // Gone again already.
@@ -69,7 +69,7 @@ function touch(fd) {
 // code cannot have opened one by number, and closing one aborts the process.
 function isLoops(fd) {
   try {
-    return safe.exec(/^(?:anon_inode|pipe):/, readlinkSync(`/proc/self/fd/${fd}`)) !== null;
+    return safe.exec(/^(?:anon_inode|pipe):/, files.readlink(`/proc/self/fd/${fd}`)) !== null;
   } catch {
     return false;
   }
@@ -86,12 +86,12 @@ function place(fd, path) {
   // A terminal must not become ours: its end would be ours, too.
   const flags = (fd === 0 ? O_RDONLY : O_WRONLY) | O_NOCTTY;
   if (isTouched[fd]) checkTouched(fd);
-  if (isStillTaken(fd)) return openSync(path, flags);
+  if (isStillTaken(fd)) return files.open(path, flags);
   // Most runs have no input: 0 stays what it was.
   if (path === NULL && isNull[fd]) return fd;
   isNull[fd] = false;
   close(fd);
-  let got = openSync(path, flags);
+  let got = files.open(path, flags);
   while (got < fd) got = fillBelow(path, flags);
   if (got !== fd) noteThief(fd);
   else if (path === NULL) isNull[fd] = true;
@@ -106,26 +106,44 @@ function placeNull(fd) {
 // A lower standard descriptor was free (user code closed it); it keeps what
 // was opened there, since leaving it free would hand it to the next open().
 function fillBelow(path, flags) {
-  return openSync(path, flags);
+  return files.open(path, flags);
 }
 
 // Writes all of `buffer`. Blocks while the pipe is full: the keeper drains it.
 // Returns false if nobody can read it any more, or the descriptor is not open.
 function writeAll(fd, buffer) {
   let at = 0;
-  const end = buffer.byteLength;
+  const end = safe.lengthOf(buffer);
   while (at < end) {
-    try {
-      at += writeSync(fd, buffer, at, end - at);
-    } catch (error) {
-      if (error.code === 'EINTR') continue;
-      // A child that shares the pipe may have made it non-blocking.
-      if (error.code !== 'EAGAIN') return false;
-      safe.AtomicsWait(nap, 0, 0, DRAIN_MS);
-    }
+    const count = attempt(fd, buffer, at, end - at);
+    if (count === FAILED) return false;
+    at += count;
   }
   return true;
 }
 
-module.exports = { __proto__: null, place, placeNull, touch, isLoops, close, writeAll };
+// The same for a text that has a character for each byte.
+function writeText(fd, text) {
+  let rest = text;
+  while (rest !== '') {
+    const count = attempt(fd, rest, null, 'latin1');
+    if (count === FAILED) return false;
+    rest = safe.slice(rest, count);
+  }
+  return true;
+}
+
+function attempt(fd, data, from, length) {
+  try {
+    return files.write(fd, data, from, length);
+  } catch (error) {
+    if (error.code === 'EINTR') return 0;
+    // A child that shares the pipe may have made it non-blocking.
+    if (error.code !== 'EAGAIN') return FAILED;
+    safe.AtomicsWait(nap, 0, 0, DRAIN_MS);
+    return 0;
+  }
+}
+
+module.exports = { __proto__: null, place, placeNull, touch, isLoops, close, writeAll, writeText };
 //# sourceURL=node:internal/sessile/descriptors

@@ -1,425 +1,47 @@
 'use strict';
-// The Node kernel: keeps one interpreter alive and evaluates one run after the
-// other in it.
-//
-//   keeper ── ctl ──► driver: {"op":"run"|"state"|"input"|"dump"|"load"|"exit", …}, a line each
-//   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input"|"dumped"|"loaded", …}
-//
-// Before it sends SIGINT the keeper may write the number of the run that it
-// means to DIR/interrupt, so that a run that starts just then is not hit. A dump
-// or a load puts 0 there: a signal ends them, but not the run that comes next.
+// Loads the parts of the kernel that lie next to this file, then hides.
 //
 // Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
 //
 // Invariants:
-// - completion is reported on `rep` alone, after the run's output has been
-//   written; nothing that user code prints or closes can forge or lose it;
-// - user code runs only between `start` and `finish`, or in callbacks that it
-//   left behind; the driver's own entry points are never terminated half-way;
-// - the event loop is never blocked while waiting for the keeper;
-// - nothing of the driver shows in process.argv, require.main or a stack.
-// It must not exit on an error of the user's, and must not write to 0, 1, 2
-// except for a run.
+// - Node's module system knows no part of ours: a module that it has loaded is
+//   found from any other (require.main, require.cache, children), and then the
+//   functions that report a run could be exchanged;
+// - all parts are loaded before any user code, with everything that they need of
+//   Node: a later `require` would go through functions that user code can patch;
+// - what a part exports is frozen.
 
-const fs = require('node:fs');
-const net = require('node:net');
-const { StringDecoder } = require('node:string_decoder');
-const path = require('node:path');
-const safe = require('./safe.js');
-const descriptors = require('./descriptors.js');
-const streams = require('./streams.js');
-const interrupt = require('./interrupt.js');
-const imports = require('./imports.js');
-const patches = require('./patches.js');
-const report = require('./report.js');
-const state = require('./state.js');
-const redeclare = require('./redeclare.js');
-const environment = require('./environment.js');
-const carry = require('./carry.js');
-const loading = require('./loading.js');
-const { evaluate, messageOf, parses } = require('./evaluate.js');
+const { readFileSync } = require('node:fs');
+const Module = require('node:module');
+const { join } = require('node:path');
+const { compileFunction } = require('node:vm');
 
-const { readFileSync, openSync } = fs;
-const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants;
-const { exit: leave, reallyExit, _fatalException: rethrow } = process;
-const on = safe.uncurry(process.on);
-const off = safe.uncurry(process.removeListener);
-const countListeners = safe.uncurry(process.listenerCount);
-const { Socket } = net;
+const parts = { __proto__: null };
 
-// Long texts come as files.
-const CHUNK = 64 * 1024;
-// The least that a run takes which starts a child and waits for it.
-const WAIT_MS = 2;
-// Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
-const INTERRUPTED = 130;
-
-// One for each name that a text declares anew as something else.
-const ATTEMPTS = 100;
-
-const directory = path.resolve(process.argv[2]);
-const control = { rest: '', decoder: new StringDecoder('utf8') };
-const reply = { fd: -1 };
-const waiting = [];
-
-let current = null;
-// What shows that the current run's report is ours. Here, where no object that
-// user code gets hold of leads.
-let secret = '';
-
-// ---- channels
-
-// User code cannot close these: see patches.js.
-function openControl() {
-  const fd = openSync(path.join(directory, 'ctl'), O_RDONLY | O_NONBLOCK);
-  // Straight from the handle: no stream in between that user code could patch.
-  const onread = { buffer: safe.bufferAlloc(CHUNK), callback: interrupt.guarded(receive) };
-  const socket = new Socket({ fd, readable: true, writable: false, onread });
-  socket.resume();
-  socket.on('error', () => {});
-  socket.on('close', () => safe.nextTick(openControl));
-}
-
-function openReply() {
-  reply.fd = openSync(path.join(directory, 'rep'), O_WRONLY);
-}
-
-function send(message) {
-  const bytes = safe.bufferFrom(`${safe.JSONStringify(message)}\n`);
-  if (descriptors.writeAll(reply.fd, bytes)) return;
-  openReply();
-  descriptors.writeAll(reply.fd, bytes);
-}
-
-function receive(count, chunk) {
-  control.rest += control.decoder.write(safe.subarray(chunk, 0, count));
-  // User code can find the socket, and with it this memory.
-  safe.fill(chunk, 0, 0, count);
-  for (;;) {
-    const end = safe.indexOf(control.rest, '\n');
-    if (end === -1) return true;
-    const line = safe.slice(control.rest, 0, end);
-    control.rest = safe.slice(control.rest, end + 1);
-    obey(safe.JSONParse(line));
+function load(name) {
+  if (name[0] !== '.') return require(name);
+  if (parts[name] === undefined) {
+    const part = { __proto__: null, exports: null };
+    const text = readFileSync(join(__dirname, name), 'utf8');
+    compileFunction(text, ['require', 'module', '__dirname'], { filename: name })(load, part, __dirname);
+    parts[name] = Object.freeze(part.exports);
   }
+  return parts[name];
 }
 
-function obey(message) {
-  if (message.op === 'run') {
-    if (current === null && !loading.isLoading()) start(message);
-    else safe.push(waiting, message);
-  } else if (message.op === 'state') {
-    send(state.capture(imports.names()));
-  } else if (message.op === 'input') {
-    // Nothing of the run's is being executed now; what it has queued counts as alive.
-    const isGoing = current !== null && current.id === message.run && current.outcome === null;
-    send({ __proto__: null, op: 'input', question: message.question, waits: isGoing && streams.awaitsInput(current) });
-  } else if (message.op === 'dump') {
-    dump(message.path);
-  } else if (message.op === 'load') {
-    load(message.path, message.cwd);
-  } else if (message.op === 'exit') {
-    endKernel();
-  }
-}
-
-// ---- carrying the state
-
-const REFUSED = { __proto__: null, carried: 0, left: safe.list(), error: 'the kernel is busy' };
-const isBusy = () => current !== null || loading.isLoading();
-
-function dump(path) {
-  if (!isBusy()) interrupt.aimBetweenRuns();
-  send({ __proto__: null, op: 'dumped', path, ...(isBusy() ? REFUSED : carry.dump(path)) });
-}
-
-function load(path, cwd) {
-  const loaded = (done) => {
-    send({ __proto__: null, op: 'loaded', ...done });
-    if (current === null && waiting.length > 0) start(safe.shift(waiting));
-  };
-  if (isBusy()) loaded(REFUSED);
-  else {
-    interrupt.aimBetweenRuns();
-    loading.load(path, cwd, loaded);
-  }
-}
-
-// ---- a run
-
-function start(message) {
-  const run = {
-    id: message.run,
-    began: safe.now(),
-    notes: safe.list(),
-    outcome: null,
-    environment: null,
-    paths: null,
-    fds: null,
-    stdin: null,
-    found: null,
-    reopened: [false, false, false],
-    wrote: 0,
-    keepOpen: false,
-    leave: null,
-    text: '',
-    attempts: 0,
-  };
-  current = run;
-  secret = message.secret ?? '';
-  interrupt.setRun(run.id);
-  try {
-    streams.open(run, message);
-    begin(run, message);
-  } catch (error) {
-    settle(run, { kind: 'error', error: report.errorOf(error) });
-  }
-}
-
-function begin(run, message) {
-  run.environment = message.env ? environment.set(message.env) : null;
-  imports.refresh();
-  const text = withoutPreamble(message.text ?? readFileSync(message.code, 'utf8'));
-  report.rememberSource(run.id, text);
-  interrupt.watchSignals();
-  attempt(run, redeclare.withLet(imports.rewrite(withParens(text))));
-}
-
-function attempt(run, text) {
-  run.text = text;
-  run.attempts++;
-  const enter = (fn) => streams.within(run, fn);
-  run.leave = evaluate(text, run.id, enter, interrupt.guarded((outcome) => evaluated(run, outcome)));
-}
-
-// As in Node's REPL, braces around all of a text are an object if they can be.
-function withParens(text) {
-  const isBraced = safe.exec(/^\s*\{[^]*\}\s*$/, text) !== null;
-  return isBraced && parses(`(${text})`) ? `(${text})` : text;
-}
-
-// A byte order mark and a #! line are legal only at the start of a file, which
-// the text is not once it has been wrapped for a look at its syntax.
-function withoutPreamble(text) {
-  const body = safe.charCodeAt(text, 0) === 0xfeff ? safe.slice(text, 1) : text;
-  return safe.startsWith(body, '#!') ? `//${safe.slice(body, 2)}` : body;
-}
-
-function evaluated(run, outcome) {
-  if (run.outcome !== null) return;
-  if ('thrown' in outcome) fail(run, outcome.thrown);
-  else if ('syntax' in outcome) {
-    if (!attemptAdapted(run, outcome.syntax)) refuse(run, outcome.syntax);
-  }
-  else if ('value' in outcome && !wasInterrupted(run)) {
-    const text = interrupt.unguarded(() => report.resultText(outcome.value, run.notes));
-    settle(run, { kind: 'value', text });
-  } else settle(run, { kind: 'interrupted' });
-}
-
-// A text that V8 refused, before running any of it, because of a name that is
-// declared as something else.
-function attemptAdapted(run, details) {
-  const clash = safe.exec(/^SyntaxError: Identifier '(.+)' has already been declared$/, messageOf(details));
-  if (clash === null || run.attempts > ATTEMPTS) return false;
-  const isLexical = state.hasLexical(clash[1]);
-  if (!isLexical && safe.getOwn(globalThis, clash[1])?.configurable !== false) return false;
-  const text = redeclare.adapt(run.text, clash[1], isLexical);
-  if (text === null) return false;
-  attempt(run, text);
-  return true;
-}
-
-// Whether the run was signalled, though nobody has heard of it yet: its child
-// had the signal, too, and the end of that may come before the watcher has got
-// its word in. Not asked of a run that was too short to wait for anything.
-function wasInterrupted(run) {
-  if (run !== current || run.outcome !== null || safe.now() - run.began < WAIT_MS) return false;
-  return interrupt.isMeant(run.id);
-}
-
-// An error counts even if the last expression had a value: it is found out
-// only when the microtasks are through.
-function fail(run, thrown) {
-  if (wasInterrupted(run)) {
-    settle(run, { kind: 'interrupted' });
-    return;
-  }
-  const isCurrent = run === current && (run.outcome === null || run.outcome.kind === 'value');
-  const text = interrupt.unguarded(() => report.uncaughtText(thrown));
-  streams.write(run, 2, safe.bufferFrom(text));
-  if (!isCurrent) return;
-  run.outcome = null;
-  settle(run, { kind: 'error', error: report.errorOf(thrown) });
-}
-
-function refuse(run, details) {
-  const error = report.syntaxErrorOf(details);
-  streams.write(run, 2, safe.bufferFrom(report.syntaxText(run.id, details, error)));
-  settle(run, { kind: 'error', error });
-}
-
-// The first outcome counts. It is reported when the ticks, microtasks and
-// rejections that the run has already queued are through.
-function settle(run, outcome) {
-  if (run.outcome !== null) return;
-  run.outcome = outcome;
-  safe.setImmediate(finishCurrent);
-}
-
-const finishCurrent = interrupt.guarded(() => {
-  if (current !== null && current.outcome !== null) finish(current);
-});
-
-// After a signal, from the event loop.
-const settled = interrupt.guarded(() => {
-  finishCurrent();
-  loading.resume();
-});
-
-function finish(run) {
-  if (run.leave !== null) run.leave();
-  const { outcome } = run;
-  const done = {
-    __proto__: null,
-    op: 'done',
-    run: run.id,
-    secret,
-    exit_code: exitCode(outcome),
-    result: outcome.kind === 'value' && outcome.text !== null ? { __proto__: null, text: outcome.text } : null,
-    error: errorField(outcome),
-    notes: run.notes,
-  };
-  clearExitCode();
-  if (run.environment !== null) environment.restore(run.environment);
-  current = null;
-  interrupt.setRun(0);
-  try {
-    streams.close(run);
-  } finally {
-    send(done);
-  }
-  if (waiting.length > 0) start(safe.shift(waiting));
-}
-
-function exitCode(outcome) {
-  switch (outcome.kind) {
-    case 'error':
-      return 1;
-    case 'exit':
-      return outcome.code;
-    case 'interrupted':
-      return INTERRUPTED;
-    default:
-      return statusOf(process.exitCode);
-  }
-}
-
-function clearExitCode() {
-  try {
-    process.exitCode = undefined;
-  } catch {
-    // User code has frozen process; then it has set no code either.
-  }
-}
-
-function errorField(outcome) {
-  if (outcome.kind === 'error') return outcome.error;
-  if (outcome.kind !== 'interrupted') return null;
-  return { __proto__: null, type: 'Interrupted', message: 'the run was interrupted; the state is kept' };
-}
-
-function statusOf(code) {
-  return code === undefined || code === null ? 0 : safe.NumberOf(code) & 0xff;
-}
-
-// ---- what would end the process, and here ends a run
-
-// 'exit' handlers are not called: the process goes on. They are when it ends.
-function exit(code) {
-  const run = streams.owner();
-  if (code !== undefined) process.exitCode = code;
-  const status = statusOf(process.exitCode);
-  if (run !== null && run === current) settle(run, { kind: 'exit', code: status });
-  interrupt.terminate();
-}
-
-// Node asks for this function by name when nobody caught an error; handlers of
-// the user's go first, as they do without us. Returning true keeps the process.
-function onUncaught(thrown, fromPromise) {
-  if (countListeners(process, 'uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) {
-    try {
-      if (interrupt.unguarded(() => safe.apply(rethrow, process, [thrown, fromPromise]))) return true;
-    } catch (error) {
-      blame(error);
-      return true;
-    }
-  }
-  blame(thrown);
-  cleanUpAfter(thrown, fromPromise);
-  return true;
-}
-
-// Node's own handler also puts right what the callback that threw has left;
-// with a listener it lets the process live.
-function cleanUpAfter(thrown, fromPromise) {
-  const handled = () => {};
-  try {
-    on(process, 'uncaughtException', handled);
-    safe.apply(rethrow, process, [thrown, fromPromise]);
-    off(process, 'uncaughtException', handled);
-  } catch {
-    // User code has frozen process: the process lives, and that is what counts.
-  }
-}
-
-function blame(thrown) {
-  // The evaluation of a run that was interrupted before it began.
-  if (thrown?.code === 'ERR_INSPECTOR_NOT_CONNECTED' && report.runNamedBy(thrown) === 0) return;
-  const run = streams.owner() ?? current;
-  if (run !== null) fail(run, thrown);
-}
-
-function endKernel() {
-  try {
-    safe.apply(leave, process, [0]);
-  } finally {
-    safe.apply(reallyExit, process, [0]);
-  }
-}
-
-// ---- start
-
+// As in a process that was started without a script.
 function hide() {
   process.argv = [process.execPath];
   process.execArgv = [];
   process.mainModule = undefined;
-  for (const file of Object.keys(require.cache)) delete require.cache[file];
+  delete Module.prototype.require.main;
+  for (const known of [require.cache, Module._pathCache]) {
+    for (const key of Object.keys(known)) delete known[key];
+  }
 }
 
-function installExits() {
-  process.exit = exit;
-  process._fatalException = interrupt.guarded(onUncaught);
-}
-
+const [, , directory] = process.argv;
+const { serve } = load('./kernel.js');
 hide();
-openReply();
-streams.install();
-interrupt.install(
-  path.join(directory, 'interrupt'),
-  () => {
-    if (current !== null && current.outcome === null) current.outcome = { kind: 'interrupted' };
-    carry.cancel();
-  },
-  settled,
-  streams.settle,
-);
-imports.install();
-installExits();
-carry.install();
-state.install();
-openControl();
-patches.install();
-streams.calibrate();
-send({ __proto__: null, op: 'ready', version: process.version, executable: process.execPath });
+serve(directory);
 //# sourceURL=node:internal/sessile/driver

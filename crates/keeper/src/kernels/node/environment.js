@@ -18,7 +18,9 @@ function install() {
 // Sets variables for the time of a run; returns what `restore` needs.
 function set(given) {
   const old = { __proto__: null };
-  for (const key of safe.ownKeys(given)) {
+  const keys = safe.ownKeys(given);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
     old[key] = process.env[key];
     process.env[key] = given[key];
   }
@@ -26,7 +28,9 @@ function set(given) {
 }
 
 function restore(old) {
-  for (const key of safe.ownKeys(old)) {
+  const keys = safe.ownKeys(old);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
     if (old[key] === undefined) delete process.env[key];
     else process.env[key] = old[key];
   }

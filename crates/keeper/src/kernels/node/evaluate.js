@@ -33,6 +33,8 @@ const bindPost = inspector.Session.prototype.post.bind.bind(inspector.Session.pr
 const runScript = safe.uncurry(Script.prototype.runInThisContext);
 const PLAIN = { __proto__: null, displayErrors: false };
 
+const UNKNOWN = safe.freeze({ __proto__: null, value: undefined });
+
 const sourceName = (id) => `<run-${id}>`;
 
 // Words that a plain script either does not know, or treats otherwise than
@@ -48,16 +50,17 @@ function evaluatePlain(text, id, enter, settled) {
   } catch {
     return false;
   }
-  enter(() => safe.nextTick(runPlain, script, text, id, enter, settled));
+  // Async hooks show user code what a tick is called with: nothing.
+  enter(() => safe.nextTick(() => runPlain(script, text, id, enter, settled)));
   return true;
 }
 
 function runPlain(script, text, id, enter, settled) {
   let outcome;
   try {
-    outcome = { value: runScript(script, PLAIN) };
+    outcome = { __proto__: null, value: runScript(script, PLAIN) };
   } catch (thrown) {
-    outcome = isClash(thrown) ? null : { thrown };
+    outcome = isClash(thrown) ? null : { __proto__: null, thrown };
   }
   // A name is declared by let or class: nothing has run yet.
   if (outcome === null) evaluateRepl(text, id, enter, settled);
@@ -81,7 +84,7 @@ function evaluateRepl(text, id, enter, settled) {
   const state = { promise: null, answer: null, stop: null, closed: false };
   const params = { expression: `${text}\n//# sourceURL=${sourceName(id)}`, replMode: true };
   const answered = (error, result) => {
-    if (!state.closed && state.answer === null) state.answer = { error, result };
+    if (!state.closed && state.answer === null) state.answer = { __proto__: null, error, result };
   };
   const leave = guarded(() => {
     if (state.closed || state.stop === null) return;
@@ -110,17 +113,25 @@ function arm(state) {
 function settle(state, settled) {
   const { answer, promise } = state;
   if (answer !== null && answer.error === null) {
-    const details = answer.result.exceptionDetails;
-    settled(details === undefined ? { value: answer.result.result.value } : { syntax: details });
-  } else if (answer !== null || promise === null) {
-    settled({ ended: true });
+    const details = safe.getOwn(answer.result, 'exceptionDetails')?.value;
+    settled(details === undefined ? { __proto__: null, value: answer.result.result.value } : { __proto__: null, syntax: details });
+  } else if (promise === null || (answer !== null && isTerminated(answer.error))) {
+    settled({ __proto__: null, ended: true });
   } else {
+    // Then it is not asked what kind of promise is to follow it.
+    safe.defineProperty(promise, 'constructor', UNKNOWN);
     safe.then(
       promise,
-      (wrapped) => settled({ value: unwrap(wrapped) }),
-      (thrown) => settled({ thrown }),
+      (wrapped) => settled({ __proto__: null, value: unwrap(wrapped) }),
+      (thrown) => settled({ __proto__: null, thrown }),
     );
   }
+}
+
+// V8 also gives up waiting for a promise whose constructor user code has changed;
+// the promise itself is as good as any.
+function isTerminated(error) {
+  return safe.includes(`${safe.getOwn(error, 'message')?.value}`, 'terminated');
 }
 
 function unwrap(wrapped) {

@@ -12,10 +12,11 @@
 // Node's; what Node keeps in such blocks (the stack of async ids) is put right
 // afterwards, in `recover`.
 
-const { readFileSync, openSync, writeSync, closeSync } = require('node:fs');
 const path = require('node:path');
 const inspector = require('node:inspector');
+const { Worker } = require('node:worker_threads');
 const safe = require('./safe.js');
+const files = require('./files.js');
 
 const RUN = 0;
 const VERDICT = 1;
@@ -31,8 +32,11 @@ const FRAMES = 200;
 const START_MS = 1000;
 // An event loop that turns at all is heard from much sooner.
 const STUCK_MS = 200;
-// Not writable by user code and found without any lookup they can change.
+// Not writable by user code and found without any lookup they can change. Who
+// calls it has to know the word; user code does not.
 const HOOK = '\u200csessile';
+const UUID = '/proc/sys/kernel/random/uuid';
+const word = newWord();
 
 const cells = new safe.Int32Array(new safe.SharedArrayBuffer(16));
 const connect = safe.uncurry(inspector.Session.prototype.connect);
@@ -47,6 +51,15 @@ let totals = -1;
 let onInterrupt = null;
 let onSettled = null;
 let onWatching = null;
+
+function newWord() {
+  try {
+    return files.readText(UUID);
+  } catch {
+    // Hidden, perhaps by a sandbox: still more than a few lines find out.
+    return `${process.hrtime.bigint()} ${Math.random()}`;
+  }
+}
 
 // `interrupted` is called in the middle of user code and may only set plain
 // variables; `settled` is called from the event loop after it. `targetFile` is
@@ -65,16 +78,11 @@ function install(targetFile, interrupted, settled, watching) {
 // Node before 24 aborts when the async id stack is not as expected, and offers
 // no other way to mend it; Node 24 needs only --no-force-async-hooks-checks.
 function openAsyncIds() {
-  const { noDeprecation } = process;
-  process.noDeprecation = true;
   try {
-    const { async_hook_fields: fields, constants, clearAsyncIdStack } = process.binding('async_wrap');
+    const { async_hook_fields: fields, constants, clearAsyncIdStack } = safe.quietly(() => process.binding('async_wrap'));
     return { fields, constants, clearAsyncIdStack };
   } catch {
     return null;
-  } finally {
-    if (noDeprecation === undefined) delete process.noDeprecation;
-    else process.noDeprecation = noDeprecation;
   }
 }
 
@@ -88,10 +96,9 @@ function beforeWatching() {
 // Costs some 30 ms of another core and a few MB, so not before user code runs.
 function watchSignals() {
   if (watcher !== null) return;
-  const { Worker } = require('node:worker_threads');
   try {
     watcher = new Worker(path.join(__dirname, 'watcher.js'), {
-      workerData: { memory: cells.buffer, hook: HOOK, target },
+      workerData: { memory: cells.buffer, hook: HOOK, word, target },
       // A warning would be a message, and that would count as something alive.
       execArgv: ['--expose-internals', '--no-warnings'],
       argv: [],
@@ -106,9 +113,14 @@ function watchSignals() {
     watcher = false;
     return;
   }
-  watcher.on('message', afterSignal);
-  watcher.on('error', () => {});
+  // Not through EventEmitter.prototype, where user code could listen in.
+  safe.defineProperty(watcher, 'emit', { __proto__: null, value: heard });
   watcher.unref();
+}
+
+function heard(event, kind) {
+  if (event === 'message') afterSignal(kind);
+  return true;
 }
 
 // While a thread starts, it opens files of its own: a standard descriptor that
@@ -153,7 +165,7 @@ function setRun(id) {
 // down before it sends anything.
 function isMeant(id) {
   try {
-    return safe.NumberOf(readFileSync(target, 'utf8')) === id;
+    return safe.NumberOf(files.readText(target)) === id;
   } catch {
     return false;
   }
@@ -163,10 +175,9 @@ function isMeant(id) {
 // that comes too late does not hit the next run.
 function aimBetweenRuns() {
   try {
-    // writeFileSync calls what user code may have put into `fs`.
-    const fd = openSync(target, 'w', 0o600);
-    writeSync(fd, '0');
-    closeSync(fd);
+    const fd = files.open(target, 'w', 0o600);
+    files.write(fd, '0');
+    files.close(fd);
   } catch {
     // Then it is for whatever goes on when it comes.
   }
@@ -174,7 +185,8 @@ function aimBetweenRuns() {
 
 // Called by the watcher's question. `id` is the run that was current when the
 // signal came: a run that has started since is not to be hit.
-function judge(id) {
+function judge(id, said) {
+  if (said !== word) return;
   let verdict = SPARE;
   if (id === safe.AtomicsLoad(cells, RUN)) {
     onInterrupt();

@@ -10,7 +10,7 @@ const safe = require('./safe.js');
 const { messageOf, sourceName } = require('./evaluate.js');
 
 const { inspect } = util;
-const { isProxy, isNativeError } = util.types;
+const { isProxy, isNativeError, isUint8Array } = util.types;
 const isErrorLike = (value) => typeof value === 'object' && value !== null && !isProxy(value) && (isNativeError(value) || value instanceof safe.Error);
 
 const RESULT_LIMIT = 1 << 20;
@@ -41,6 +41,53 @@ function resultText(value, notes) {
   if (text.length <= RESULT_LIMIT) return text;
   safe.push(notes, `the result was cut from ${text.length} to ${RESULT_LIMIT} characters`);
   return safe.slice(text, 0, RESULT_LIMIT);
+}
+
+// How files of pictures begin.
+const PICTURES = [
+  ['image/png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
+  ['image/jpeg', [0xff, 0xd8, 0xff]],
+];
+// Base64 of a large photograph; beyond it a file is the better answer.
+const PICTURE_LIMIT = 12 << 20;
+
+// A whole document, and nothing besides.
+const SVG = /^\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE svg[^>]*>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*)*<svg[\s>][^]*<\/svg>\s*$/;
+
+// A value that is the bytes of a picture, by its kind and in base64; or the text of
+// an SVG; otherwise null.
+function resultData(value, notes) {
+  if (typeof value === 'string') return svgData(value, notes);
+  if (typeof value !== 'object' || value === null || isProxy(value) || !isUint8Array(value)) return null;
+  const length = safe.lengthOf(value);
+  for (let i = 0; i < PICTURES.length; i++) {
+    const { 0: kind, 1: magic } = PICTURES[i];
+    if (!begins(value, magic)) continue;
+    if (length > PICTURE_LIMIT) {
+      safe.push(notes, `${kind} of the value was left out: ${length} bytes`);
+      return null;
+    }
+    const bytes = safe.bufferFrom(safe.memoryOf(value), safe.offsetOf(value), length);
+    return { __proto__: null, [kind]: safe.bufferText(bytes, 'base64') };
+  }
+  if (value[0] !== 0x3c || length > PICTURE_LIMIT) return null;
+  const bytes = safe.bufferFrom(safe.memoryOf(value), safe.offsetOf(value), length);
+  return svgData(safe.bufferText(bytes, 'utf8'), notes);
+}
+
+function svgData(text, notes) {
+  // Most texts are none: neither is looked at further.
+  if (!safe.includes(text, '</svg>') || safe.exec(SVG, text) === null) return null;
+  if (text.length > PICTURE_LIMIT) {
+    safe.push(notes, `image/svg+xml of the value was left out: ${text.length} characters`);
+    return null;
+  }
+  return { __proto__: null, 'image/svg+xml': text };
+}
+
+function begins(bytes, magic) {
+  for (let i = 0; i < magic.length; i++) if (bytes[i] !== magic[i]) return false;
+  return true;
 }
 
 function read(object, key) {
@@ -149,5 +196,5 @@ function runNamedBy(thrown) {
   }
 }
 
-module.exports = { __proto__: null, rememberSource, resultText, errorOf, syntaxErrorOf, syntaxText, uncaughtText, runNamedBy };
+module.exports = { __proto__: null, rememberSource, resultText, resultData, errorOf, syntaxErrorOf, syntaxText, uncaughtText, runNamedBy };
 //# sourceURL=node:internal/sessile/report

@@ -7,6 +7,13 @@
 
 const uncurry = Function.prototype.bind.bind(Function.prototype.call);
 
+const accessor = (name) => uncurry(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), name).get);
+
+const { setPrototypeOf } = Object;
+const exec = uncurry(RegExp.prototype.exec);
+const BEYOND_ASCII = /[^\0-\x7f]/;
+const { escape: latin1Escapes, unescape: asLatin1, encodeURIComponent: asEscapes, decodeURIComponent: fromEscapes } = globalThis;
+
 module.exports = {
   __proto__: null,
   uncurry,
@@ -21,7 +28,7 @@ module.exports = {
   ownKeys: Reflect.ownKeys,
   getOwn: Object.getOwnPropertyDescriptor,
   getPrototypeOf: Object.getPrototypeOf,
-  setPrototypeOf: Object.setPrototypeOf,
+  setPrototypeOf,
   defineProperty: Object.defineProperty,
   defineOwn: Reflect.defineProperty,
   freeze: Object.freeze,
@@ -35,12 +42,18 @@ module.exports = {
   lastIndexOf: uncurry(String.prototype.lastIndexOf),
   startsWith: uncurry(String.prototype.startsWith),
   includes: uncurry(String.prototype.includes),
+  latin1Slice: uncurry(Buffer.prototype.latin1Slice),
   split: uncurry(String.prototype.split),
   repeat: uncurry(String.prototype.repeat),
   charCodeAt: uncurry(String.prototype.charCodeAt),
-  exec: uncurry(RegExp.prototype.exec),
+  exec,
   sourceOf: uncurry(Function.prototype.toString),
   bufferFrom: Buffer.from,
+  bufferText: uncurry(Buffer.prototype.toString),
+  // Of any typed array, whatever the array itself says.
+  memoryOf: accessor('buffer'),
+  offsetOf: accessor('byteOffset'),
+  lengthOf: accessor('byteLength'),
   bufferAlloc: Buffer.alloc,
   subarray: uncurry(Buffer.prototype.subarray),
   fill: uncurry(Uint8Array.prototype.fill),
@@ -48,6 +61,7 @@ module.exports = {
   nextTick: process.nextTick,
   setImmediate,
   setTimeout,
+  setInterval,
   clearTimeout,
   Int32Array,
   SharedArrayBuffer,
@@ -56,9 +70,31 @@ module.exports = {
   AtomicsWait: Atomics.wait,
   AtomicsNotify: Atomics.notify,
 
+  // Text as UTF-8, a character for each byte, and back. Not by way of a Buffer,
+  // whose methods look up others by name.
+  toBytes(text) {
+    return exec(BEYOND_ASCII, text) === null ? text : asLatin1(asEscapes(text));
+  },
+
+  fromBytes(bytes) {
+    return exec(BEYOND_ASCII, bytes) === null ? bytes : fromEscapes(latin1Escapes(bytes));
+  },
+
+  // Node may find what `fn` does old-fashioned, and is not to say so.
+  quietly(fn) {
+    const { noDeprecation } = process;
+    process.noDeprecation = true;
+    try {
+      return fn();
+    } finally {
+      if (noDeprecation === undefined) delete process.noDeprecation;
+      else process.noDeprecation = noDeprecation;
+    }
+  },
+
   // A list whose JSON cannot be changed by a toJSON on Array.prototype.
   list() {
-    return Object.setPrototypeOf([], null);
+    return setPrototypeOf([], null);
   },
 };
 //# sourceURL=node:internal/sessile/safe

@@ -40,7 +40,8 @@ function lexicalNames() {
 }
 
 function hasLexical(name) {
-  for (const known of lexicalNames()) if (known === name) return true;
+  const names = lexicalNames();
+  for (let i = 0; i < names.length; i++) if (names[i] === name) return true;
   return false;
 }
 

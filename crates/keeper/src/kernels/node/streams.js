@@ -14,14 +14,15 @@
 
 const fs = require('node:fs');
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { Socket } = require('node:net');
 const { Writable, Readable } = require('node:stream');
 const { Console } = require('node:console');
 const safe = require('./safe.js');
+const files = require('./files.js');
 const descriptors = require('./descriptors.js');
 const { guarded, isStarting, awaitWatcher } = require('./interrupt.js');
 
-const { openSync, fstatSync } = fs;
-const { O_WRONLY, O_RDONLY, O_NOCTTY, O_NONBLOCK } = fs.constants;
+const { O_WRONLY, O_RDONLY, O_NOCTTY, O_NONBLOCK } = files.constants;
 const { isView } = ArrayBuffer;
 const activeResources = process.getActiveResourcesInfo;
 
@@ -132,7 +133,7 @@ function keep(run) {
 // Through /proc, as the keeper may have unlinked the pipe's name by now.
 function reopen(run, fd) {
   try {
-    return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NOCTTY);
+    return files.open(`/proc/self/fd/${fd}`, O_WRONLY | O_NOCTTY);
   } catch {
     return openAnew(run, fd);
   }
@@ -141,7 +142,7 @@ function reopen(run, fd) {
 function openAnew(run, fd) {
   try {
     // Without a reader this must fail at once instead of waiting for one.
-    return openSync(run.paths[fd], O_WRONLY | O_NOCTTY | O_NONBLOCK);
+    return files.open(run.paths[fd], O_WRONLY | O_NOCTTY | O_NONBLOCK);
   } catch {
     return -1;
   }
@@ -291,11 +292,10 @@ function inputOf(run) {
 
 function openInput(fd) {
   let stream;
-  if (fstatSync(fd).isFIFO()) {
+  if (files.fstat(fd).isFIFO()) {
     // A description of its own: reading must be non-blocking here, and must
     // not become so for children that inherit descriptor 0.
-    const own = openSync(`/proc/self/fd/${fd}`, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    const { Socket } = require('node:net');
+    const own = files.open(`/proc/self/fd/${fd}`, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     stream = new Socket({ fd: own, readable: true, writable: false, manualStart: true });
   } else {
     stream = new fs.ReadStream(null, { fd, autoClose: false });

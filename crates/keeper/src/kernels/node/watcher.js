@@ -21,6 +21,7 @@ const SLICE_MS = 20;
 
 const cells = new Int32Array(workerData.memory);
 const hook = JSON.stringify(workerData.hook);
+const word = JSON.stringify(workerData.word);
 
 let session = null;
 let isAnswered = false;
@@ -33,7 +34,7 @@ function onSignal() {
   session.connectToMainThread();
   Atomics.store(cells, VERDICT, 0);
   isAnswered = false;
-  const expression = `this[${hook}](${targetRun()})`;
+  const expression = `this[${hook}](${targetRun()},${word})`;
   session.post('Runtime.evaluate', { expression, silent: true }, () => {
     isAnswered = true;
   });

@@ -19,7 +19,8 @@ WATCH_SECONDS = 1.0
 CANCEL_ATTEMPTS = 3
 COROUTINE = 0x80
 
-_loop = None
+# The kernel's loop, if it has one.
+_loops = []
 # Ways to the output of runs whose tasks may still be at work. A finished task that
 # a variable refers to keeps its context alive, so references do not tell.
 _kept = []
@@ -27,13 +28,13 @@ _kept = []
 
 def find_loop(kernel, create):
     """The kernel's loop, or None if there is none and `create` is false."""
-    global _loop
-    if _loop is not None and not _loop.is_closed():
-        return _loop
-    _loop = _current_of_policy(kernel)
-    if _loop is None and create:
-        _loop = kernel.modules["asyncio"].new_event_loop()
-    return _loop
+    if _loops and not _loops[0].is_closed():
+        return _loops[0]
+    loop = _current_of_policy(kernel)
+    if loop is None and create:
+        loop = kernel.modules["asyncio"].new_event_loop()
+    _loops[:] = [] if loop is None else [loop]
+    return loop
 
 
 def _current_of_policy(kernel):

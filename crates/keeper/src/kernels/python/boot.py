@@ -8,7 +8,7 @@
   background  threads and tasks that live on        state       what is remembered
   aio         top-level await                       carry       the namespace in a file
   pickled     values as bytes                       defined     typed functions, by their text
-  forking     copies of this process
+  forking     copies of this process                seals       what was changed of us, put back
 The parts of the right column, `background`, `aio`, `pickled` and `forking` load when
 first needed: start-up time is budgeted.
 
@@ -55,10 +55,15 @@ def make_loader(folder):
             space = part.__dict__
             space["__builtins__"] = exposed if name in INTERRUPTIBLE else shielded
             space["load"] = load
-            with open_file(folder + "/" + name + ".py", "rb") as file:
-                text = file.read()
+            load.make_room()
+            try:
+                with open_file(folder + "/" + name + ".py", "rb") as file:
+                    text = file.read()
+            finally:
+                load.take_room()
             fill(space, text, "<sessile %s>" % name)
             parts[name] = part
+            load.seals += (load("seals").seal(space),)
         return part
 
     def fill(space, text, name):
@@ -76,6 +81,10 @@ def make_loader(folder):
         return found is shielded or found is exposed
 
     load.move = move
+    # What `seals` has of each part; the builtins have no functions of ours.
+    load.seals = tuple([(own, tuple(own), tuple(own.values()), (), (), (), ()) for own in (shielded, exposed)])
+    # For when user code has no descriptor left: see `channel.Reserve`.
+    load.make_room = load.take_room = lambda: None
     load.is_shielded = is_shielded
     load.is_ours = is_ours
     load.builtins = shielded

@@ -6,6 +6,7 @@ thread sends. What is sent is valid JSON for strict readers: no lone surrogates,
 no NaN.
 """
 import os
+from itertools import cycle
 # Some are for parts that load later, when user code may have patched the module.
 from posix import O_NONBLOCK, close, dup, dup2, fstat, getcwd, open, read, write
 
@@ -92,6 +93,9 @@ def _is_open(fd):
     return True
 
 
+marks = cycle(range(1, MOST_MARKS + 1))
+
+
 class Held:
     """A descriptor of ours that is opened again if user code took it away.
 
@@ -102,12 +106,12 @@ class Held:
     of the time of `fstat`, which matters twice in each run.
     """
 
-    _last_mark = 0
+    __slots__ = ("last_fd", "_path", "_flags", "_mark", "_inode", "_device")
 
     def __init__(self, path, flags):
         self._path = path
         self._flags = flags | os.O_CLOEXEC
-        self._mark = Held._last_mark = Held._last_mark % MOST_MARKS + 1
+        self._mark = next(marks)
         self._reopen()
 
     def fd(self):
@@ -136,7 +140,37 @@ class Held:
             return found.st_ino == self._inode and found.st_dev == self._device
 
 
+class Reserve:
+    """A descriptor that is kept for when user code has taken all others: what a
+    part of ours or an error's traceback has to read can be read then.
+
+    User code may run while it is free and take that, too; then it is taken back when
+    there is one again, and until then `run` does without.
+    """
+
+    def __init__(self, null):
+        self._held = Held(null, os.O_RDONLY)
+
+    def release(self):
+        try:
+            if self._held._is_ours():
+                close(self._held.last_fd)
+        except OSError:
+            pass
+
+    def take(self):
+        try:
+            self._held.fd()
+        except OSError:
+            pass
+
+    def descriptors(self):
+        return [self._held.last_fd]
+
+
 class Channel:
+    __slots__ = ("_ctl", "_rep", "_seal", "_unread")
+
     def __init__(self, directory):
         self._ctl = Held(directory + "/ctl", os.O_RDONLY)
         self._rep = Held(directory + "/rep", os.O_WRONLY)

@@ -165,6 +165,8 @@ def _become(kernel, message, plan, numbers):
     left = _separate(plan) + sharing.separate()
     kernel.channel = channel.Channel(directory)
     kernel.null = channel.Held("/dev/null", O_RDWR)
+    kernel.reserve.release()
+    kernel.reserve.take()
     _renew_loops(kernel)
     kernel.frozen = kind == "image"
     if kind == "fork":
@@ -198,7 +200,7 @@ def _give_up(kernel, message, failure):
 
 def _look_at_descriptors(kernel):
     """What the copy has to do about each: the original may move on at once."""
-    ours = kernel.channel.descriptors() + [kernel.null.last_fd]
+    ours = kernel.channel.descriptors() + [kernel.null.last_fd] + kernel.reserve.descriptors()
     plan = []
     for name in listdir("/proc/self/fd"):
         fd = int(name)

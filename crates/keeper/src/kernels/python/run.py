@@ -11,7 +11,7 @@ import builtins
 from _signal import SIGINT, default_int_handler, getsignal, signal
 from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 from posix import O_CLOEXEC, O_RDONLY, O_WRONLY
-from posix import _exit, close, dup2, getpid, open, read, set_inheritable
+from posix import _exit, close, dup2, getpid, open, read, set_inheritable, sysconf
 
 encode = load("channel").encode
 
@@ -23,6 +23,9 @@ BYTE_ORDER_MARK = "\ufeff"
 # Below this the driver's own work after a run (a traceback, a loop) may not fit.
 LEAST_RECURSION = 200
 USUAL_RECURSION = 1000
+EMFILE = 24  # the same on all of Linux; the module with its name is not loaded yet
+NO_ROOM = ("all %d descriptors that this kernel may have are open: close some files, or raise "
+           "the limit (resource.setrlimit here, `ulimit -n` where the session is started)")
 # As JSON has it.
 SECRET_LENGTH = 10
 PLAIN_DONE = '{"op":"done","run":%d,"secret":%s,"exit_code":0,"result":null,"error":null,"notes":[]}'
@@ -39,7 +42,10 @@ def answer(kernel, message):
             text = read_text(message["code"])
         if text[:1] == BYTE_ORDER_MARK:
             text = text[1:]
-        before = _attach(kernel, message)
+        before = _attach(kernel, message, notes)
+        if kernel.mended:
+            kernel.mended = False
+            notes.append("an earlier run had changed the kernel's own functions; they were put back")
         kernel.running = True
         try:
             exit_code, result, error = _perform(kernel, "<run %d>" % number, text, notes)
@@ -54,6 +60,7 @@ def answer(kernel, message):
         error = {"type": "KernelError", "message": "%s: %s" % (type(problem).__name__, problem)}
     finally:
         _detach(kernel.null)
+        kernel.reserve.take()
     _send_report(kernel, number, exit_code, result, error, notes)
 
 
@@ -75,7 +82,7 @@ def answer_again(kernel):
 
 
 def read_text(path):
-    fd = open(path, READ_FLAGS)
+    fd = _open(path, READ_FLAGS)
     try:
         data = piece = read(fd, CHUNK)
         while len(piece) == CHUNK:
@@ -88,13 +95,16 @@ def read_text(path):
 
 # What a run finds around it.
 
-def _attach(kernel, message):
+def _attach(kernel, message, notes):
     """Returns what `_restore_environment` needs, if anything."""
     stdin = message["stdin"]
-    if stdin != NOTHING:
+    is_full = _redirect(message["stdout"], WRITE_FLAGS, 1)
+    is_full = _redirect(message["stderr"], WRITE_FLAGS, 2) or is_full
+    # The last one: until then 0 is free to be used for the others.
+    if stdin != NOTHING or is_full:
         _redirect(stdin, READ_FLAGS, 0)
-    _redirect(message["stdout"], WRITE_FLAGS, 1)
-    _redirect(message["stderr"], WRITE_FLAGS, 2)
+    if is_full:
+        notes.append(NO_ROOM % sysconf("SC_OPEN_MAX"))
     kernel.streams.renew_input(stdin == NOTHING)
     if kernel.modules.get("__main__") is not kernel.main:
         kernel.modules["__main__"] = kernel.main
@@ -104,12 +114,25 @@ def _attach(kernel, message):
 
 
 def _redirect(path, flags, target):
-    fd = open(path, flags)
+    """Returns whether there was no descriptor left to do it with."""
+    fd = _open(path, flags)
     if fd == target:
         set_inheritable(fd, True)
-        return
+        return fd == 0
     dup2(fd, target)
     close(fd)
+    return fd == 0
+
+
+def _open(path, flags):
+    """Between runs 0 is nobody's, and serves when user code has taken all others."""
+    try:
+        return open(path, flags)
+    except OSError as problem:
+        if problem.errno != EMFILE:
+            raise
+    close(0)
+    return open(path, flags)
 
 
 def _detach(held):
@@ -299,6 +322,7 @@ def _add_figures(kernel, result, notes):
 def _report(kernel, problem):
     """Exit code and `error`; the traceback goes to the run's stderr."""
     errors = load("errors")
+    kernel.reserve.release()
     kernel.active = True
     try:
         answer = errors.report(kernel, problem)
@@ -306,6 +330,7 @@ def _report(kernel, problem):
         kernel.active = False
         answer = errors.last_resort(problem, second)
     kernel.active = False
+    kernel.reserve.take()
     return answer
 
 

@@ -25,11 +25,12 @@ def _escape_errors(problem):
 register_error(ESCAPE, _escape_errors)
 
 
-class Outlet(RawIOBase):
-    # Set by `background` once there is something that writes for an earlier run:
-    # maps 1 or 2 to the descriptor that the caller's output belongs to.
-    route = None
+# Set by `background` once there is something that writes for an earlier run: maps 1
+# or 2 to the descriptor that the caller's output belongs to.
+routes = []
 
+
+class Outlet(RawIOBase):
     def __init__(self, fd, name):
         self._number = fd
         self.name = name
@@ -50,8 +51,8 @@ class Outlet(RawIOBase):
 
     def write(self, data):
         fd = self._number
-        if Outlet.route is not None:
-            fd = Outlet.route(fd)
+        if routes:
+            fd = routes[0](fd)
         if type(data) is not bytes:
             data = memoryview(data).cast("B")
         size = len(data)

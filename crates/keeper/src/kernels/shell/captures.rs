@@ -5,7 +5,7 @@ use super::dialect::{self, Dialect};
 use super::traps::ExitTrap;
 use super::view::{self, Interpreted};
 use super::{SOURCES, Shell, functions, quote};
-use crate::scratch::write_file;
+use crate::scratch::{read_left, write_file};
 use serde_json::{Map, Value};
 use sessile_protocol::{Language, RunNo};
 use sessile_store::SavedKernel;
@@ -44,7 +44,7 @@ impl Shell {
     /// A capture is there. Those that began before it are of no use any more.
     pub(super) fn captured(&mut self, as_of: RunNo) -> Option<Report> {
         if !self.captures.under_way.contains(&as_of) {
-            let _ = std::fs::remove_file(self.path(&capture_file(as_of)));
+            let _ = std::fs::remove_file(self.left(&capture_file(as_of)));
             return None;
         }
         self.captures.under_way.retain(|run| *run > as_of);
@@ -53,8 +53,8 @@ impl Shell {
     }
 
     pub(super) fn take_capture(&mut self, name: &str, as_of: RunNo) -> Option<Listed> {
-        let path = self.path(name);
-        let bytes = std::fs::read(&path).ok()?;
+        let path = self.left(name);
+        let bytes = read_left(&path).ok()?;
         let _ = std::fs::remove_file(path);
         if !bytes.ends_with(END) {
             return None;
@@ -87,7 +87,7 @@ impl Shell {
 
 /// Where the state after a run is written.
 pub(super) fn capture_file(as_of: RunNo) -> String {
-    format!("x{as_of}")
+    format!("w/x{as_of}")
 }
 
 /// How a whole capture ends.

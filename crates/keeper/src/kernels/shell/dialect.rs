@@ -36,6 +36,21 @@ pub(super) struct FirstWords<'a> {
     pub(super) prefix: &'a str,
 }
 
+/// How a shell tells the status of a job that is gone.
+#[derive(Debug)]
+pub(super) enum Status {
+    /// By the status of a command.
+    Asked {
+        wait: String,
+    },
+    /// The same, if it has not forgotten it.
+    AskedIfKnown {
+        is_known: String,
+        wait: String,
+    },
+    Untold,
+}
+
 pub(super) fn of(language: Language) -> &'static dyn Dialect {
     match language {
         Language::Bash => &bash::Bash,
@@ -132,6 +147,17 @@ pub(super) trait Dialect: Debug + Sync {
     fn hides_functions(&self) -> bool {
         false
     }
+
+    // Jobs (see background.rs).
+
+    /// A few milliseconds in which nothing is done.
+    fn pause(&self, dir: &str) -> String {
+        format!("\\builtin read -t 0.005 <>{dir}/p")
+    }
+
+    /// How the status of a job that is gone is found out, so that the user can
+    /// ask again.
+    fn status_of(&self, pid: &str) -> Status;
 
     // Signals (see shell.rs).
 

@@ -16,7 +16,7 @@ use super::{MARK, quote};
 use crate::kernels::mentions;
 
 /// What zsh's hook writes: whether the user has an EXIT trap is not known then.
-pub(super) const AFTER: &str = "after";
+pub(super) const AFTER: &str = "w/after";
 
 /// Whether a text may set an EXIT trap, and cannot tell that there is a guard.
 pub(super) fn is_wanted(dialect: &dyn Dialect, flags: &str, text: &[u8]) -> bool {

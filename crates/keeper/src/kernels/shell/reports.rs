@@ -44,7 +44,7 @@ impl Shell {
                 self.send(&line).ok()?;
                 Some(Report::Ready)
             }
-            "r" | "d" => {
+            "r" | "d" | "j" => {
                 let word = word.unwrap_or_default();
                 if self.former.as_ref().is_some_and(|former| former.as_str() == word) {
                     return None;
@@ -55,6 +55,9 @@ impl Shell {
                 }
                 if kind == "d" {
                     return self.done();
+                }
+                if kind == "j" {
+                    return self.job_told(words.next()?, words.next()?);
                 }
                 let status = words.next()?.parse().ok()?;
                 self.reported(status, words.next().unwrap_or_default())

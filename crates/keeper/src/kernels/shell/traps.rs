@@ -7,7 +7,7 @@ use super::super::mentions;
 use super::dialect::Guard;
 use super::voice::Voice;
 use super::{Form, MARK, Order, Shell, guard, quote, view};
-use crate::scratch::write_file;
+use crate::scratch::{read_left, write_file};
 use sessile_protocol::RunNo;
 use std::fmt::Write;
 use std::io;
@@ -150,11 +150,11 @@ impl Shell {
     /// A line that puts the user's trap on SIGINT back, if ours has taken it
     /// away in the last run.
     pub(super) fn restore_interrupt_trap(&mut self) -> io::Result<String> {
-        let listing = if self.is_halted { std::fs::read(self.path("int"))? } else { Vec::new() };
+        let listing = if self.is_halted { read_left(&self.left("w/int"))? } else { Vec::new() };
         if listing.is_empty() {
             return Ok(String::new());
         }
-        write_file(&self.path("int"), b"")?;
+        write_file(&self.left("w/int"), b"")?;
         let listing = String::from_utf8_lossy(&listing);
         let prefix = self.voice.prefix;
         let mut line = String::new();
@@ -180,8 +180,8 @@ impl Shell {
     /// Looks at the traps that a run has left, and puts our EXIT trap back
     /// behind the user's if it is not there.
     pub(super) fn learn_traps(&mut self, run: RunNo) {
-        let path = self.path(&traps_file(run));
-        let Ok(listing) = std::fs::read(&path) else { return };
+        let path = self.left(&traps_file(run));
+        let Ok(listing) = read_left(&path) else { return };
         self.listing = Some(path);
         self.keep_debug_trap(view::trap(&listing, &["DEBUG"]));
         let found = view::trap(&listing, &["EXIT", "0"]);
@@ -220,7 +220,7 @@ impl Shell {
 
 /// What the traps are listed to after a run.
 fn traps_file(run: RunNo) -> String {
-    format!("l{run}")
+    format!("w/l{run}")
 }
 
 /// Whether a text may change traps that matter here.

@@ -67,6 +67,7 @@ impl Shell {
         };
         let report = self.report_line(secret, voice) + &env.after;
         let done = self.done_line(secret, voice);
+        let job = self.job_questions(order, secret);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => format!(">{dir}/o 2>{dir}/e"),
@@ -84,8 +85,8 @@ impl Shell {
                 if mentions(order.text, "exec") {
                     let _ = write!(after, ";{reopen}");
                 }
-                if self.probe.is_some() {
-                    let _ = write!(after, "\n{questions}{}{done}", self.list_traps(order));
+                if self.probe.is_some() || !job.is_empty() {
+                    let _ = write!(after, "\n{questions}{job}{}{done}", self.list_traps(order));
                 } else if self.looks_at_traps(order.text) {
                     let _ = write!(after, ";{}{done}", self.list_traps(order));
                 }
@@ -100,7 +101,7 @@ impl Shell {
                     format!("{prelude}{exec} {streams}{sure};{source};"),
                     &format!(
                         "{report};{exec} >/dev/null 2>&1{sure}\n\
-                         {report};{reopen}\n{questions}{}{done}\n",
+                         {report};{reopen}\n{questions}{job}{}{done}\n",
                         self.list_traps(order)
                     ),
                 )

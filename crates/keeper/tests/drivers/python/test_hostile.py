@@ -52,6 +52,58 @@ class Hostile(Case):
     def test_memory_exhausted(self):
         self.survives("x = bytearray(1 << 62)")
 
+    def test_a_later_run_is_answered_truly_whatever_was_changed_of_the_driver(self):
+        find = "import sys\nf = sys._getframe()\nwhile 'kernel' not in f.f_locals: f = f.f_back\nk = f.f_locals['kernel']\ng = f.f_globals\n"
+        forge = "lambda *a: (0, None, None)\n"
+        for change in (
+                "C = type(k.channel)\nsend = C.send\nC.send = lambda s, t: send(s, t.replace('\"exit_code\":1', '\"exit_code\":0'))",
+                "C = type(k.channel)\nsecret = C.secret\nseen = []\nC.secret = lambda s: seen.append(secret(s)) or seen[-1]",
+                "while '_perform' not in g: f = f.f_back; g = f.f_globals\ng['_perform'] = " + forge,
+                "while '_perform' not in g: f = f.f_back; g = f.f_globals\ng['_perform'].__code__ = (" + forge.strip() + ").__code__",
+                "while '_perform' not in g: f = f.f_back; g = f.f_globals\ng['encode'] = lambda v: '{\"exit_code\":0,\"result\":null,\"error\":null,\"notes\":[]}'",
+                "import copy\nk.sources = type(k.sources)()",
+                "type(k.compiler).compile = lambda *a: None",
+                "f.f_globals['__builtins__']['exec'] = f.f_globals['__builtins__']['eval'] = lambda *a: None",
+                "class Same:\n    def __eq__(s, o): return True\n    __hash__ = None\n    def __call__(s, *a): return 0, None, None\n"
+                "while '_perform' not in g: f = f.f_back; g = f.f_globals\ng['_perform'] = Same()"):
+            self.setUp()
+            # What a run does to its own answer is its own affair.
+            self.k.run(find + change)
+            later = self.k.run("1/0")
+            self.assertEqual((later.code, later.error["type"]), (1, "ZeroDivisionError"), change)
+            self.assertIn("put back", later.notes[0], change)
+            self.assertEqual(self.k.run("6 * 7").text, "42", change)
+
+    def test_the_driver_changes_nothing_of_its_own(self):
+        for code in ("import threading, asyncio, inspect", "await asyncio.sleep(0)", "1/0", "open('/nosuch')", "%cd /", "!true",
+                     "threading.Thread(target=print).start()", "asyncio.create_task(asyncio.sleep(0))", "6 * 7"):
+            self.assertEqual(self.k.run(code).notes, [], code)
+            self.k.state()
+        self.assertEqual(self.k.run("0").notes, [])
+
+    def test_no_descriptor_left(self):
+        exhaust = "import os\nfs = []\nwhile 1: fs.append(os.open('/dev/null', 0))"
+        run = self.k.run(exhaust)
+        self.assertEqual(run.error["type"], "OSError", run.err)
+        self.assertIn("Too many open files", run.err)
+        run = self.k.run("import sys; print(len(fs) > 9, sys.stdin.read()); print('e', file=sys.stderr)", stdin="in")
+        self.assertEqual((run.out, run.err, run.error), ("True in\n", "e\n", None))
+        self.assertIn("ulimit -n", run.notes[0])
+        self.assertEqual(self.k.run("1/0").error["type"], "ZeroDivisionError")
+        self.assertEqual(self.k.run("6 * 7").text, "42")
+        self.assertEqual(self.k.state()["op"], "state")
+        self.run_ok("for f in fs: os.close(f)")
+        self.assertEqual(self.run_ok("open('/dev/null').close()").notes, [])
+        self.survives(exhaust)
+
+    def test_no_descriptor_left_by_what_is_shown(self):
+        self.k.run("import os\nfs = []\ndef take():\n    while 1: fs.append(os.open('/dev/null', 0))\n"
+                   "class C:\n    def __repr__(self): take()\nclass E(Exception):\n    def __str__(self): take()")
+        self.k.run("C()")
+        self.k.run("raise E")
+        self.run_ok("for f in fs: os.close(f)")
+        self.survives("0")
+
     def test_a_removed_directory(self):
         self.survives("import os; os.mkdir('d'); os.chdir('d'); os.rmdir('../d')")
 

@@ -4,7 +4,7 @@ mod listing;
 mod restore;
 
 use super::MARK;
-use super::dialect::{Dialect, Environment, FirstWords, Guard, assignments};
+use super::dialect::{Dialect, Environment, FirstWords, Guard, Status, assignments};
 use super::guard::{self, has_word};
 use super::terminal::Way;
 use super::traps::stands_alone;
@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 pub(super) struct Bash;
 
 impl Dialect for Bash {
+    fn status_of(&self, pid: &str) -> Status {
+        Status::Asked { wait: format!("\\builtin wait {pid}") }
+    }
+
     fn name(&self) -> &'static str {
         "bash"
     }
@@ -96,7 +100,7 @@ impl Dialect for Bash {
 
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
-            "{{ {prefix}: {MARK}; {prefix}trap -p INT >|{dir}/int; {prefix}trap - INT; \
+            "{{ {prefix}: {MARK}; {prefix}trap -p INT >|{dir}/w/int; {prefix}trap - INT; \
              {prefix}kill -s INT $$; }} 2>/dev/null"
         )
     }
@@ -111,8 +115,8 @@ impl Dialect for Bash {
 
     fn capture(&self, dir: &str, as_of: RunNo) -> String {
         format!(
-            "( \\builtin trap -p >|{dir}/x{as_of}; \
-             ( \\builtin . {dir}/capture x{as_of} \"$@\"; \\builtin echo \"c {as_of}\" >{dir}/s ) & ) \
+            "( \\builtin trap -p >|{dir}/w/x{as_of}; \
+             ( \\builtin . {dir}/capture w/x{as_of} \"$@\"; \\builtin echo \"c {as_of}\" >{dir}/s ) & ) \
              9<{dir}/capture </dev/null || \\builtin echo \"c {as_of}\" >{dir}/s\n"
         )
     }
@@ -193,13 +197,13 @@ impl Dialect for Bash {
 }
 
 fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
-    let listing = listing.map(|word| format!("\\builtin printf '%s\\n' {word} >>{dir}/final; "));
+    let listing = listing.map(|word| format!("\\builtin printf '%s\\n' {word} >>{dir}/w/final; "));
     let clear = match guard {
         Guard::On => "\\builtin unset -f trap; ",
         Guard::Off => "",
     };
     format!(
-        "\\builtin trap -p >|{dir}/final; {}{clear}\\builtin . {dir}/capture final \"$@\"",
+        "\\builtin trap -p >|{dir}/w/final; {}{clear}\\builtin . {dir}/capture w/final \"$@\"",
         listing.unwrap_or_default()
     )
 }

@@ -4,7 +4,7 @@ mod listing;
 mod restore;
 
 use super::MARK;
-use super::dialect::{Dialect, FirstWords, Guard};
+use super::dialect::{Dialect, FirstWords, Guard, Status};
 use super::guard::{self, sets_option};
 use super::terminal::Way;
 use super::traps::stands_alone;
@@ -17,6 +17,16 @@ use sessile_protocol::RunNo;
 pub(super) struct Dash;
 
 impl Dialect for Dash {
+    /// Its `read` has no limit.
+    fn pause(&self, _: &str) -> String {
+        "sleep 0.005".to_owned()
+    }
+
+    /// Whoever asks, it is forgotten then, and a fork does not know it.
+    fn status_of(&self, _: &str) -> Status {
+        Status::Untold
+    }
+
     fn name(&self) -> &'static str {
         "sh"
     }
@@ -86,9 +96,9 @@ impl Dialect for Dash {
     /// only where the user has a trap.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
-            "{{ {prefix}: {MARK}; {prefix}trap >|{dir}/int; while {prefix}read -r __sessile_trap; do \
+            "{{ {prefix}: {MARK}; {prefix}trap >|{dir}/w/int; while {prefix}read -r __sessile_trap; do \
              case $__sessile_trap in *\\ INT) {prefix}unset __sessile_trap; {prefix}trap - INT; \
-             {prefix}kill -s INT $$;; esac; done <{dir}/int; {prefix}unset __sessile_trap; }} 2>/dev/null"
+             {prefix}kill -s INT $$;; esac; done <{dir}/w/int; {prefix}unset __sessile_trap; }} 2>/dev/null"
         )
     }
 
@@ -98,7 +108,7 @@ impl Dialect for Dash {
 
     fn capture(&self, dir: &str, as_of: RunNo) -> String {
         format!(
-            "\\trap >|{dir}/x{as_of}; ( ( \\set -- x{as_of} \"$@\"; \\. {dir}/capture; \
+            "\\trap >|{dir}/w/x{as_of}; ( ( \\set -- w/x{as_of} \"$@\"; \\. {dir}/capture; \
              \\command echo \"c {as_of}\" >{dir}/s ) & ) 9<{dir}/capture </dev/null 2>/dev/null\n"
         )
     }
@@ -155,13 +165,13 @@ impl Dialect for Dash {
 }
 
 fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
-    let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >>{dir}/final; "));
+    let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >>{dir}/w/final; "));
     let clear = match guard {
         Guard::On => "\\command unalias trap; ",
         Guard::Off => "",
     };
     format!(
-        "\\trap >|{dir}/final; {}( {clear}\\set -- final \"$@\"; \\. {dir}/capture ) \
+        "\\trap >|{dir}/w/final; {}( {clear}\\set -- w/final \"$@\"; \\. {dir}/capture ) \
          </dev/null >/dev/null",
         listing.unwrap_or_default()
     )

@@ -2,6 +2,7 @@
 # found out by the keeper (see listing.rs), when somebody needs it.
 #
 # Called   \builtin trap > >(
+#              \builtin trap '' XFSZ
 #              \builtin set +o >|OUT
 #              \builtin set -- OUT "$@"
 #              \builtin emulate -R zsh -o noaliases -c "$(<capture)")
@@ -21,8 +22,6 @@
 # It must not be evaluated in the user's shell itself: it wrecks its own options.
 
 \builtin trap - DEBUG ZERR
-# A limit of what may be written shall be no one's end.
-\builtin trap '' XFSZ
 # The values of hidden variables would not be listed.
 \builtin typeset -m +H '*'
 {

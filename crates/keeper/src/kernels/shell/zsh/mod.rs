@@ -4,7 +4,7 @@ mod listing;
 mod names;
 mod restore;
 
-use super::dialect::{Dialect, Environment, FirstWords, Guard};
+use super::dialect::{Dialect, Environment, FirstWords, Guard, Status};
 use super::guard::AFTER;
 use super::quoting::quote;
 use super::terminal::Way;
@@ -31,6 +31,13 @@ const HUSH: &str =
 const SURE: &str = " || \\builtin :";
 
 impl Dialect for Zsh {
+    /// In forks: what was asked for once is forgotten, and then the status is
+    /// that of a program which is not there.
+    fn status_of(&self, pid: &str) -> Status {
+        let is_known = format!("\\builtin test -z \"$(\\builtin wait {pid} 2>&1)\"");
+        Status::AskedIfKnown { is_known, wait: format!("(\\builtin wait {pid})") }
+    }
+
     fn name(&self) -> &'static str {
         "zsh"
     }
@@ -142,7 +149,7 @@ impl Dialect for Zsh {
     /// well.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
-            "{HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} >|{dir}/int; \
+            "{HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} >|{dir}/w/int; \
              {prefix}unset __sessile_x; {prefix}unsetopt errexit; {prefix}trap - INT; \
              {prefix}kill -s INT $$"
         )
@@ -168,14 +175,14 @@ impl Dialect for Zsh {
         format!(
             "\\builtin trap 2>/dev/null > >(\\builtin exec 9<{dir}/capture{SURE}; {}; \
              \\builtin echo \"c {as_of}\" >{dir}/s)\n",
-            capture(dir, &format!("x{as_of}"), "")
+            capture(dir, &format!("w/x{as_of}"), "")
         )
     }
 
     /// A word and not a comment, which zsh would drop; braces make zsh wait for
     /// the process.
     fn exit_trap(&self, dir: &str) -> String {
-        format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "final"))
+        format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "w/final"))
     }
 
     fn last_capture(&self, dir: &str, _: Option<&str>, _: Guard) -> String {
@@ -228,9 +235,12 @@ impl Dialect for Zsh {
 }
 
 /// How the capture script is called (see capture.zsh).
+///
+/// First of all a limit of what may be written becomes no one's end: the shell
+/// lists its traps into a pipe to this process, and would end with it.
 fn capture(dir: &str, out: &str, tracing: &str) -> String {
     format!(
-        "\\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
+        "\\builtin trap '' XFSZ; \\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
          \\builtin emulate -R zsh -o noaliases -c \"$(<{dir}/capture)\""
     )
 }

@@ -1,0 +1,276 @@
+//! The sandbox of a session: what it is to be like, and the one that is there.
+//!
+//! A session and the forks that share its files share it, too. Should its first
+//! process be killed, all that was inside is gone with it; the next kernel finds
+//! a new one, with the same layer.
+
+use rustix::process::Pid;
+use sessile_proc::Process;
+use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
+use sessile_sandbox::Policy;
+use sessile_sandbox::apply::{End, Sandbox};
+use sessile_sandbox::limits::Hold;
+use sessile_sandbox::plan::environment::environment;
+use sessile_sandbox::plan::host::{Host, Wanted};
+use sessile_sandbox::plan::{self, Net, Place, Plan, WORKSPACE};
+use sessile_sandbox::proxy::Notice;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The session's layer, in its directory.
+pub(crate) const LAYER: &str = "layer";
+/// What kernels inside are given to read, in the same place.
+const GIVEN: &str = "given";
+
+#[derive(Debug)]
+pub(crate) struct Confined {
+    plan: Plan,
+    given: PathBuf,
+    search: OsString,
+    sandbox: RefCell<Rc<Sandbox>>,
+    /// Processes that were told of by their numbers inside, by those.
+    known: RefCell<BTreeMap<i32, Pid>>,
+    /// What its limits had done at the last look.
+    seen: Cell<Incidents>,
+    /// Who was not let out, and has not been told to any session yet.
+    refusals: RefCell<Vec<Notice>>,
+}
+
+/// What limits have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Incidents {
+    /// Processes that were killed for memory.
+    pub(crate) kills: u64,
+    /// Processes that could not be started.
+    pub(crate) refusals: u64,
+    /// Writes for which there was no room.
+    pub(crate) full: u64,
+}
+
+impl Incidents {
+    fn of(sandbox: &Sandbox) -> Self {
+        let counts = sandbox.group().map(|group| group.counts()).unwrap_or_default();
+        let full = sandbox.tallied().map_or(0, |tallied| tallied.refused);
+        Self { kills: counts.kills, refusals: counts.refusals, full }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            kills: self.kills.saturating_sub(before.kills),
+            refusals: self.refusals.saturating_sub(before.refusals),
+            full: self.full.saturating_sub(before.full),
+        }
+    }
+}
+
+impl Confined {
+    /// Builds the sandbox that a session was started with, if it was.
+    pub(crate) fn of(boot: &Boot, scratch: &Path) -> Result<Option<Rc<Self>>, Failure> {
+        let Some(policy) = &boot.sandbox else { return Ok(None) };
+        let refused = |why: String| Failure::new(Code::Sandbox, why);
+        let policy: Policy = serde_json::from_str(policy).map_err(|error| {
+            refused(format!("the session's sandbox is not understood: {error}"))
+        })?;
+        let layer = layer_of(&boot.directory)
+            .map_err(|error| refused(format!("the session has no place for its layer: {error}")))?;
+        let given = make_empty(boot.directory.join(GIVEN)).map_err(|error| {
+            refused(format!("the session has no place for what its kernels read: {error}"))
+        })?;
+        let sessions = boot.directory.parent().unwrap_or(&boot.directory).to_owned();
+        let hidden = vec![sessions, boot.user_state.clone()];
+        let search = boot.env.get("PATH").map(OsString::from);
+        let search = search.or_else(|| std::env::var_os("PATH"));
+        let search = search.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let host = Host::look(Wanted {
+            search: &search,
+            program: &boot.kernel.program,
+            home: home.as_deref(),
+            workspace: &boot.work_dir,
+            hidden: &hidden,
+            rootfs: policy.rootfs.as_deref(),
+        });
+        let place = Place {
+            session: boot.session.to_string(),
+            workspace: boot.work_dir.clone(),
+            layer,
+            scratch: scratch.to_owned(),
+            given: given.clone(),
+            hidden,
+        };
+        let plan = plan::plan(&policy, &host, &place).map_err(|why| refused(why.to_string()))?;
+        crate::groups::write_down(&boot.directory, plan.hold.group.as_ref());
+        let sandbox = Sandbox::build(&plan).map_err(|why| refused(why.to_string()))?;
+        Ok(Some(Rc::new(Self {
+            plan,
+            given,
+            search: host.programs.search,
+            sandbox: RefCell::new(Rc::new(sandbox)),
+            known: RefCell::default(),
+            seen: Cell::default(),
+            refusals: RefCell::default(),
+        })))
+    }
+
+    /// The environment that kernels start with.
+    pub(crate) fn environment(&self, boot: &Boot) -> BTreeMap<OsString, OsString> {
+        let host = crate::keeper::inherited(boot);
+        let given = boot.env.iter().map(|(name, value)| (name.into(), value.into()));
+        environment(host, &self.search, given, self.plan.user, &self.plan.net)
+    }
+
+    /// The sandbox, as long as it is there.
+    pub(crate) fn sandbox(&self) -> Rc<Sandbox> {
+        Rc::clone(&self.sandbox.borrow())
+    }
+
+    /// The same; a new one if its first process has been ended.
+    pub(crate) fn living(&self) -> io::Result<Rc<Sandbox>> {
+        let sandbox = self.sandbox();
+        if sandbox.is_alive() {
+            return Ok(sandbox);
+        }
+        sandbox.kill();
+        let fresh = Rc::new(Sandbox::build(&self.plan).map_err(io::Error::other)?);
+        self.known.borrow_mut().clear();
+        self.seen.take();
+        *self.sandbox.borrow_mut() = Rc::clone(&fresh);
+        Ok(fresh)
+    }
+
+    /// What its limits have done since the last look.
+    pub(crate) fn take_incidents(&self) -> Incidents {
+        let now = Incidents::of(&self.sandbox.borrow());
+        now.since(self.seen.replace(now))
+    }
+
+    /// What it may use, and what holds it to that.
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.plan.hold
+    }
+
+    /// Where what is written is kept.
+    pub(crate) fn layer(&self) -> &Path {
+        &self.plan.base
+    }
+
+    /// Where kernels inside find what they are given to read; they cannot write
+    /// there.
+    pub(crate) fn given(&self) -> &Path {
+        &self.given
+    }
+
+    /// Its own network, if it has one.
+    pub(crate) fn network(&self) -> Option<OwnNetwork> {
+        match self.plan.net {
+            Net::Hosts => None,
+            Net::Own | Net::Proxied(_) => {
+                let init = self.sandbox().init();
+                let inode = Process::new(init).network_namespace()?;
+                Some(OwnNetwork { pid: init.as_raw_nonzero().get().cast_unsigned(), inode })
+            }
+        }
+    }
+
+    /// Takes those refusals that are somebody's.
+    pub(crate) fn take_refusals(&self, is_ones: impl Fn(&Notice) -> bool) -> Vec<Notice> {
+        let sandbox = self.sandbox();
+        let Some(proxy) = sandbox.proxy() else { return Vec::new() };
+        let mut refusals = self.refusals.borrow_mut();
+        refusals.extend(proxy.take_notices());
+        let (taken, left) = std::mem::take(&mut *refusals).into_iter().partition(is_ones);
+        *refusals = left;
+        taken
+    }
+
+    /// Whether there are some that were nobody's.
+    pub(crate) fn has_refusals(&self) -> bool {
+        !self.refusals.borrow().is_empty()
+    }
+
+    /// Where runs begin.
+    pub(crate) fn work_dir(&self) -> &'static Path {
+        Path::new(WORKSPACE)
+    }
+
+    /// A child of this process has ended. Without its guard a sandbox is of no
+    /// use: the next kernel gets a new one. A proxy is started again.
+    pub(crate) fn has_ended(&self, pid: Pid) {
+        let sandbox = self.sandbox();
+        if sandbox.guard() == Some(pid) {
+            sandbox.kill();
+        }
+        if let Some(proxy) = sandbox.proxy() {
+            proxy.has_ended(pid);
+        }
+    }
+
+    /// The process that has this number inside; it is told of when it ends.
+    pub(crate) fn process(&self, inside: Pid) -> Option<Pid> {
+        let number = inside.as_raw_nonzero().get();
+        let init = self.sandbox().init();
+        let me = rustix::process::getpid();
+        let candidates = crate::processes::descendants(me).into_iter();
+        // Others outside, or in a sandbox of their own, may have the same number.
+        let inside = namespace_of(init)?;
+        let is_it = |pid: &Pid| {
+            *pid != init
+                && inner_number(*pid) == Some(number)
+                && namespace_of(*pid).as_ref() == Some(&inside)
+        };
+        let found = candidates.into_iter().find(is_it)?;
+        self.known.borrow_mut().insert(number, found);
+        Some(found)
+    }
+
+    /// Processes that have ended and had lost their parents, of those that were
+    /// asked for.
+    pub(crate) fn take_ends(&self) -> Vec<(Pid, i32)> {
+        let mut known = self.known.borrow_mut();
+        let ends = self.sandbox().take_ends().into_iter();
+        ends.filter_map(|End { pid, code }| Some((known.remove(&pid)?, code))).collect()
+    }
+}
+
+/// A directory for nobody else, without what an earlier keeper has left there.
+fn make_empty(path: PathBuf) -> io::Result<PathBuf> {
+    match std::fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    rustix::fs::mkdir(&path, rustix::fs::Mode::RWXU)?;
+    Ok(path)
+}
+
+/// The directory of a session's layer: a fork's may be that of its original.
+fn layer_of(directory: &Path) -> io::Result<PathBuf> {
+    let path = directory.join(LAYER);
+    match std::fs::canonicalize(&path) {
+        Ok(layer) => return Ok(layer),
+        // The original is gone, and its files with it.
+        Err(_) if path.is_symlink() => std::fs::remove_file(&path)?,
+        Err(_) => {}
+    }
+    std::fs::create_dir_all(&path)?;
+    std::fs::canonicalize(&path)
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        self.sandbox.borrow().kill();
+    }
+}
+
+/// The namespace that a process has its innermost number in.
+fn namespace_of(pid: Pid) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{}/ns/pid", pid.as_raw_nonzero())).ok()
+}
+
+/// The number of a process in the innermost of its namespaces.
+fn inner_number(pid: Pid) -> Option<i32> {
+    Process::new(pid).namespace_numbers()?.last().copied()
+}

@@ -1,0 +1,56 @@
+//! The control groups of a session that has limits: known to its guardian from
+//! the start, and written down for whoever comes after both are gone.
+
+use sessile_protocol::Boot;
+use sessile_sandbox::limits::{self, GroupPlan, Means};
+use sessile_sandbox::{Limits, Policy};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// In the session's directory: one path a line.
+const FILE: &str = "groups";
+
+/// Where a session's groups may be.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    tops: Vec<PathBuf>,
+    session: String,
+}
+
+impl Groups {
+    /// Of a session that is about to be started.
+    pub(crate) fn of(boot: &Boot) -> Self {
+        let policy: Option<Policy> =
+            boot.sandbox.as_ref().and_then(|policy| serde_json::from_str(policy).ok());
+        let Some(policy) = policy.filter(|policy| policy.limits != Limits::default()) else {
+            return Self::default();
+        };
+        let session = boot.session.to_string();
+        let hold = limits::hold(&policy.limits, &Means::look(), &session).ok();
+        let group = hold.and_then(|hold| hold.group);
+        Self { tops: group.map(|group| group.tops()).unwrap_or_default(), session }
+    }
+
+    /// Of a session whose keeper is gone.
+    pub(crate) fn written_down(boot: &Boot) -> Self {
+        let text = std::fs::read_to_string(boot.directory.join(FILE)).unwrap_or_default();
+        Self { tops: text.lines().map(PathBuf::from).collect(), session: boot.session.to_string() }
+    }
+
+    /// Removes them, with what is left in them.
+    pub(crate) fn remove(&self) {
+        limits::remove(&self.tops, &self.session);
+    }
+}
+
+/// Before there are any. Should that fail, the guardian knows them.
+pub(crate) fn write_down(directory: &Path, group: Option<&GroupPlan>) {
+    let Some(group) = group else { return };
+    let lines: Vec<String> =
+        group.tops().iter().map(|top| format!("{}\n", top.display())).collect();
+    let mut options = std::fs::File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(directory.join(FILE));
+    let _ = file.and_then(|mut file| file.write_all(lines.concat().as_bytes()));
+}

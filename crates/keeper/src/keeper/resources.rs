@@ -1,0 +1,189 @@
+//! What a confined session uses, and what its limits have done.
+
+use super::Keeper;
+use super::bombs::Ended;
+use crate::confined::{Confined, Incidents};
+use sessile_protocol::{
+    CpuLimit, FilesLimit, Language, LayerLimit, LimitsView, MemoryLimit, PidsLimit, RunError, RunNo,
+};
+use sessile_sandbox::limits::{Hold, Mechanism, size};
+
+/// How a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With a status of its own.
+    Status(i32),
+    /// With its kernel.
+    Death,
+}
+
+/// The status of a program that was ended by SIGKILL, as shells tell it.
+const KILLED: i32 = 128 + libc::SIGKILL;
+
+/// The status of a shell's command for which no process could be started.
+const NO_FORK: i32 = 254;
+
+/// The statuses of programs that give up when they get no memory: by SIGABRT, as
+/// C++ does, and by SIGTRAP, as Node does.
+const OUT_OF_MEMORY: [i32; 2] = [128 + libc::SIGABRT, 128 + libc::SIGTRAP];
+
+impl Keeper {
+    /// Tells what limits have done since the last look, in the run that has
+    /// come to its end meanwhile, or else in the next one.
+    pub(super) fn tell_of_limits(
+        &mut self,
+        language: Language,
+        run: Option<RunNo>,
+        ending: Ending,
+        error: Option<&RunError>,
+    ) {
+        let Some(confined) = &self.home.confined else { return };
+        let incidents = confined.take_incidents();
+        // One that went well has not been kept from starting anything.
+        if incidents == Incidents::default() && ending == Ending::Status(0) {
+            return;
+        }
+        let mut notes = notes(confined, incidents, ending);
+        notes.extend(guesses(confined.hold(), ending, error));
+        let was_pressed = self.kernels.live.get(&language).is_some_and(|live| live.is_pressed);
+        let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
+        notes.extend(self.end_bomb(Ended { run, was_pressed, was_refused }));
+        for note in notes {
+            self.tell(language, run, note);
+        }
+    }
+
+    /// The limits, and what is used of them.
+    pub(super) fn limits_view(&self) -> Option<LimitsView> {
+        let confined = self.home.confined.as_ref()?;
+        let (sandbox, hold) = (confined.sandbox(), confined.hold());
+        let group = sandbox.group();
+        let counts = group.map(|group| group.counts()).unwrap_or_default();
+        let tallied = sandbox.tallied();
+        let used = || sandbox.private_bytes().map(|(used, _)| used);
+        let view = LimitsView {
+            memory: hold.memory.map(|held| MemoryLimit {
+                limit_bytes: held.limit,
+                used_bytes: group.and_then(|group| group.memory_used()),
+                peak_bytes: group.and_then(|group| group.memory_peak()),
+                kills: counts.kills,
+                held_by: held.by.as_str().to_owned(),
+            }),
+            cpus: hold
+                .cpus
+                .map(|held| CpuLimit { limit: held.limit, held_by: held.by.as_str().to_owned() }),
+            pids: hold.pids.map(|held| PidsLimit {
+                limit: held.limit,
+                used: group.and_then(|group| group.processes()),
+                refused: counts.refusals,
+                held_by: held.by.as_str().to_owned(),
+            }),
+            open_files: hold
+                .open_files
+                .map(|held| FilesLimit { limit: held.limit, held_by: held.by.as_str().to_owned() }),
+            layer: hold.layer.map(|held| LayerLimit {
+                limit_bytes: held.limit,
+                used_bytes: tallied.map(|tallied| tallied.used).or_else(used),
+                refused: tallied.map_or(0, |tallied| tallied.refused),
+                held_by: held.by.as_str().to_owned(),
+            }),
+        };
+        (view != LimitsView::default()).then_some(view)
+    }
+}
+
+/// Where no control group counts, the system does not tell that a limit was met.
+/// What a run's end says of it is told as what it is: a guess.
+fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<String> {
+    let is_uncounted = |by: Mechanism| match by {
+        Mechanism::Rlimit | Mechanism::UserRlimit => true,
+        Mechanism::Groups(_) | Mechanism::FileSystem => false,
+    };
+    let says =
+        |word: &str| error.is_some_and(|error| error.kind == word || error.message.contains(word));
+    let has_status =
+        |all: &[i32]| matches!(ending, Ending::Status(status) if all.contains(&status));
+    let mut notes = Vec::new();
+    let lacked_memory = has_status(&OUT_OF_MEMORY) || says("MemoryError");
+    if let Some(held) = hold.memory.filter(|held| lacked_memory && is_uncounted(held.by)) {
+        notes.push(format!(
+            "perhaps the memory limit was met, which is {} for each program by itself",
+            size(held.limit)
+        ));
+    }
+    let lacked_process =
+        has_status(&[NO_FORK]) || says("BlockingIOError") || says("can't start new thread");
+    if let Some(held) = hold.pids.filter(|held| lacked_process && is_uncounted(held.by)) {
+        notes.push(format!(
+            "perhaps the limit of {} processes and threads was met: one could not be started",
+            held.limit
+        ));
+    }
+    notes
+}
+
+fn notes(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<String> {
+    let hold = confined.hold();
+    let mut notes = Vec::new();
+    if let Some(held) = hold.memory.filter(|_| incidents.kills > 0) {
+        let sandbox = confined.sandbox();
+        let peak = sandbox.group().and_then(|group| group.memory_peak());
+        let peak = peak.map(|bytes| format!("; the peak was {}", size(bytes))).unwrap_or_default();
+        let whom = match (ending, incidents.kills) {
+            (Ending::Death | Ending::Status(KILLED), 1) => String::new(),
+            (Ending::Status(_), 1) => "a process was ".to_owned(),
+            (Ending::Death | Ending::Status(_), n) => format!("{n} processes were "),
+        };
+        notes.push(format!("{whom}killed by the memory limit of {}{peak}", size(held.limit)));
+    }
+    if let Some(held) = hold.pids.filter(|_| incidents.refusals > 0) {
+        let times = match incidents.refusals {
+            1 => "a process could not be started".to_owned(),
+            n => format!("processes could not be started {n} times"),
+        };
+        notes.push(format!("{times}: the limit is {} processes and threads", held.limit));
+    }
+    if let Some(held) = hold.layer.filter(|_| incidents.full > 0) {
+        let limit = size(held.limit);
+        notes.push(format!(
+            "writes failed with `No space left on device`: the layer and the private directories \
+             may have {limit}"
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sessile_sandbox::limits::{Held, Version};
+
+    fn hold(by: Mechanism) -> Hold {
+        let held = |limit| Some(Held { limit, by });
+        Hold { memory: held(100 << 20), pids: held(20), ..Hold::default() }
+    }
+
+    #[test]
+    fn where_nothing_counts_an_end_is_a_hint_and_no_more() {
+        let weak = hold(Mechanism::Rlimit);
+        let error = |kind: &str, message: &str| RunError {
+            kind: kind.to_owned(),
+            message: message.to_owned(),
+        };
+        let told = |status, error: Option<&RunError>| guesses(&weak, Ending::Status(status), error);
+        let memory =
+            ["perhaps the memory limit was met, which is 100 MiB for each program by itself"];
+        let process =
+            ["perhaps the limit of 20 processes and threads was met: one could not be started"];
+        assert_eq!(told(1, Some(&error("MemoryError", ""))), memory);
+        assert_eq!(told(134, None), memory);
+        assert_eq!(told(254, None), process);
+        assert_eq!(told(1, Some(&error("RuntimeError", "can't start new thread"))), process);
+        assert!(told(1, None).is_empty());
+        assert!(told(1, Some(&error("ValueError", "no"))).is_empty());
+        assert!(guesses(&weak, Ending::Death, None).is_empty());
+        // Control groups count, and what they say is told instead.
+        let strong = hold(Mechanism::Groups(Version::Two));
+        assert!(guesses(&strong, Ending::Status(254), None).is_empty());
+    }
+}

@@ -1,0 +1,231 @@
+//! What the last job of a text is called: its command, as it was typed.
+//!
+//! This is no parser. Quotes, groups and compound commands are followed as far
+//! as it takes to see where a command begins; a text that cannot be followed has
+//! no name for its job.
+
+/// Characters that are shown.
+const SHOWN: usize = 200;
+
+/// What a command is within.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// What begins and ends with these words runs in the shell itself.
+    Words(&'static str),
+    /// `( )`, `$( )`: what is started in there is another shell's job.
+    Parentheses,
+    /// `${ }`: nothing in there is a command.
+    Parameter,
+}
+
+struct Level {
+    within: Within,
+    /// Where the command around it begins.
+    begin: usize,
+}
+
+/// Words that open a compound command, and those that close it.
+const COMPOUNDS: [(&str, &str); 7] = [
+    ("{", "}"),
+    ("if", "fi"),
+    ("for", "done"),
+    ("while", "done"),
+    ("until", "done"),
+    ("select", "done"),
+    ("case", "esac"),
+];
+
+const ENDS_WORD: &[char] =
+    &[' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>', '\'', '"', '\\', '`', '$'];
+
+/// The command of the last job that a text starts, where it can be told.
+pub(super) fn last_job(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let command = Reader { text, at: 0, begin: 0, levels: Vec::new(), last: None }.read()?;
+    let words: Vec<&str> = command.split('\n').map(str::trim).collect();
+    let short: String = words.join(" ").trim().chars().take(SHOWN).collect();
+    (!short.is_empty()).then_some(short)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    /// Where the current command begins.
+    begin: usize,
+    levels: Vec<Level>,
+    last: Option<&'a str>,
+}
+
+impl<'a> Reader<'a> {
+    fn read(mut self) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            match byte {
+                b'\\' => self.at += 2,
+                b'\'' | b'`' => self.skip_to(*byte)?,
+                b'"' => self.skip_double()?,
+                b'#' if self.is_at_word() => self.skip_comment(),
+                b'<' if self.rest().starts_with("<<") && !self.rest().starts_with("<<<") => {
+                    return None;
+                }
+                b'$' if self.rest().starts_with("${") => {
+                    self.at += 1;
+                    self.open(Within::Parameter);
+                }
+                b'(' => self.open(Within::Parentheses),
+                b')' => self.close_parenthesis(),
+                b'}' if self.is_within(Within::Parameter) => self.close(),
+                b';' | b'\n' => self.next_command(),
+                b'&' => self.operator(),
+                _ if self.is_at_word() => self.word(),
+                _ => self.at += self.width(),
+            }
+        }
+        self.levels.is_empty().then_some(self.last).flatten()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn width(&self) -> usize {
+        self.rest().chars().next().map_or(1, char::len_utf8)
+    }
+
+    fn is_within(&self, within: Within) -> bool {
+        self.levels.last().is_some_and(|level| level.within == within)
+    }
+
+    fn is_at_word(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|at| self.text.as_bytes()[at]);
+        before.is_none_or(|byte| b" \t\n;&|(".contains(&byte))
+    }
+
+    fn skip_to(&mut self, quote: u8) -> Option<()> {
+        let end = self.text.as_bytes()[self.at + 1..].iter().position(|byte| *byte == quote)?;
+        self.at += end + 2;
+        Some(())
+    }
+
+    fn skip_double(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b'\\' => self.at += 2,
+                b'"' => break,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    fn skip_comment(&mut self) {
+        self.at = self.rest().find('\n').map_or(self.text.len(), |end| self.at + end);
+    }
+
+    fn open(&mut self, within: Within) {
+        self.levels.push(Level { within, begin: self.begin });
+        self.at += 1;
+        self.begin = self.at;
+    }
+
+    fn close(&mut self) {
+        if let Some(level) = self.levels.pop() {
+            self.begin = level.begin;
+        }
+        self.at += 1;
+    }
+
+    /// In a `case`, one may stand behind a pattern.
+    fn close_parenthesis(&mut self) {
+        if self.is_within(Within::Parentheses) {
+            self.close();
+        } else {
+            self.next_command();
+        }
+    }
+
+    fn next_command(&mut self) {
+        self.at += 1;
+        self.begin = self.at;
+    }
+
+    fn operator(&mut self) {
+        let bytes = self.text.as_bytes();
+        let before = self.at.checked_sub(1).map(|at| bytes[at]);
+        let is_part = matches!(before, Some(b'&' | b'<' | b'>' | b'|'))
+            || matches!(bytes.get(self.at + 1), Some(b'&' | b'>'));
+        if is_part {
+            self.at += 1;
+            return;
+        }
+        let ours = |level: &Level| matches!(level.within, Within::Words(_));
+        if self.levels.iter().all(ours) {
+            self.last = Some(&self.text[self.begin..self.at]);
+        }
+        self.next_command();
+    }
+
+    /// A word that opens or closes a compound command, or any other.
+    fn word(&mut self) {
+        let rest = self.rest();
+        let word = &rest[..rest.find(ENDS_WORD).unwrap_or(rest.len())];
+        let before = self.text[self.begin..self.at].trim();
+        let is_first = before.is_empty() || before.ends_with(['|', '&', '!']);
+        let opened = COMPOUNDS.iter().find(|(opening, _)| *opening == word);
+        if let (Some((_, closing)), true) = (opened, is_first) {
+            self.levels.push(Level { within: Within::Words(closing), begin: self.begin });
+        } else if is_first && self.is_within(Within::Words(closing_of(word))) {
+            self.close();
+            self.at -= 1;
+        }
+        self.at += word.len().max(self.width());
+        if is_first && matches!(word, "do" | "then" | "else" | "elif" | "{" | "in") {
+            self.begin = self.at;
+        }
+    }
+}
+
+/// The word itself, if it closes something.
+fn closing_of(word: &str) -> &'static str {
+    COMPOUNDS.iter().map(|(_, closing)| *closing).find(|closing| *closing == word).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_job;
+
+    #[test]
+    fn a_job_is_named_by_its_command() {
+        for (text, name) in [
+            ("nosuchserver --port 80 &", "nosuchserver --port 80"),
+            ("cd x; a >log 2>&1 & sleep 1", "a >log 2>&1"),
+            ("a & b && c &\nd", "b && c"),
+            ("echo \"a;b\" &", "echo \"a;b\""),
+            ("for i in 1; do nosuch; done &", "for i in 1; do nosuch; done"),
+            ("x=1; for i in 1\ndo a\ndone &", "for i in 1 do a done"),
+            ("{ a; b; } & wait", "{ a; b; }"),
+            ("(true; nosuch) &", "(true; nosuch)"),
+            ("python3 -c \"import nosuch\" & p=$!", "python3 -c \"import nosuch\""),
+            ("if true; then a & fi", "a"),
+            ("a | while read x; do y; done &", "a | while read x; do y; done"),
+            ("sh -c 'a & b' & while kill -0 $p; do :; done", "sh -c 'a & b'"),
+            ("case x in x) a & ;; esac", "a"),
+            ("a \"$(b & c)\" ${d:-e} &", "a \"$(b & c)\" ${d:-e}"),
+            ("# a & b\nc &", "c"),
+            ("echo é & wait", "echo é"),
+        ] {
+            assert_eq!(last_job(text.as_bytes()).as_deref(), Some(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_followed_has_no_name() {
+        for text in
+            ["&", "ls", "(a &)", "x=$(a &)", "cat <<X &\na & b\nX", "a 'b &", "f() (a &", ""]
+        {
+            assert_eq!(last_job(text.as_bytes()), None, "{text}");
+        }
+    }
+}
