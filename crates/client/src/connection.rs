@@ -1,12 +1,13 @@
 //! One connection to a keeper.
 
 use crate::Launcher;
-use crate::stopped::{KeeperStopped, Patience};
+use crate::stopped::{KeeperStopped, PROBE, Patience};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use sessile_protocol::{
-    Answer, Call, Failure, FrameError, Reply, Request, RunNo, Splitter, decode, encode,
+    Answer, Call, Code, Failure, FrameError, Reply, Request, RunNo, Shortage, Splitter, decode,
+    encode, format_duration,
 };
 use sessile_store::{Directory, Metadata, StoreError};
 use std::io;
@@ -32,7 +33,8 @@ pub enum ClientError {
         "the keeper answered with something else than was asked for; it may be of another version"
     )]
     Unexpected,
-    #[error("Session {0} has ended; start a new one")]
+    /// Why and when, and how to go on.
+    #[error("{0}")]
     Ended(String),
     #[error(
         "{0:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one"
@@ -41,11 +43,72 @@ pub enum ClientError {
     #[error("cannot use {} as directory: {why}", path.display())]
     BadDirectory { path: PathBuf, why: String },
     #[error("cannot launch a keeper: {0}")]
-    Launch(String),
+    Launch(#[source] io::Error),
+    #[error("the keeper ended before it had started")]
+    Unstarted,
     #[error(transparent)]
     Stopped(#[from] KeeperStopped),
     #[error("the session's keeper does not answer; end the session")]
     Silent,
+}
+
+impl ClientError {
+    /// Whether a launch was refused because the session has a keeper.
+    pub(crate) fn has_keeper(&self) -> bool {
+        matches!(self, Self::Refused(failure) if failure.code == Code::Ending)
+    }
+
+    /// What the machine has run out of, if that is the cause.
+    #[must_use]
+    pub fn shortage(&self) -> Option<Shortage> {
+        match self {
+            Self::Store(error) => Shortage::behind(error),
+            Self::Refused(failure) => failure.shortage,
+            Self::Io(error) => Shortage::of(error),
+            Self::Launch(error) => Shortage::of_start(error),
+            Self::Gone
+            | Self::Frame(_)
+            | Self::Unexpected
+            | Self::Ended(_)
+            | Self::UnknownProgram(_)
+            | Self::BadDirectory { .. }
+            | Self::Unstarted
+            | Self::Stopped(_)
+            | Self::Silent => None,
+        }
+    }
+
+    /// A session that has ended: why, when, and how to go on.
+    #[must_use]
+    pub fn ended(metadata: &Metadata) -> Self {
+        let id = &metadata.session_id;
+        let when = metadata.ended_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+        if let Some(host) = metadata.moved_to() {
+            return Self::Ended(format!(
+                "Session {id} now lives on {host}; it has ended here{when}"
+            ));
+        }
+        let why = match metadata.ended_by.as_deref() {
+            Some("idle timeout") => {
+                let limit = format_duration(Duration::from_millis(metadata.idle_timeout_ms));
+                format!("has ended, because it was idle for {limit},")
+            }
+            Some("end of its program") => "has ended with its program".to_owned(),
+            Some("request") => "was ended by request".to_owned(),
+            Some(other) => format!("was ended by {other}"),
+            None => "has ended".to_owned(),
+        };
+        let store = metadata.durable.as_ref().and_then(|durable| durable.store.as_ref());
+        let restore = match store {
+            Some(store) => format!(", or restore its last save from {}", store.url),
+            None => String::new(),
+        };
+        let from = match metadata.sandbox {
+            Some(_) => String::new(),
+            None => format!(", with what its shell knew by --from {id}"),
+        };
+        Self::Ended(format!("Session {id} {why}{when}; start a new one{from}{restore}"))
+    }
 }
 
 /// What to do when a signal interrupts the wait for an answer.
@@ -142,10 +205,13 @@ impl Client {
     /// # Errors
     /// When it is not one.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ClientError> {
-        let Some(body) = self.splitter.next_body()? else {
-            return Ok(None);
-        };
-        Ok(Some(decode(body)?))
+        while let Some(body) = self.splitter.next_body()? {
+            let reply: Reply = decode(body)?;
+            if reply.id != PROBE {
+                return Ok(Some(reply));
+            }
+        }
+        Ok(None)
     }
 
     /// The next reply to any call that was asked. `None` when nobody reads
@@ -274,10 +340,13 @@ impl Client {
         match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
             // It was taken: what became of it is not known.
             Ok((_, 0)) => Err(ClientError::Gone),
+            // It may have left our question unread, and taken the request.
+            Err(Errno::CONNRESET) if self.patience.has_asked() => Err(ClientError::Gone),
             // The keeper left something unread. If all that it was sent is one
             // request, then this is it, or a part of it: it did not take place.
             Err(Errno::CONNRESET) => self.ask_again(),
             Ok((_, n)) => {
+                self.patience.heard();
                 self.first = Vec::new();
                 self.home = None;
                 self.splitter.push(&self.buffer[..n]);
@@ -302,7 +371,7 @@ impl Client {
             self.socket = next.socket;
             self.revived = next.revived.or(self.revived.take());
             self.home = Some(home);
-            match write(&self.socket, &self.first) {
+            match write(&self.socket, &self.first, &mut self.patience) {
                 Err(ClientError::Gone) => {}
                 outcome @ (Ok(()) | Err(_)) => return outcome,
             }
@@ -312,7 +381,7 @@ impl Client {
     fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
-        let sent = write(&self.socket, &frame);
+        let sent = write(&self.socket, &frame, &mut self.patience);
         if self.last == 1 && self.home.is_some() {
             self.first = frame;
         }
@@ -332,11 +401,12 @@ impl AsFd for Client {
 }
 
 /// Sends a whole frame.
-fn write(socket: &OwnedFd, frame: &[u8]) -> Result<(), ClientError> {
+fn write(socket: &OwnedFd, frame: &[u8], patience: &mut Patience) -> Result<(), ClientError> {
     let mut rest = frame;
     while !rest.is_empty() {
-        match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
+        match rustix::net::send(socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(n) => rest = &rest[n..],
+            Err(Errno::AGAIN) => patience.poll_room(socket)?,
             Err(Errno::INTR) => {}
             Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Gone),
             Err(error) => return Err(io::Error::from(error).into()),

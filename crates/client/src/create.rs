@@ -1,11 +1,13 @@
 //! New sessions, and ending them.
 
+use crate::restore::{Move, Place};
 use crate::{Client, ClientError, Launcher, stopped};
 use rustix::process::{Pid, Signal};
-use sessile_protocol::{Answer, Auto, ForkOrder, Language, Request, SessionId};
+use sessile_protocol::{Answer, Auto, ForkOrder, Language, Request, RunNo, SessionId};
+use sessile_sandbox::Policy;
 use sessile_store::{
-    Claim, Directory, Durable, DurableStore, Liveness, Metadata, SessionStatus, Sessions,
-    new_session_id, timestamp,
+    Claim, Directory, Durable, DurableStore, Liveness, Metadata, SavedState, SessionStatus,
+    Sessions, new_session_id, timestamp,
 };
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -15,17 +17,25 @@ use std::time::{Duration, Instant};
 /// What a session is to be.
 #[derive(Clone, Debug)]
 pub struct NewSession {
+    /// The id that it is to have, of a session that is gone or by an order's key; else a
+    /// new one.
+    pub id: Option<SessionId>,
     /// bash, sh, dash, zsh, python3 or node, or the path of one.
     pub program: String,
     /// A session whose kernels' state it begins with, and whose program it has.
     pub from: Option<SessionId>,
     /// With that: wait for a run that is going in it, instead of failing.
     pub wait: bool,
+    /// With that: the keeper that must have it still. One that was started anew
+    /// would not have all of its state.
+    pub from_keeper: Option<u32>,
     /// The current directory when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
     /// Zero: never.
     pub idle_timeout_ms: u64,
+    /// Only runs keep it from being idle: not jobs, nor who looks at it.
+    pub idle_without_runs: bool,
     /// Zero: never.
     pub command_timeout_ms: u64,
     pub max_history: u64,
@@ -41,6 +51,8 @@ pub struct NewSession {
     pub durable: Option<SavedTo>,
     /// Checkpoints that it takes before runs.
     pub auto: Option<Auto>,
+    /// The policy that it is confined by, resolved.
+    pub sandbox: Option<Policy>,
 }
 
 /// Where a durable session's saves go.
@@ -65,12 +77,15 @@ impl SavedTo {
 impl Default for NewSession {
     fn default() -> Self {
         Self {
+            id: None,
             program: "bash".to_owned(),
             from: None,
             wait: false,
+            from_keeper: None,
             cwd: None,
             env: BTreeMap::new(),
             idle_timeout_ms: 30 * 60 * 1000,
+            idle_without_runs: false,
             command_timeout_ms: 30 * 1000,
             max_history: 100,
             output_cap: 64 << 20,
@@ -81,6 +96,7 @@ impl Default for NewSession {
             owner: None,
             durable: None,
             auto: None,
+            sandbox: None,
         }
     }
 }
@@ -114,7 +130,10 @@ impl NewSession {
             self.program
         };
         Ok(Metadata {
-            session_id: new_session_id()?,
+            session_id: match self.id {
+                Some(id) => id,
+                None => new_session_id()?,
+            },
             command,
             created_at: timestamp(),
             last_executed_at: None,
@@ -127,6 +146,7 @@ impl NewSession {
             keeper_pid: None,
             env: self.env,
             idle_timeout_ms: self.idle_timeout_ms,
+            idle_without_runs: self.idle_without_runs,
             command_timeout_ms: self.command_timeout_ms,
             max_history: self.max_history.max(1),
             output_cap: self.output_cap,
@@ -137,6 +157,12 @@ impl NewSession {
             owner: self.owner,
             durable: self.durable.map(SavedTo::durable),
             auto: self.auto,
+            sandbox: self
+                .sandbox
+                .map(serde_json::to_value)
+                .transpose()
+                .map_err(|error| ClientError::Launch(error.into()))?,
+            notes: Vec::new(),
             forked_from: None,
             restored_from: None,
         })
@@ -198,9 +224,12 @@ fn connect(directory: &Directory) -> Result<Option<OwnedFd>, ClientError> {
 }
 
 /// Holds the session's name, if it has one, until others can see that it has.
-fn reserve_name(sessions: &Sessions, metadata: &Metadata) -> Result<Option<Claim>, ClientError> {
-    let (name, owner) = (metadata.name.as_deref(), metadata.owner.as_deref());
-    Ok(name.map(|name| sessions.reserve_name(name, owner)).transpose()?)
+pub(crate) fn reserve_name(
+    sessions: &Sessions,
+    metadata: &Metadata,
+) -> Result<Vec<Claim>, ClientError> {
+    let names: Vec<String> = metadata.name.iter().cloned().collect();
+    Ok(sessions.reserve_names(&names, metadata.owner.as_deref())?)
 }
 
 impl Launcher {
@@ -220,7 +249,10 @@ impl Launcher {
         let _reserved = reserve_name(sessions, &metadata)?;
         let directory = sessions.create(&metadata.session_id)?;
         self.start(&directory, &metadata)?;
-        Ok((directory, metadata))
+        // Its keeper has written what of the sandbox is weaker than it was asked for.
+        let written = metadata.sandbox.as_ref().and_then(|_| directory.metadata().ok());
+        let notes = written.map(|written| written.notes).unwrap_or_default();
+        Ok((directory, Metadata { notes, ..metadata }))
     }
 
     /// The template's keeper makes it: only a parent hears of the end of a copied
@@ -232,7 +264,26 @@ impl Launcher {
         new: NewSession,
     ) -> Result<(Directory, Metadata), ClientError> {
         let source = sessions.find(template)?;
+        let before = source.observed_metadata()?;
+        let is_as_it_was = |keeper: u32| {
+            before.status == SessionStatus::Active && before.keeper_pid == Some(keeper)
+        };
+        if !new.from_keeper.is_none_or(is_as_it_was) {
+            return Err(ClientError::Gone);
+        }
+        if before.status == SessionStatus::Terminated {
+            return self.create_from_ended(sessions, &source, &before, new);
+        }
+        let new = new.confined_as(&before)?;
+        if before.sandbox.is_some() {
+            let wait = new.wait;
+            let metadata = NewSession { program: before.command, ..new }.metadata()?;
+            return self.create_confined(sessions, &source, metadata, wait);
+        }
         let mut client = self.open(&source)?;
+        if new.from_keeper.is_some() && client.revived().is_some() {
+            return Err(ClientError::Gone);
+        }
         let wait = new.wait;
         let metadata = NewSession { program: source.metadata()?.command, ..new }.metadata()?;
         let _reserved = reserve_name(sessions, &metadata)?;
@@ -241,6 +292,50 @@ impl Launcher {
         match client.call(Request::Fork(ForkOrder { wait, ..ForkOrder::into_new(boot) })) {
             Ok(Answer::Forked(_)) => Ok((directory, metadata)),
             Ok(_) => Err(ClientError::Unexpected),
+            Err(error) => {
+                let _ = directory.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// From what a session that has ended has left on disk: the last state of its
+    /// shells. What others knew has gone with their processes.
+    fn create_from_ended(
+        &self,
+        sessions: &Sessions,
+        source: &Directory,
+        before: &Metadata,
+        new: NewSession,
+    ) -> Result<(Directory, Metadata), ClientError> {
+        let mut kernels = source.state().map(|state| state.kernels).unwrap_or_default();
+        kernels.retain(|language, saved| language.is_shell() && saved.restore.is_some());
+        if kernels.is_empty() || before.moved_to().is_some() {
+            return Err(ClientError::ended(before));
+        }
+        let new = new.confined_as(before)?;
+        let metadata = NewSession { program: before.command.clone(), ..new }.metadata()?;
+        let moved = Move {
+            session: &metadata.session_id,
+            environment: &metadata.env,
+            from: &before.work_dir,
+            to: &metadata.work_dir,
+            place: if before.sandbox.is_some() { Place::Confined } else { Place::New },
+        };
+        for (language, saved) in &mut kernels {
+            moved.fit(*language, saved);
+            // It has had no run of its own.
+            saved.as_of_run = RunNo(0);
+        }
+        let _reserved = reserve_name(sessions, &metadata)?;
+        let directory = sessions.create(&metadata.session_id)?;
+        let made = directory
+            .write_state(&SavedState { captured_at: timestamp(), kernels })
+            .and_then(|()| directory.write_metadata(&metadata))
+            .map_err(ClientError::from)
+            .and_then(|()| self.revive_as(&directory, &metadata));
+        match made {
+            Ok(_) => Ok((directory.clone(), directory.metadata().unwrap_or(metadata))),
             Err(error) => {
                 let _ = directory.remove();
                 Err(error)

@@ -26,12 +26,15 @@ pub struct Launcher {
     store: Option<String>,
     fork_server: Option<Arc<ForkServer>>,
     inherited: Option<Inherited>,
+    /// Variables of this client that nobody whom it launches has.
+    hidden: Vec<String>,
 }
 
 impl Launcher {
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<String>, user: UserState) -> Self {
-        Self { program, arguments, user, store: None, fork_server: None, inherited: None }
+        let (store, fork_server, inherited, hidden) = (None, None, None, Vec::new());
+        Self { program, arguments, user, store, fork_server, inherited, hidden }
     }
 
     /// The same for a client that launches many: it keeps a process that they
@@ -56,7 +59,9 @@ impl Launcher {
         self.store.as_deref()
     }
 
-    pub(crate) fn program(&self) -> &std::path::Path {
+    /// The program that keepers, and helpers of other kinds, are copies of.
+    #[must_use]
+    pub fn program(&self) -> &std::path::Path {
         &self.program
     }
 
@@ -65,6 +70,17 @@ impl Launcher {
     #[must_use]
     pub fn with_inherited(self, inherited: Inherited) -> Self {
         Self { inherited: Some(inherited), ..self }
+    }
+
+    /// The same for a client some of whose variables are secrets. What a session runs
+    /// may look at the environment of its keeper, so that they are not there either.
+    #[must_use]
+    pub fn with_hidden(self, hidden: Vec<String>) -> Self {
+        Self { hidden, ..self }
+    }
+
+    pub(crate) fn hidden(&self) -> &[String] {
+        &self.hidden
     }
 
     /// Where the user keeps what belongs to no workspace.
@@ -87,14 +103,14 @@ impl Launcher {
     pub fn launch(&self, boot: &Boot) -> Result<u32, ClientError> {
         let frame = encode(boot);
         let forked = self.fork_server.as_ref();
-        let forked = forked.and_then(|f| f.launch(&self.program, &self.arguments, &frame));
+        let forked = forked.and_then(|f| f.launch(self, &frame));
         let report = match forked {
             Some(pipe) => read_all(File::from(pipe)),
             None => self.spawn(boot, &frame),
         };
-        let report = report.map_err(|error| ClientError::Launch(error.to_string()))?;
+        let report = report.map_err(ClientError::Launch)?;
         let Some(body) = report.get(4..) else {
-            return Err(ClientError::Launch("the keeper ended before it had started".to_owned()));
+            return Err(ClientError::Unstarted);
         };
         let report: BootReport = decode(body)?;
         Ok(report.outcome?)
@@ -102,7 +118,11 @@ impl Launcher {
 
     /// Starts a keeper as a program of its own; gives back its report.
     fn spawn(&self, boot: &Boot, frame: &[u8]) -> io::Result<Vec<u8>> {
-        let mut launcher = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
+        let mut launcher = command
             .args(&self.arguments)
             .arg(boot.session.as_str())
             // Of a session that this client runs in: the new one is not its.
@@ -146,7 +166,7 @@ impl Launcher {
             let metadata = directory.observed_metadata()?;
             match metadata.status {
                 SessionStatus::Terminated => {
-                    return Err(ClientError::Ended(metadata.session_id.to_string()));
+                    return Err(ClientError::ended(&metadata));
                 }
                 SessionStatus::Lost | SessionStatus::Unknown => {
                     if let Some(client) = self.revive(directory, metadata)? {
@@ -199,11 +219,13 @@ impl Launcher {
             env: metadata.env.clone(),
             inherited: self.inherited.clone(),
             idle_timeout_ms: metadata.idle_timeout_ms,
+            idle_without_runs: metadata.idle_without_runs,
             command_timeout_ms: metadata.command_timeout_ms,
             max_history: metadata.max_history,
             output_cap: metadata.output_cap,
             max_queue: metadata.max_queue,
             auto: metadata.auto,
+            sandbox: metadata.sandbox.as_ref().map(ToString::to_string),
             duty,
             metadata: None,
         }
@@ -216,17 +238,20 @@ impl Launcher {
     }
 
     /// Starts a new session in a directory that was made for it. When that fails,
-    /// nothing of it is left.
+    /// nothing of it is left, unless it is because somebody else has started it.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn start(&self, directory: &Directory, metadata: &Metadata) -> Result<(), ClientError> {
-        let outcome = self.launch(&self.new_boot(directory, metadata));
-        if let Err(error) = outcome {
-            let _ = directory.remove();
-            return Err(error);
+        match self.launch(&self.new_boot(directory, metadata)) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                if !error.has_keeper() {
+                    let _ = directory.remove();
+                }
+                Err(error)
+            }
         }
-        Ok(())
     }
 
     /// Clears away what a lost keeper has left: its processes, and its memory.

@@ -1,12 +1,15 @@
-//! Keepers that were stopped, by SIGSTOP say: they take connections, and never
-//! answer. Nobody waits for them without end.
+//! Keepers that do not answer: they were stopped, by SIGSTOP say, or hang in
+//! something. They take connections all the same. Nobody waits for them without
+//! end.
 
 use crate::ClientError;
-use rustix::event::PollFd;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 use sessile_proc::Process;
+use sessile_protocol::{Call, Request, encode};
 use sessile_store::Directory;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,15 +40,57 @@ impl KeeperStopped {
         is_stopped(pid).then(|| Self::at(pid))
     }
 
+    /// The process at the other end of a socket, if it is stopped. Reads a file.
+    #[must_use]
+    pub fn is_true_of(keeper: Pid) -> Option<Self> {
+        is_stopped(keeper).then(|| Self::at(keeper))
+    }
+
     fn at(pid: Pid) -> Self {
         Self { pid: pid.as_raw_nonzero().get() }
     }
 }
 
-/// Since when a keeper has been seen to be stopped.
+/// A keeper that is silent for this long is asked whether it is there: a run may
+/// well take longer.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// A keeper answers that at once. One that is on a machine without time or memory
+/// to spare takes seconds.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+
+/// The number of the call that asks whether the keeper is there. No other call
+/// gets it, however many there are.
+pub const PROBE: u64 = u64::MAX;
+
+/// What is sent to ask that.
+#[must_use]
+pub fn probe() -> Vec<u8> {
+    encode(&Call::new(PROBE, Request::Status))
+}
+
+/// What to do about a keeper that has said nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    Wait,
+    /// Send a [`probe`].
+    Ask,
+}
+
+/// Why a keeper is not waited for any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    Stopped(KeeperStopped),
+    /// It runs, and does not even say that it is there.
+    Silent,
+}
+
+/// How long a keeper has said nothing, and what was seen of it meanwhile.
 #[derive(Debug, Default)]
 pub struct Patience {
     stopped_since: Option<Instant>,
+    silent_since: Option<Instant>,
+    asked: Option<Instant>,
 }
 
 impl Patience {
@@ -58,7 +103,13 @@ impl Patience {
         let look = Timespec { tv_sec: LOOK.as_secs().cast_signed(), tv_nsec: 0 };
         loop {
             match rustix::event::poll(fds, Some(&look)) {
-                Ok(0) => self.look(keeper)?,
+                Ok(0) => {
+                    if self.look(keeper)? == Doubt::Ask {
+                        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                        // Where there is no room for it, there is no answer either.
+                        let _ = rustix::net::send(keeper, &probe(), flags);
+                    }
+                }
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -69,17 +120,79 @@ impl Patience {
     /// Looks at the keeper on this socket, which has said nothing for [`LOOK`].
     ///
     /// # Errors
-    /// When it has been stopped for so long that it will not answer.
-    pub fn look(&mut self, keeper: impl AsFd) -> Result<(), KeeperStopped> {
-        let Some(pid) = process(keeper).filter(|pid| is_stopped(*pid)) else {
-            self.stopped_since = None;
-            return Ok(());
-        };
-        let since = *self.stopped_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < STOPPED_FOR {
-            return Ok(());
+    /// When it will not answer any more.
+    pub fn look(&mut self, keeper: impl AsFd) -> Result<Doubt, NoAnswer> {
+        let stopped = process(keeper).and_then(KeeperStopped::is_true_of);
+        self.weigh(stopped)
+    }
+
+    /// The same for who has looked already, where that may block.
+    ///
+    /// # Errors
+    /// When it will not answer any more.
+    pub fn weigh(&mut self, stopped: Option<KeeperStopped>) -> Result<Doubt, NoAnswer> {
+        self.consider(stopped, Instant::now())
+    }
+
+    fn consider(
+        &mut self,
+        stopped: Option<KeeperStopped>,
+        now: Instant,
+    ) -> Result<Doubt, NoAnswer> {
+        let for_at_least = |since: Instant, time| now.duration_since(since) >= time;
+        if let Some(stopped) = stopped {
+            let since = *self.stopped_since.get_or_insert(now);
+            // Whoever lets it go on gives it its time.
+            (self.silent_since, self.asked) = (None, None);
+            let is_over = for_at_least(since, STOPPED_FOR);
+            return if is_over { Err(NoAnswer::Stopped(stopped)) } else { Ok(Doubt::Wait) };
         }
-        Err(KeeperStopped::at(pid))
+        self.stopped_since = None;
+        let since = *self.silent_since.get_or_insert(now);
+        match self.asked {
+            Some(asked) if for_at_least(asked, ANSWERED_WITHIN) => Err(NoAnswer::Silent),
+            None if for_at_least(since, QUIET) => {
+                self.asked = Some(now);
+                Ok(Doubt::Ask)
+            }
+            Some(_) | None => Ok(Doubt::Wait),
+        }
+    }
+
+    /// The keeper has said something.
+    pub fn heard(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether it was sent a probe since it last said something.
+    #[must_use]
+    pub fn has_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Waits for room to write. A part of a request may be there already, so that
+    /// nothing can be asked.
+    pub(crate) fn poll_room(&mut self, keeper: &OwnedFd) -> Result<(), ClientError> {
+        let look = Timespec { tv_sec: LOOK.as_secs().cast_signed(), tv_nsec: 0 };
+        let begun = Instant::now();
+        loop {
+            match rustix::event::poll(&mut [PollFd::new(keeper, PollFlags::OUT)], Some(&look)) {
+                Ok(0) if begun.elapsed() >= ANSWERED_WITHIN => return Err(ClientError::Silent),
+                Ok(0) => drop(self.look(keeper)?),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+}
+
+impl From<NoAnswer> for ClientError {
+    fn from(why: NoAnswer) -> Self {
+        match why {
+            NoAnswer::Stopped(stopped) => stopped.into(),
+            NoAnswer::Silent => Self::Silent,
+        }
     }
 }
 
@@ -88,7 +201,8 @@ fn is_stopped(pid: Pid) -> bool {
 }
 
 /// The process that listens at the other end.
-pub(crate) fn process(keeper: impl AsFd) -> Option<Pid> {
+#[must_use]
+pub fn process(keeper: impl AsFd) -> Option<Pid> {
     rustix::net::sockopt::socket_peercred(keeper).ok().map(|peer| peer.pid)
 }
 
@@ -97,5 +211,54 @@ pub(crate) fn wake(keeper: Pid) {
     let guardian = Process::new(keeper).stat().and_then(|stat| stat.parent);
     for pid in [Some(keeper), guardian].into_iter().flatten() {
         let _ = rustix::process::kill_process(pid, Signal::CONT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Looks once a second; after how many seconds something else than waiting
+    /// is to be done, and what.
+    fn next(patience: &mut Patience, now: &mut Instant) -> (u64, Result<Doubt, NoAnswer>) {
+        for seconds in 0..100 {
+            let told = patience.consider(None, *now);
+            if told != Ok(Doubt::Wait) {
+                return (seconds, told);
+            }
+            *now += SECOND;
+        }
+        panic!("it waits for ever");
+    }
+
+    #[test]
+    fn a_silent_keeper_is_asked_and_then_given_up() {
+        let (mut patience, mut now) = (Patience::default(), Instant::now());
+        assert_eq!(next(&mut patience, &mut now), (5, Ok(Doubt::Ask)));
+        assert!(patience.has_asked());
+        assert_eq!(next(&mut patience, &mut now), (15, Err(NoAnswer::Silent)));
+    }
+
+    #[test]
+    fn a_keeper_that_says_that_it_is_there_is_waited_for() {
+        let (mut patience, mut now) = (Patience::default(), Instant::now());
+        for _ in 0..100 {
+            assert_eq!(next(&mut patience, &mut now).1, Ok(Doubt::Ask));
+            patience.heard();
+        }
+    }
+
+    #[test]
+    fn a_stopped_keeper_is_told_as_such() {
+        let (mut patience, mut now) = (Patience::default(), Instant::now());
+        assert_eq!(next(&mut patience, &mut now).1, Ok(Doubt::Ask));
+        let stopped = KeeperStopped { pid: 2 };
+        assert_eq!(patience.consider(Some(stopped), now), Ok(Doubt::Wait));
+        now += STOPPED_FOR;
+        assert_eq!(patience.consider(Some(stopped), now), Err(NoAnswer::Stopped(stopped)));
+        // One that goes on has all its time again.
+        assert_eq!(next(&mut patience, &mut now), (5, Ok(Doubt::Ask)));
     }
 }

@@ -10,15 +10,19 @@
 
 use crate::restore::Identity;
 use crate::{Bounds, Launcher, RestoreError, RestoredSession, Restoring, Trust};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunNo, SessionId};
-use sessile_store::{DurableStore, Liveness, SaveState, SessionStatus, Sessions};
+use sessile_store::{
+    Directory, DurableStore, Liveness, SaveState, SessionStatus, Sessions, timestamp,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The first argument of the process that speaks to the store.
 pub const FETCHER: &str = "fetcher";
@@ -29,8 +33,22 @@ pub const FETCHER: &str = "fetcher";
 pub enum Fetch {
     /// Take the session up, and write its last save into a file.
     Take { url: String, session_id: SessionId, file: PathBuf },
+    /// Say which machine has the session.
+    Ask { url: String, session_id: SessionId },
     /// It could not be used: let whoever had it go on.
     GiveBack { url: String, session_id: SessionId, taken: serde_json::Value },
+    /// Keep what is to be known of an agent.
+    PutAgent { url: String, session_id: SessionId, agent: AgentFiles },
+    /// What is known of an agent.
+    GetAgent { url: String, session_id: SessionId },
+}
+
+/// What a store has of an agent: its record, and its thread if its session is saved
+/// there, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFiles {
+    pub record: Vec<u8>,
+    pub thread: Vec<u8>,
 }
 
 /// What such a process answers.
@@ -47,6 +65,12 @@ pub enum Fetched {
         taken: serde_json::Value,
     },
     GivenBack,
+    Held {
+        epoch: u64,
+        host: String,
+    },
+    Kept,
+    Agent(AgentFiles),
     /// The store has no such session.
     NotFound,
     Error {
@@ -98,6 +122,7 @@ impl Launcher {
         if is_here(sessions, id) {
             return Ok(None);
         }
+        await_end(sessions, id);
         if let Some(directory) = self.live_elsewhere(id) {
             return Err(RestoreError::Store(format!(
                 "it is on this machine, in {}",
@@ -111,7 +136,11 @@ impl Launcher {
             Fetched::Taken { epoch, as_of_run, saved_at, from, taken } => {
                 (epoch, as_of_run, saved_at, from, taken)
             }
-            Fetched::NotFound | Fetched::GivenBack => return Ok(None),
+            Fetched::NotFound
+            | Fetched::GivenBack
+            | Fetched::Held { .. }
+            | Fetched::Kept
+            | Fetched::Agent(_) => return Ok(None),
             Fetched::Error { message } => return Err(RestoreError::Store(message)),
         };
         let state = SaveState { as_of_run: Some(as_of_run), saved_at: Some(saved_at), error: None };
@@ -141,16 +170,100 @@ impl Launcher {
         }
     }
 
-    /// Where else on this machine the user has the session, live.
+    /// Keeps what is to be known of an agent in the store, if there is one.
+    ///
+    /// # Errors
+    /// When the store does not take it.
+    pub fn store_agent(&self, id: &SessionId, agent: AgentFiles) -> Result<(), RestoreError> {
+        let Some(url) = self.store().map(str::to_owned) else {
+            return Ok(());
+        };
+        match self.fetch(&Fetch::PutAgent { url, session_id: id.clone(), agent })? {
+            Fetched::Error { message } => Err(RestoreError::Store(message)),
+            Fetched::Taken { .. }
+            | Fetched::GivenBack
+            | Fetched::Held { .. }
+            | Fetched::Kept
+            | Fetched::Agent(_)
+            | Fetched::NotFound => Ok(()),
+        }
+    }
+
+    /// What the store knows of an agent.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn fetch_agent(&self, id: &SessionId) -> Result<Option<AgentFiles>, RestoreError> {
+        let Some(url) = self.store().map(str::to_owned) else {
+            return Ok(None);
+        };
+        match self.fetch(&Fetch::GetAgent { url, session_id: id.clone() })? {
+            Fetched::Agent(agent) => Ok(Some(agent)),
+            Fetched::Error { message } => Err(RestoreError::Store(message)),
+            Fetched::Taken { .. }
+            | Fetched::GivenBack
+            | Fetched::Held { .. }
+            | Fetched::Kept
+            | Fetched::NotFound => Ok(None),
+        }
+    }
+
+    /// Where else on this machine the user has the session, live. A keeper that
+    /// was killed this very moment, or is about to go, is waited for.
     fn live_elsewhere(&self, id: &SessionId) -> Option<PathBuf> {
         let (directory, _) = self.user().registered_as(id)?;
-        let is_live = matches!(directory.connect(), Liveness::Live(_));
-        is_live.then(|| directory.path().parent().unwrap_or(directory.path()).to_owned())
+        let deadline = Instant::now() + Duration::from_secs(3);
+        loop {
+            let is_live = match directory.observed_metadata().ok()?.status {
+                SessionStatus::Active => true,
+                SessionStatus::Starting => matches!(directory.lock(), Ok(None)),
+                SessionStatus::Lost | SessionStatus::Unknown => false,
+                // It says so a moment before its keeper is gone.
+                SessionStatus::Terminated => match directory.lock() {
+                    Ok(None) if Instant::now() < deadline => {
+                        std::thread::sleep(Duration::from_millis(2));
+                        continue;
+                    }
+                    Ok(lock) => lock.is_none(),
+                    Err(_) => false,
+                },
+            };
+            let path = directory.path();
+            return is_live.then(|| path.parent().unwrap_or(path).to_owned());
+        }
     }
 
     fn fetch(&self, order: &Fetch) -> Result<Fetched, RestoreError> {
+        let output = self.fetcher(order)?.wait_with_output()?;
+        understood(&output.stdout)
+    }
+
+    /// The same, if the store answers within this time.
+    fn fetch_within(&self, order: &Fetch, limit: Duration) -> Result<Fetched, RestoreError> {
+        let mut fetcher = self.fetcher(order)?;
+        let has_answered = fetcher.stdout.as_ref().is_some_and(|pipe| {
+            let limit = rustix::time::Timespec::try_from(limit).ok();
+            let mut pipes = [PollFd::new(pipe, PollFlags::IN)];
+            rustix::event::poll(&mut pipes, limit.as_ref()).is_ok_and(|ready| ready > 0)
+        });
+        if !has_answered {
+            let _ = fetcher.kill();
+        }
+        let output = fetcher.wait_with_output()?;
+        if has_answered {
+            understood(&output.stdout)
+        } else {
+            Err(RestoreError::Store("it does not answer".to_owned()))
+        }
+    }
+
+    fn fetcher(&self, order: &Fetch) -> Result<Child, RestoreError> {
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
-        let mut fetcher = Command::new(self.program())
+        let mut command = Command::new(self.program());
+        for name in self.hidden() {
+            command.env_remove(name);
+        }
+        let mut fetcher = command
             .arg(FETCHER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -159,9 +272,49 @@ impl Launcher {
         if let Some(mut stdin) = fetcher.stdin.take() {
             stdin.write_all(&order)?;
         }
-        let output = fetcher.wait_with_output()?;
-        serde_json::from_slice(&output.stdout)
-            .map_err(|_| RestoreError::Store("the process that asks it was ended".to_owned()))
+        Ok(fetcher)
+    }
+
+    /// Whether another machine has taken a session up since its keeper was lost
+    /// here. Such a session has ended here, and that is written down.
+    ///
+    /// A session with a keeper is not asked after: it learns of it when it saves.
+    ///
+    /// # Errors
+    /// When the store cannot be asked; nothing has changed then.
+    pub fn learn_of_move(&self, directory: &Directory) -> Result<bool, RestoreError> {
+        let metadata = directory.metadata()?;
+        let store = metadata.durable.as_ref().and_then(|durable| durable.store.as_ref());
+        let Some(store) = store.filter(|_| metadata.status != SessionStatus::Terminated) else {
+            return Ok(metadata.moved_to().is_some());
+        };
+        if !matches!(directory.connect_at_once(), Some(Liveness::Gone)) {
+            return Ok(false);
+        }
+        let (url, session_id) = (store.url.clone(), metadata.session_id.clone());
+        let host = match self.fetch_within(&Fetch::Ask { url, session_id }, ASKING)? {
+            Fetched::Held { epoch, host } if epoch > store.epoch => host,
+            Fetched::Error { message } => return Err(RestoreError::Store(message)),
+            Fetched::Held { .. }
+            | Fetched::Taken { .. }
+            | Fetched::GivenBack
+            | Fetched::Kept
+            | Fetched::Agent(_)
+            | Fetched::NotFound => return Ok(false),
+        };
+        self.sweep(directory, &metadata)?;
+        // Unless it has a keeper again, which finds out by itself.
+        let Some(_lock) = directory.await_lock()? else { return Ok(false) };
+        let mut metadata = directory.metadata()?;
+        metadata.status = SessionStatus::Terminated;
+        metadata.ended_at = Some(timestamp());
+        metadata.ended_by = Some(format!("a move to {host}"));
+        metadata.keeper_pid = None;
+        if let Some(store) = metadata.durable.as_mut().and_then(|durable| durable.store.as_mut()) {
+            store.moved_to = Some(host);
+        }
+        directory.write_metadata(&metadata)?;
+        Ok(true)
     }
 }
 
@@ -173,6 +326,29 @@ fn is_here(sessions: &Sessions, id: &SessionId) -> bool {
     directory.metadata().map_or(true, |metadata| {
         metadata.moved_to().is_none() || metadata.status != SessionStatus::Terminated
     })
+}
+
+/// A session that has moved has ended here, and its keeper goes in a moment.
+fn await_end(sessions: &Sessions, id: &SessionId) {
+    let deadline = Instant::now() + ENDING;
+    while let Ok(directory) = sessions.find(id)
+        && !matches!(directory.connect_at_once(), Some(Liveness::Gone))
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ending takes up to two seconds.
+const ENDING: Duration = Duration::from_secs(4);
+
+/// A store that takes longer to say who has a session is not waited for: a
+/// machine without a network has to be of use, too.
+const ASKING: Duration = Duration::from_secs(5);
+
+fn understood(answer: &[u8]) -> Result<Fetched, RestoreError> {
+    serde_json::from_slice(answer)
+        .map_err(|_| RestoreError::Store("the process that asks it was ended".to_owned()))
 }
 
 fn lock(path: &Path) -> io::Result<OwnedFd> {

@@ -8,6 +8,7 @@
 //! It is the client's child, knows nothing, and ends when its socket is closed.
 //! Whoever cannot use it launches a keeper in the plain way.
 
+use super::Launcher;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
@@ -15,7 +16,6 @@ use sessile_protocol::{FORK_SERVER, MAX_FORKED_BOOT, SESSION_MARKER};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
@@ -34,13 +34,13 @@ struct Process {
 impl ForkServer {
     /// Has a keeper forked; what is read from the pipe is its report. `None`
     /// when that is not possible.
-    pub(super) fn launch(&self, program: &Path, words: &[String], boot: &[u8]) -> Option<OwnedFd> {
+    pub(super) fn launch(&self, launcher: &Launcher, boot: &[u8]) -> Option<OwnedFd> {
         if boot.len() > MAX_FORKED_BOOT {
             return None;
         }
         let mut process = self.process.lock().ok()?;
         if process.is_none() {
-            *process = Some(Process::start(program, words).ok()?);
+            *process = Some(Process::start(launcher).ok()?);
         }
         let sent = process.as_ref()?.send(boot);
         if sent.is_err() {
@@ -52,15 +52,19 @@ impl ForkServer {
 }
 
 impl Process {
-    fn start(program: &Path, words: &[String]) -> io::Result<Self> {
+    fn start(launcher: &Launcher) -> io::Result<Self> {
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let child = Command::new(program)
-            .args(words)
+        let mut command = Command::new(&launcher.program);
+        for name in &launcher.hidden {
+            command.env_remove(name);
+        }
+        let child = command
+            .args(&launcher.arguments)
             .arg(FORK_SERVER)
             .env_remove(SESSION_MARKER)
             .stdin(Stdio::from(theirs))

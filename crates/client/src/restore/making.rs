@@ -3,13 +3,15 @@
 use super::document::Document;
 use super::moving::{Move, Place};
 use super::{Bounds, RestoreError, RestoredSession, Restoring};
+use crate::layer::LAYER;
 use crate::{ClientError, Launcher, SavedTo};
-use sessile_protocol::{Language, LeftBehind, SessionId};
+use sessile_protocol::{Language, LeftBehind, RunNo, SessionId};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
 use sessile_store::{
     Claim, Directory, Durable, DurableStore, Manifest, Metadata, SavedState, SessionStatus,
     Sessions, StoreError, new_session_id, part, timestamp,
 };
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,6 +24,8 @@ pub(crate) enum Identity {
     New,
     /// As it was called: it goes on, and is saved where it comes from.
     Same { id: SessionId, store: DurableStore },
+    /// A fork: what it is comes from its original.
+    Fork(Box<Metadata>),
 }
 
 /// Names of what was not carried that the metadata has room for.
@@ -39,11 +43,13 @@ pub(super) fn make(
         Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
         None => (Place::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?),
     };
+    let mut dropped = None;
     let id = match &identity {
-        Identity::New => new_session_id()?,
+        Identity::New | Identity::Fork(_) => new_session_id()?,
         Identity::Same { id, .. } => {
             // What is left of it here is of an earlier time.
             if let Ok(earlier) = sessions.find(id) {
+                dropped = dropped_with(&earlier);
                 earlier.remove()?;
             }
             id.clone()
@@ -55,6 +61,11 @@ pub(super) fn make(
         put_files(&directory, &mut document, &workspace.path)?;
     }
     let mut left = workspace.left();
+    let is_confined = document.manifest.sandbox.is_some();
+    if is_confined && restoring.cwd.is_none() {
+        left.extend(carry_layer(sessions, &document.manifest, &directory)?);
+    }
+    let place = if is_confined { Place::Confined } else { place };
     let moved = Move {
         session: &id,
         environment: &restoring.environment,
@@ -69,14 +80,32 @@ pub(super) fn make(
         }
     }
     let mut metadata = metadata(id, &document.manifest, restoring, &workspace.path);
-    if let Identity::Same { store, .. } = identity {
-        metadata.created_at.clone_from(&document.manifest.created_at);
-        metadata.restored_from = None;
-        let not_carried = document.manifest.left.iter().chain(&left);
-        let left = not_carried.take(SHOWN).cloned().collect();
-        metadata.durable = Some(Durable { store: Some(store), left, ..Durable::default() });
+    let is_fork = matches!(identity, Identity::Fork(_));
+    match identity {
+        Identity::New => {}
+        Identity::Same { store, .. } => {
+            metadata.created_at.clone_from(&document.manifest.created_at);
+            metadata.restored_from = None;
+            // Each language's first answer tells of it, whichever comes first.
+            let dropped = dropped.iter().flat_map(|dropped| {
+                let languages = document.manifest.kernels.iter().map(|kernel| kernel.language);
+                languages.map(|language| LeftBehind { language: Some(language), ..dropped.clone() })
+            });
+            let dropped: Vec<LeftBehind> = dropped.collect();
+            let not_carried = dropped.iter().chain(&document.manifest.left).chain(&left);
+            let left = not_carried.take(SHOWN).cloned().collect();
+            metadata.durable = Some(Durable { store: Some(store), left, ..Durable::default() });
+        }
+        Identity::Fork(of) => {
+            let session_id = metadata.session_id;
+            metadata = Metadata { session_id, created_at: metadata.created_at, ..*of };
+        }
     }
-    let _reserved = reserve_name(sessions, restoring, &mut metadata)?;
+    let _reserved = match is_fork {
+        // Its names are reserved by whoever makes it.
+        true => Vec::new(),
+        false => reserve_name(sessions, restoring, &mut metadata)?,
+    };
     write(&directory, &mut document, &metadata)?;
     launcher.revive_as(&directory, &metadata)?;
     workspace.keep();
@@ -85,21 +114,100 @@ pub(super) fn make(
     Ok(RestoredSession { directory, metadata, manifest: document.manifest, left, has_files })
 }
 
+/// The runs that go with what is left here of a session that had moved.
+fn dropped_with(earlier: &Directory) -> Option<LeftBehind> {
+    let metadata = earlier.metadata().ok()?;
+    let host = metadata.moved_to()?;
+    let saved = metadata.durable.as_ref()?.store.as_ref()?.state.as_of_run;
+    let ended = earlier.history().newest(1).last().map(|entry| entry.run);
+    let last = ended.into_iter().chain(earlier.lost_runs()).max()?;
+    dropped(saved.unwrap_or_default(), last, host)
+}
+
+/// Runs after the last save that this machine brought to the store, which is the
+/// one that the other machine went on from.
+fn dropped(saved: RunNo, last: RunNo, host: &str) -> Option<LeftBehind> {
+    let first = RunNo(saved.0 + 1);
+    let name = match first.cmp(&last) {
+        Ordering::Greater => return None,
+        Ordering::Equal => format!("run {first} of this machine"),
+        Ordering::Less => format!("runs {first} to {last} of this machine"),
+    };
+    let reason = format!("made here after the last save that {host} could take up");
+    Some(LeftBehind { language: None, name, reason })
+}
+
+/// What the saved session has written to its layer goes on with it, as files that
+/// are not saved do: as they are now, if they are here.
+fn carry_layer(
+    sessions: &Sessions,
+    manifest: &Manifest,
+    directory: &Directory,
+) -> Result<Option<LeftBehind>, RestoreError> {
+    let original = sessions.find(&manifest.session_id).ok();
+    let layer = original.map(|original| original.path().join(LAYER));
+    match layer.filter(|layer| layer.is_dir()) {
+        Some(layer) => {
+            sessile_layer::replicate(&layer, &directory.path().join(LAYER))
+                .map_err(|error| RestoreError::Write(io::Error::other(error)))?;
+            Ok(None)
+        }
+        None => Ok(Some(LeftBehind {
+            language: None,
+            name: "the layer".to_owned(),
+            reason: "what the session had written is not in the file, and not here; \
+                     save it with its files"
+                .to_owned(),
+        })),
+    }
+}
+
+/// A new session, with the kernels of a saved one and nothing else of it.
+pub(super) fn make_new(
+    launcher: &Launcher,
+    sessions: &Sessions,
+    mut document: Document,
+    metadata: Metadata,
+) -> Result<(Directory, Metadata), RestoreError> {
+    let directory = sessions.create(&metadata.session_id)?;
+    let unfinished = Unfinished { directory: directory.clone(), is_finished: false };
+    let moved = Move {
+        session: &metadata.session_id,
+        environment: &metadata.env,
+        from: &document.manifest.work_dir,
+        to: &metadata.work_dir,
+        place: Place::Confined,
+    };
+    for (language, saved) in &mut document.kernels {
+        moved.fit(*language, saved);
+        // It has had no run of its own.
+        saved.as_of_run = RunNo(0);
+        saved.dump_as_of_run = saved.dump_as_of_run.map(|_| RunNo(0));
+    }
+    document.manifest.last_run = RunNo(0);
+    document.history.clear();
+    write(&directory, &mut document, &metadata)?;
+    launcher.revive_as(&directory, &metadata)?;
+    unfinished.finish();
+    let metadata = directory.metadata().unwrap_or(metadata);
+    Ok((directory, metadata))
+}
+
 /// A name that was asked for must be free. The one that the session had before
 /// is left to whoever has it now.
 fn reserve_name(
     sessions: &Sessions,
     restoring: &Restoring,
     metadata: &mut Metadata,
-) -> Result<Option<Claim>, RestoreError> {
+) -> Result<Vec<Claim>, RestoreError> {
     let Some(name) = metadata.name.clone() else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     match sessions.reserve_name(&name, metadata.owner.as_deref()) {
-        Ok(claim) => Ok(Some(claim)),
+        Ok(claims) => Ok(claims),
         Err(StoreError::NameTaken { .. } | StoreError::BadName(_)) if restoring.name.is_none() => {
             metadata.name = None;
-            Ok(None)
+            Ok(Vec::new())
         }
         Err(error) => Err(error.into()),
     }
@@ -157,6 +265,7 @@ fn metadata(
 ) -> Metadata {
     Metadata {
         auto: None,
+        notes: Vec::new(),
         forked_from: None,
         session_id,
         command: program(manifest),
@@ -171,10 +280,12 @@ fn metadata(
         keeper_pid: None,
         env: manifest.env.clone(),
         idle_timeout_ms: manifest.idle_timeout_ms,
+        idle_without_runs: manifest.idle_without_runs,
         command_timeout_ms: manifest.command_timeout_ms,
         max_history: manifest.max_history,
         output_cap: manifest.output_cap,
         max_queue: restoring.max_queue,
+        sandbox: manifest.sandbox.clone(),
         workspace: None,
         session_key: None,
         name: restoring.name.clone().or_else(|| manifest.name.clone()),
@@ -319,5 +430,19 @@ impl Drop for Workspace {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_after_the_last_save_from_here_are_dropped() {
+        let name = |saved, last| dropped(RunNo(saved), RunNo(last), "b").map(|left| left.name);
+        assert_eq!(name(1, 2).as_deref(), Some("run 2 of this machine"));
+        assert_eq!(name(1, 3).as_deref(), Some("runs 2 to 3 of this machine"));
+        assert_eq!(name(3, 3), None);
+        assert_eq!(name(4, 3), None);
     }
 }

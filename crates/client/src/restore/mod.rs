@@ -13,6 +13,8 @@ mod document;
 mod making;
 mod moving;
 
+pub(crate) use moving::{Move, Place};
+
 use crate::{ClientError, Launcher, SavedTo};
 use document::Document;
 pub use document::about_save;
@@ -190,6 +192,17 @@ impl Launcher {
     ) -> Result<RestoredSession, RestoreError> {
         let document = Document::open(sessions, restoring)?;
         making::make(self, sessions, restoring, document, Identity::New)
+    }
+
+    /// A new session in a sandbox, with the kernels of a saved one.
+    pub(crate) fn restore_into(
+        &self,
+        sessions: &Sessions,
+        restoring: &Restoring,
+        metadata: Metadata,
+    ) -> Result<(Directory, Metadata), RestoreError> {
+        let document = Document::open(sessions, restoring)?;
+        making::make_new(self, sessions, document, metadata)
     }
 
     /// The same under the id that it had.

@@ -16,28 +16,34 @@ const OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", SESSION_MARKER];
 
 /// Where a session was and where it is now.
 #[derive(Debug)]
-pub(super) struct Move<'a> {
-    pub(super) session: &'a SessionId,
-    pub(super) environment: &'a BTreeMap<String, String>,
+pub(crate) struct Move<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) environment: &'a BTreeMap<String, String>,
     /// The working directory of the session, then and now.
-    pub(super) from: &'a Path,
-    pub(super) to: &'a Path,
-    pub(super) place: Place,
+    pub(crate) from: &'a Path,
+    pub(crate) to: &'a Path,
+    pub(crate) place: Place,
 }
 
 /// Whether directories are to be taken for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// As far as they are there.
     Same,
     /// The session was put somewhere else.
     New,
+    /// In a sandbox, as before: its directories are not this system's, and nothing
+    /// of this environment goes in.
+    Confined,
 }
+
+/// What the workspace is called in a sandbox.
+const INSIDE: &str = "/workspace";
 
 impl Move<'_> {
     /// Fits a kernel's state; why its directory is another one, if that was not
     /// asked for.
-    pub(super) fn fit(&self, language: Language, saved: &mut SavedKernel) -> Option<String> {
+    pub(crate) fn fit(&self, language: Language, saved: &mut SavedKernel) -> Option<String> {
         let before = saved.view.get("working_dir").and_then(Value::as_str).map(PathBuf::from);
         let (now, trouble) = self.directory(before.as_deref());
         saved.view.insert("working_dir".into(), now.display().to_string().into());
@@ -50,9 +56,12 @@ impl Move<'_> {
 
     fn directory(&self, before: Option<&Path>) -> (PathBuf, Option<String>) {
         let Some(before) = before else {
-            return (self.to.to_owned(), None);
+            let to = if self.place == Place::Confined { Path::new(INSIDE) } else { self.to };
+            return (to.to_owned(), None);
         };
         match self.place {
+            // Whether it is there is seen inside.
+            Place::Confined => (before.to_owned(), None),
             Place::New => {
                 let below = before.strip_prefix(self.from).ok().map(|below| self.to.join(below));
                 (below.filter(|path| path.is_dir()).unwrap_or_else(|| self.to.to_owned()), None)
@@ -84,14 +93,22 @@ impl Move<'_> {
             let list = view.get("env_removed").and_then(Value::as_array);
             list.is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
         };
-        for (name, value) in self.environment {
+        let environment = match self.place {
+            Place::Same | Place::New => Some(self.environment),
+            Place::Confined => None,
+        };
+        for (name, value) in environment.into_iter().flatten() {
             let is_ours = OWN.contains(&name.as_str()) || !is_name(name);
             if !is_ours && !changed(name) && !removed(name) {
                 let _ = writeln!(lines, "{export} {name}={}", quoted(value));
             }
         }
         let _ = writeln!(lines, "{export} {SESSION_MARKER}={}", self.session);
-        let _ = writeln!(lines, "{cd} {}", quoted(&directory.display().to_string()));
+        let directory = quoted(&directory.display().to_string());
+        let _ = match self.place {
+            Place::Same | Place::New => writeln!(lines, "{cd} {directory}"),
+            Place::Confined => writeln!(lines, "{cd} {directory} 2>/dev/null || {cd} {INSIDE}"),
+        };
         lines
     }
 }

@@ -2,7 +2,7 @@
 
 use super::processes::Usage;
 use serde::Serialize;
-use sessile_protocol::{KernelStatus, Language, RunNo, SessionId};
+use sessile_protocol::{KernelStatus, Language, LimitsView, RunNo, SessionId};
 
 /// What a session is doing. Its JSON is what every surface says.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +20,10 @@ pub struct Row {
     pub queued: u64,
     #[serde(flatten)]
     pub usage: Usage,
+    /// Of a session in a sandbox: what it may use, and uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub resources: Option<LimitsView>,
     /// Since its last run, if none is going.
     pub idle_ms: Option<u64>,
 }

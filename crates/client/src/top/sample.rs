@@ -218,6 +218,7 @@ impl Observation {
             kernels: status.map(|status| status.kernels.clone()).unwrap_or_default(),
             queued: status.map_or(0, |status| status.queued),
             usage: usage.unwrap_or_default(),
+            resources: status.and_then(|status| status.limits.as_deref().cloned()),
             idle_ms: if running.is_empty() { self.since(Some(last)) } else { None },
             running,
         }

@@ -1,0 +1,202 @@
+//! Sessions in a sandbox that begin from another one.
+//!
+//! A live process stays in the sandbox that it is in: nothing inside may go to
+//! other mounts. So a session with a layer of its own begins from what its
+//! original has written down, all kernels as of one moment, as one does that was
+//! saved and restored.
+
+use crate::create::reserve_name;
+use crate::restore::Identity;
+use crate::{
+    Bounds, ClientError, Launcher, LayerRefused, NewSession, RestoreError, RestoredSession,
+    Restoring, SessionLayer, Trust,
+};
+use sessile_protocol::{
+    Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
+    Request, SavedView, SessionId,
+};
+use sessile_store::{
+    Directory, Durable, ForkedFrom, Metadata, SessionStatus, Sessions, new_session_id, timestamp,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+impl NewSession {
+    /// What ran in a sandbox must not get out by what it left behind; and what
+    /// ran in none knows the host's environment.
+    pub(crate) fn confined_as(mut self, before: &Metadata) -> Result<Self, ClientError> {
+        let refused = |why: &str| Err(ClientError::Refused(Failure::new(Code::BadRequest, why)));
+        match (&before.sandbox, &self.sandbox) {
+            (None, None) | (Some(_), Some(_)) => Ok(self),
+            (Some(policy), None) => match serde_json::from_value(policy.clone()) {
+                Ok(policy) => {
+                    self.sandbox = Some(policy);
+                    Ok(self)
+                }
+                Err(error) => refused(&format!("its sandbox is not understood: {error}")),
+            },
+            (None, Some(_)) => refused(
+                "what a session without a sandbox knows cannot be taken into one, because the \
+                 host's environment is in it; start it without --from",
+            ),
+        }
+    }
+}
+
+/// A save that is taken away when it is not needed any more.
+struct Passage {
+    path: PathBuf,
+}
+
+impl Passage {
+    fn new(sessions: &Sessions) -> Result<Self, ClientError> {
+        let name = format!("passage-{}.sessile", new_session_id()?);
+        Ok(Self { path: sessions.root().join(name) })
+    }
+
+    fn restoring(&self) -> Restoring {
+        Restoring {
+            path: self.path.clone(),
+            cwd: None,
+            bounds: Bounds { roots: vec!["/".into()], otherwise: "/".into() },
+            trust: Trust::Own,
+            max_size: u64::MAX,
+            name: None,
+            owner: None,
+            durable: None,
+            max_queue: None,
+            environment: BTreeMap::new(),
+        }
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Launcher {
+    /// Whether forks are to have layers of their own.
+    ///
+    /// # Errors
+    /// When the session's files cannot be read.
+    pub fn forks_by_copying(
+        &self,
+        directory: &Directory,
+        order: &ForkOrder,
+    ) -> Result<bool, ClientError> {
+        if order.files == ForkFiles::Share || directory.metadata()?.sandbox.is_none() {
+            return Ok(false);
+        }
+        match SessionLayer::of(directory, self.user().root()) {
+            Ok(_) => Ok(true),
+            Err(LayerRefused::Direct(_)) => Ok(false),
+            Err(error) => Err(ClientError::Launch(io::Error::other(error))),
+        }
+    }
+
+    /// Forks of a session in a sandbox, each with a copy of its layer. All of
+    /// them, or none. Whoever asks has reserved their names.
+    ///
+    /// # Errors
+    /// When something runs in it, or one cannot be made.
+    pub fn fork_confined(
+        &self,
+        sessions: &Sessions,
+        source: &Directory,
+        order: &ForkOrder,
+    ) -> Result<ForkedView, RestoreError> {
+        order.check().map_err(ClientError::from)?;
+        let passage = Passage::new(sessions)?;
+        let saved = self.save_to(source, &passage, order.wait)?;
+        let before = source.metadata()?;
+        let mut made: Vec<RestoredSession> = Vec::new();
+        let names = order.names();
+        for number in 0..usize::try_from(order.count).unwrap_or_default() {
+            let of = metadata_of_fork(&before, names.get(number), &saved);
+            match self.restore_as(sessions, &passage.restoring(), Identity::Fork(Box::new(of))) {
+                Ok(fork) => made.push(fork),
+                Err(error) => {
+                    for fork in made {
+                        let _ = self.end(&fork.directory);
+                        let _ = fork.directory.remove();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(view(&made, saved))
+    }
+
+    /// A new session with the kernels of one that lives in a sandbox.
+    pub(crate) fn create_confined(
+        &self,
+        sessions: &Sessions,
+        source: &Directory,
+        metadata: Metadata,
+        wait: bool,
+    ) -> Result<(Directory, Metadata), ClientError> {
+        let passage = Passage::new(sessions)?;
+        self.save_to(source, &passage, wait)?;
+        let _reserved = reserve_name(sessions, &metadata)?;
+        let made = self.restore_into(sessions, &passage.restoring(), metadata);
+        made.map_err(|error| {
+            if let RestoreError::Client(error) = error {
+                return error;
+            }
+            ClientError::Launch(io::Error::other(error))
+        })
+    }
+
+    fn save_to(
+        &self,
+        source: &Directory,
+        passage: &Passage,
+        wait: bool,
+    ) -> Result<SavedView, ClientError> {
+        let path = std::path::absolute(&passage.path)?;
+        let saved = self.open(source)?.call(Request::Save { path, files: false, wait })?;
+        let Answer::Saved(view) = saved else { return Err(ClientError::Unexpected) };
+        Ok(*view)
+    }
+}
+
+/// What is a fork's as it is its original's, and what is not.
+fn metadata_of_fork(before: &Metadata, name: Option<&String>, saved: &SavedView) -> Metadata {
+    let as_of_run = saved.as_of_run;
+    let session_id: SessionId = before.session_id.clone();
+    Metadata {
+        last_executed_at: None,
+        status: SessionStatus::Starting,
+        keeper_pid: None,
+        workspace: None,
+        session_key: None,
+        created_at: timestamp(),
+        name: name.cloned(),
+        forked_from: Some(ForkedFrom { session_id, as_of_run }),
+        durable: before.durable.as_ref().map(Durable::afresh),
+        ..before.clone()
+    }
+}
+
+fn view(made: &[RestoredSession], saved: SavedView) -> ForkedView {
+    let fork = |fork: &RestoredSession| ForkView {
+        session: fork.metadata.session_id.clone(),
+        work_dir: fork.metadata.work_dir.clone(),
+    };
+    let kernel = |kernel: sessile_protocol::SavedKernelView| CarriedKernel {
+        language: kernel.language,
+        as_of_run: kernel.as_of_run,
+        carried: Carried::Saved,
+    };
+    let mut left = saved.left;
+    left.extend(made.first().into_iter().flat_map(|fork| fork.left.iter().cloned()));
+    ForkedView {
+        as_of_run: saved.as_of_run,
+        forks: made.iter().map(fork).collect(),
+        kernels: saved.kernels.into_iter().map(kernel).collect(),
+        left,
+    }
+}

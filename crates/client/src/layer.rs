@@ -1,0 +1,99 @@
+//! The layer that a session in a sandbox writes to.
+
+use crate::{NoView, Workspace};
+use sessile_layer::{Applied, Diff, Discarded, Force, Layer, LayerError, Scope, Tree};
+use sessile_sandbox::{FileMode, Policy};
+use sessile_store::{Directory, Metadata, StoreError};
+use std::path::{Path, PathBuf};
+
+/// Where a session's layer is, in its directory.
+pub(crate) const LAYER: &str = "layer";
+
+/// Why a layer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerRefused {
+    #[error(
+        "session {0} has no sandbox, so its changes are in the directory itself; there is no \
+         layer to look at, apply or discard"
+    )]
+    NoSandbox(String),
+    #[error(
+        "session {0} was started with --files direct, so its changes are in the directory \
+         itself; there is no layer to look at, apply or discard"
+    )]
+    Direct(String),
+    #[error("the session's policy cannot be read: {0}")]
+    Policy(String),
+    #[error(transparent)]
+    NoView(#[from] NoView),
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A session's layer.
+#[derive(Debug)]
+pub struct SessionLayer {
+    /// None: nothing can have been written.
+    layer: Option<Layer>,
+    metadata: Metadata,
+}
+
+impl SessionLayer {
+    /// Of a session, whether it lives or not. `user_state` is never shown.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn of(directory: &Directory, user_state: &Path) -> Result<Self, LayerRefused> {
+        let metadata = directory.metadata()?;
+        let id = || metadata.session_id.to_string();
+        let Some(policy) = &metadata.sandbox else { return Err(LayerRefused::NoSandbox(id())) };
+        let policy: Policy = serde_json::from_value(policy.clone())
+            .map_err(|error| LayerRefused::Policy(error.to_string()))?;
+        match policy.files {
+            FileMode::Overlay => {}
+            FileMode::Direct => return Err(LayerRefused::Direct(id())),
+        }
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let at = real(directory.path());
+        let sessions = at.parent().map(Path::to_owned).unwrap_or_else(|| at.clone());
+        let hidden: [PathBuf; 2] = [sessions, real(user_state)];
+        let hidden = [hidden[0].as_path(), hidden[1].as_path()];
+        let scope = Scope::new(&policy, &metadata.work_dir, &hidden);
+        let begun = metadata.created_at.parse::<jiff::Timestamp>();
+        let begun = begun.map_or(0, |begun| begun.as_nanosecond());
+        let begun = i64::try_from(begun).unwrap_or_default();
+        let layer = Layer::open(&at.join(LAYER), &metadata.work_dir, scope, begun)?;
+        Ok(Self { layer, metadata })
+    }
+
+    /// What the session has changed; see [`Layer::diff`].
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn diff(&self, paths: &[Vec<u8>], most: usize) -> Result<Diff, LayerRefused> {
+        let none = Diff { changes: Vec::new(), skipped: Vec::new(), is_truncated: false };
+        Ok(self.layer.as_ref().map_or(Ok(none), |layer| layer.diff(paths, most))?)
+    }
+
+    /// Brings changes to the real directory; see [`Layer::apply`].
+    ///
+    /// # Errors
+    /// When something has changed there, or cannot be written.
+    pub fn apply(&self, paths: &[Vec<u8>], force: Force) -> Result<Applied, LayerRefused> {
+        let none = Applied::default();
+        Ok(self.layer.as_ref().map_or(Ok(none), |layer| layer.apply(paths, force))?)
+    }
+
+    /// Drops changes; see [`Layer::discard`].
+    ///
+    /// # Errors
+    /// When nothing of the session lives that could see them, or one cannot be
+    /// put back.
+    pub fn discard(&self, paths: &[Vec<u8>]) -> Result<Discarded, LayerRefused> {
+        let Some(layer) = &self.layer else { return Ok(Discarded::default()) };
+        let view = Tree::open(&Workspace::of(&self.metadata)?.path)?;
+        Ok(layer.discard(&view, paths)?)
+    }
+}

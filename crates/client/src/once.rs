@@ -1,0 +1,110 @@
+//! Sessions that are started once, however often that is asked for.
+
+use crate::{ClientError, Launcher, NewSession};
+use sessile_protocol::{Code, Failure, SessionId};
+use sessile_store::{Directory, Metadata, Sessions, StartTurn};
+use std::time::{Duration, Instant};
+
+/// A keeper whose client has died while it came up is there within this.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// An order to start a session, which has a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartOnce {
+    /// Follows from the key.
+    pub id: SessionId,
+    /// Of all that makes the order what it is.
+    pub digest: String,
+}
+
+/// A session, and whether this order has made it.
+#[derive(Clone, Debug)]
+pub enum Made {
+    Now(Directory, Metadata),
+    Before(Metadata),
+}
+
+impl Launcher {
+    /// The session that an earlier order with the same key has made, if there was one.
+    ///
+    /// # Errors
+    /// When that order was another one.
+    pub fn made_before(
+        &self,
+        sessions: &Sessions,
+        order: &StartOnce,
+    ) -> Result<Option<Metadata>, ClientError> {
+        if sessions.find(&order.id).is_err() {
+            return Ok(None);
+        }
+        self.made(&sessions.turn_to_start(&order.id)?, order, Past::IsKnown)
+    }
+
+    /// Starts a session, or finds the one that this order has started before.
+    ///
+    /// # Errors
+    /// When it makes no sense, or cannot be started; then nothing of it is left, and
+    /// the key is free.
+    pub fn create_once(
+        &self,
+        sessions: &Sessions,
+        order: &StartOnce,
+        new: NewSession,
+    ) -> Result<Made, ClientError> {
+        let mut turn = sessions.turn_to_start(&order.id)?;
+        // A copy of another session is made by that one's keeper, which takes its time.
+        let past = if new.from.is_some() { Past::MayCome } else { Past::IsKnown };
+        if let Some(metadata) = self.made(&turn, order, past)? {
+            return Ok(Made::Before(metadata));
+        }
+        let outcome = turn
+            .record(&order.digest)
+            .map_err(ClientError::from)
+            .and_then(|()| self.create(sessions, NewSession { id: Some(order.id.clone()), ..new }));
+        match outcome {
+            Ok((directory, metadata)) => Ok(Made::Now(directory, metadata)),
+            // The keeper of an earlier attempt was coming up, and was faster.
+            Err(error) if error.has_keeper() => {
+                self.made(&turn, order, Past::MayCome)?.map(Made::Before).ok_or(error)
+            }
+            Err(error) => {
+                let _ = turn.directory().remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn made(
+        &self,
+        turn: &StartTurn,
+        order: &StartOnce,
+        past: Past,
+    ) -> Result<Option<Metadata>, ClientError> {
+        let Some(digest) = turn.digest() else { return Ok(None) };
+        if digest != order.digest {
+            let message = "this key has started a session that was to be another one";
+            return Err(Failure::new(Code::KeyReused, message).into());
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(metadata) = turn.directory().metadata() {
+                return Ok(Some(metadata));
+            }
+            let is_free = turn.directory().lock()?.is_some();
+            let is_late = Instant::now() > deadline;
+            match past {
+                Past::IsKnown if is_free => return Ok(None),
+                Past::MayCome if is_free && is_late => return Ok(None),
+                Past::IsKnown | Past::MayCome if is_late => return Err(ClientError::Silent),
+                Past::IsKnown | Past::MayCome => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
+/// Whether what was begun before and cannot be seen may still come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    IsKnown,
+    MayCome,
+}
