@@ -54,9 +54,13 @@ impl FromStr for Cursor {
     type Err = InvalidCursor;
 
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let number = |digits: &str| {
+            let is_number = digits.len() <= 19 && digits.bytes().all(|b| b.is_ascii_digit());
+            is_number.then(|| digits.parse().ok())?
+        };
         let parse = || {
             let (stdout, stderr) = text.split_once('-')?;
-            Some(Self { stdout: stdout.parse().ok()?, stderr: stderr.parse().ok()? })
+            Some(Self { stdout: number(stdout)?, stderr: number(stderr)? })
         };
         parse().ok_or_else(|| InvalidCursor(text.to_owned()))
     }
@@ -84,6 +88,7 @@ mod tests {
             stderr_next: 3,
             phase: RunPhase::Running,
             waiting_for_input: false,
+            queued: None,
         };
         assert_eq!(Cursor::after(&view), Cursor { stdout: 6, stderr: 3 });
         view.phase = RunPhase::Closed;

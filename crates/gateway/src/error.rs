@@ -5,8 +5,10 @@ use crate::cursor::InvalidCursor;
 use crate::following::FollowingError;
 use crate::signal::UnknownSignal;
 use serde::Serialize;
-use sessile_client::ClientError;
-use sessile_protocol::{Code, Failure};
+use sessile_client::{ClientError, LayerRefused, NoView, PortError};
+use sessile_files::FileError;
+use sessile_layer::LayerError;
+use sessile_protocol::{Code, Failure, Shortage};
 use sessile_store::StoreError;
 use utoipa::ToSchema;
 
@@ -32,6 +34,8 @@ pub enum ErrorCode {
     InputClosed,
     NoTerminal,
     JobNotFound,
+    PortNotOpen,
+    PortFailed,
     Busy,
     CheckpointNotFound,
     CheckpointExists,
@@ -45,19 +49,36 @@ pub enum ErrorCode {
     TooLarge,
     UnsupportedMediaType,
     QueueFull,
+    QueueTimeout,
     TooManySessions,
     TooManyStreams,
     TooManyConnections,
     KernelUnavailable,
+    SandboxUnavailable,
     KeeperUnavailable,
     KeeperStopped,
     ShuttingDown,
     Storage,
     Internal,
+    OutsideWorkspace,
+    BadPath,
+    FileNotFound,
+    FileExists,
+    NotADirectory,
+    IsADirectory,
+    NotAFile,
+    DirectoryNotEmpty,
+    PermissionDenied,
+    BadArchive,
+    BadRange,
+    TooManyWatches,
+    AgentMoved,
+    NoLayer,
+    LayerConflict,
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 60] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -77,6 +98,8 @@ impl ErrorCode {
         Self::InputClosed,
         Self::NoTerminal,
         Self::JobNotFound,
+        Self::PortNotOpen,
+        Self::PortFailed,
         Self::Busy,
         Self::CheckpointNotFound,
         Self::CheckpointExists,
@@ -90,15 +113,32 @@ impl ErrorCode {
         Self::TooLarge,
         Self::UnsupportedMediaType,
         Self::QueueFull,
+        Self::QueueTimeout,
         Self::TooManySessions,
         Self::TooManyStreams,
         Self::TooManyConnections,
         Self::KernelUnavailable,
+        Self::SandboxUnavailable,
         Self::KeeperUnavailable,
         Self::KeeperStopped,
         Self::ShuttingDown,
         Self::Storage,
         Self::Internal,
+        Self::OutsideWorkspace,
+        Self::BadPath,
+        Self::FileNotFound,
+        Self::FileExists,
+        Self::NotADirectory,
+        Self::IsADirectory,
+        Self::NotAFile,
+        Self::DirectoryNotEmpty,
+        Self::PermissionDenied,
+        Self::BadArchive,
+        Self::BadRange,
+        Self::TooManyWatches,
+        Self::AgentMoved,
+        Self::NoLayer,
+        Self::LayerConflict,
     ];
 
     #[must_use]
@@ -123,6 +163,8 @@ impl ErrorCode {
             Self::InputClosed => "input_closed",
             Self::NoTerminal => "no_terminal",
             Self::JobNotFound => "job_not_found",
+            Self::PortNotOpen => "port_not_open",
+            Self::PortFailed => "port_failed",
             Self::Busy => "busy",
             Self::CheckpointNotFound => "checkpoint_not_found",
             Self::CheckpointExists => "checkpoint_exists",
@@ -136,15 +178,32 @@ impl ErrorCode {
             Self::TooLarge => "too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::QueueFull => "queue_full",
+            Self::QueueTimeout => "queue_timeout",
             Self::TooManySessions => "too_many_sessions",
             Self::TooManyStreams => "too_many_streams",
             Self::TooManyConnections => "too_many_connections",
             Self::KernelUnavailable => "kernel_unavailable",
+            Self::SandboxUnavailable => "sandbox_unavailable",
             Self::KeeperUnavailable => "keeper_unavailable",
             Self::KeeperStopped => "keeper_stopped",
             Self::ShuttingDown => "shutting_down",
             Self::Storage => "storage",
             Self::Internal => "internal",
+            Self::OutsideWorkspace => "outside_workspace",
+            Self::BadPath => "bad_path",
+            Self::FileNotFound => "file_not_found",
+            Self::FileExists => "file_exists",
+            Self::NotADirectory => "not_a_directory",
+            Self::IsADirectory => "is_a_directory",
+            Self::NotAFile => "not_a_file",
+            Self::DirectoryNotEmpty => "directory_not_empty",
+            Self::PermissionDenied => "permission_denied",
+            Self::BadArchive => "bad_archive",
+            Self::BadRange => "bad_range",
+            Self::TooManyWatches => "too_many_watches",
+            Self::AgentMoved => "agent_moved",
+            Self::NoLayer => "no_layer",
+            Self::LayerConflict => "layer_conflict",
         }
     }
 
@@ -171,6 +230,8 @@ impl ErrorCode {
             Self::KeyReused => "use a new Idempotency-Key for a new command",
             Self::InputClosed => "start the run with \"interactive\": true to give it input",
             Self::NoTerminal => "start the run with \"terminal\": true",
+            Self::PortNotOpen => "start a server in the session that listens on it",
+            Self::PortFailed => "look at what the server in the session says",
             Self::JobNotFound => "see the session's jobs for those that there are",
             Self::Busy => "ask with \"wait\": true, or interrupt the run",
             Self::CheckpointNotFound => "see the session's checkpoints for those that there are",
@@ -180,20 +241,45 @@ impl ErrorCode {
             Self::CheckpointLost => "go back to another checkpoint",
             Self::ForkFailed => "look at the memory and process limits of the machine",
             Self::RunCancelled => "run it again",
-            Self::SessionEnded => "start a new one with POST /v1/sessions",
+            Self::SessionEnded => {
+                "start a new one with POST /v1/sessions, with \"from\" for what its shell knew"
+            }
             Self::RunLost => "look at what it has done, then run what is missing with a new key",
             Self::TooLarge => "send less, or in several parts",
             Self::UnsupportedMediaType => "send JSON with `Content-Type: application/json`",
             Self::QueueFull => "wait for runs of this session to finish",
+            Self::QueueTimeout => {
+                "it did nothing: ask again later, interrupt the run ahead, or use another session"
+            }
             Self::TooManySessions => "end sessions that are not needed any more",
             Self::TooManyConnections => "try again in a moment, over one connection",
             Self::TooManyStreams => "close some streams, or read by cursor",
-            Self::KernelUnavailable => "install the interpreter, or name another program",
+            Self::KernelUnavailable => {
+                "see the message for why; install the interpreter if it is missing, or name another"
+            }
+            Self::SandboxUnavailable => {
+                "`sessile sandbox check` says what this machine can enforce"
+            }
             Self::KeeperUnavailable => "try again; with an Idempotency-Key nothing runs twice",
             Self::KeeperStopped => "let its process go on with SIGCONT, or end the session",
             Self::ShuttingDown => "try again in a moment",
-            Self::Storage => "look at the disk of the sessions directory",
+            Self::Storage => "look at the sessions directory and its disk",
             Self::Internal => "look at the server's log",
+            Self::OutsideWorkspace => "name something in the session's workspace",
+            Self::BadPath => "name a path below the workspace",
+            Self::FileNotFound => "list the directory to see what is there",
+            Self::FileExists => "take another name, or say that it may be replaced",
+            Self::NotADirectory => "name a directory",
+            Self::IsADirectory => "name a file, or take a directory as an archive",
+            Self::NotAFile => "name a file",
+            Self::DirectoryNotEmpty => "remove it with recursive=true",
+            Self::PermissionDenied => "look at the permissions of the file and its directory",
+            Self::BadArchive => "send a whole tar, uncompressed, with names below its directory",
+            Self::BadRange => "ask for bytes that the file has",
+            Self::TooManyWatches => "watch fewer directories, or raise fs.inotify.max_user_watches",
+            Self::AgentMoved => "use it where it is now",
+            Self::NoLayer => "start the session with a sandbox whose files are an overlay",
+            Self::LayerConflict => "compare both, then apply with \"force\": true, or other paths",
         }
     }
 }
@@ -210,6 +296,14 @@ impl Error {
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: code.hint() }
+    }
+
+    /// The same with the advice that belongs to the cause, if that is known.
+    #[must_use]
+    pub fn advised(self, shortage: Option<Shortage>) -> Self {
+        let Some(hint) = shortage.map(Shortage::advice) else { return self };
+        // Models read the message alone.
+        Self { message: format!("{}; {hint}", self.message), hint, ..self }
     }
 
     /// The request makes no sense; the message says what to do.
@@ -263,6 +357,7 @@ impl From<Code> for ErrorCode {
             Code::CommandHasNul => Self::BadCommand,
             Code::CommandTooLarge => Self::TooLarge,
             Code::QueueFull => Self::QueueFull,
+            Code::QueueTimeout => Self::QueueTimeout,
             Code::RunNotFound => Self::RunNotFound,
             Code::RunCancelled => Self::RunCancelled,
             Code::RunLost => Self::RunLost,
@@ -277,6 +372,7 @@ impl From<Code> for ErrorCode {
             Code::ForkFailed => Self::ForkFailed,
             Code::Ending => Self::KeeperUnavailable,
             Code::KernelUnavailable => Self::KernelUnavailable,
+            Code::Sandbox => Self::SandboxUnavailable,
             Code::Storage => Self::Storage,
             Code::Unknown => Self::Internal,
         }
@@ -286,7 +382,10 @@ impl From<Code> for ErrorCode {
 impl From<&StoreError> for ErrorCode {
     fn from(error: &StoreError) -> Self {
         match error {
-            StoreError::NotFound(_) => Self::SessionNotFound,
+            StoreError::NotFound(_)
+            | StoreError::Elsewhere { .. }
+            | StoreError::TooShort(_)
+            | StoreError::NoLast => Self::SessionNotFound,
             StoreError::Ambiguous { .. } => Self::Ambiguous,
             StoreError::NameTaken { .. } => Self::NameTaken,
             StoreError::BadName(_) => Self::BadRequest,
@@ -309,26 +408,103 @@ impl From<&ClientError> for ErrorCode {
             | ClientError::Frame(_)
             | ClientError::Unexpected
             | ClientError::Launch(_)
+            | ClientError::Unstarted
             | ClientError::Silent => Self::KeeperUnavailable,
+        }
+    }
+}
+
+impl From<&FileError> for ErrorCode {
+    fn from(error: &FileError) -> Self {
+        match error {
+            FileError::Outside(_) => Self::OutsideWorkspace,
+            FileError::BadPath(..) => Self::BadPath,
+            FileError::NotFound(_) => Self::FileNotFound,
+            FileError::Exists(_) => Self::FileExists,
+            FileError::NotADirectory(_) => Self::NotADirectory,
+            FileError::IsADirectory(_) => Self::IsADirectory,
+            FileError::NotAFile(_) => Self::NotAFile,
+            FileError::NotEmpty(_) => Self::DirectoryNotEmpty,
+            FileError::Denied(_) => Self::PermissionDenied,
+            FileError::TooManyWatches(_) => Self::TooManyWatches,
+            FileError::BadArchive(_) => Self::BadArchive,
+            FileError::NoRoom(_) | FileError::Io { .. } => Self::Storage,
+        }
+    }
+}
+
+impl From<NoView> for Error {
+    fn from(error: NoView) -> Self {
+        let hint = "run a command in the session, which starts its kernel";
+        Self { hint, ..Self::new(ErrorCode::KernelUnavailable, error.to_string()) }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        let no_room = matches!(error, FileError::NoRoom(_)).then_some(Shortage::Disk);
+        let shortage = no_room.or_else(|| Shortage::behind(&error));
+        Self::new((&error).into(), error.to_string()).advised(shortage)
+    }
+}
+
+impl From<LayerRefused> for Error {
+    fn from(refused: LayerRefused) -> Self {
+        let message = refused.to_string();
+        match refused {
+            LayerRefused::NoSandbox(_) | LayerRefused::Direct(_) => {
+                Self::new(ErrorCode::NoLayer, message)
+            }
+            LayerRefused::Policy(_) => Self::new(ErrorCode::Storage, message),
+            LayerRefused::NoView(error) => error.into(),
+            LayerRefused::Layer(error) => Self::new((&error).into(), message),
+            LayerRefused::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<&LayerError> for ErrorCode {
+    fn from(error: &LayerError) -> Self {
+        match error {
+            LayerError::BadPath(..) => Self::BadPath,
+            LayerError::Unchanged(_) => Self::FileNotFound,
+            LayerError::Conflict { .. } | LayerError::Raced { .. } => Self::LayerConflict,
+            LayerError::Halted { source, .. } => (&**source).into(),
+            LayerError::Io { source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                Self::PermissionDenied
+            }
+            LayerError::Io { .. } => Self::Storage,
         }
     }
 }
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        Self::new(failure.code.into(), failure.message)
+        Self::new(failure.code.into(), failure.message).advised(failure.shortage)
     }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::new((&error).into(), error.to_string())
+        Self::new((&error).into(), error.to_string()).advised(Shortage::behind(&error))
     }
 }
 
 impl From<ClientError> for Error {
     fn from(error: ClientError) -> Self {
-        Self::new((&error).into(), error.to_string())
+        Self::new((&error).into(), error.to_string()).advised(error.shortage())
+    }
+}
+
+impl From<PortError> for Error {
+    fn from(error: PortError) -> Self {
+        let code = match error {
+            PortError::NotOpen { .. } => ErrorCode::PortNotOpen,
+            PortError::Connect { .. } | PortError::Network(_) => ErrorCode::PortFailed,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

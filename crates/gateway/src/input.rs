@@ -7,10 +7,13 @@
 mod strict;
 
 use crate::Error;
-use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
-use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
+    Visitor,
+};
 use serde::forward_to_deserialize_any;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use std::fmt::{self, Display};
 
 /// What is wrong with an input, and where in it.
@@ -35,7 +38,7 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InputError> {
 /// # Errors
 /// When it is not what is wanted.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, InputError> {
-    T::deserialize(Input { name: None, value })
+    T::deserialize(Input(value))
 }
 
 /// The known name that was probably meant: the same in another spelling, or the
@@ -67,11 +70,25 @@ fn is_short_for(short: &str, long: &str) -> bool {
 }
 
 impl InputError {
+    /// A name that is none of the known ones.
+    #[must_use]
+    pub fn unknown(name: &str, known: &[&str]) -> Self {
+        de::Error::custom(match (nearest(name, known), known) {
+            (Some(meant), _) => format!("unknown field {name:?}; did you mean {meant:?}?"),
+            (None, []) => format!("unknown field {name:?}; no fields are taken here"),
+            (None, known) => format!("unknown field {name:?}; there are {}", known.join(", ")),
+        })
+    }
+
+    /// A name that is there twice: of two values, one would be passed over.
+    #[must_use]
+    pub fn twice(name: &str) -> Self {
+        de::Error::custom(format!("{name:?} is there twice"))
+    }
+
     /// The same seen from outside of a field.
-    fn within(mut self, name: Option<String>) -> Self {
-        if let Some(name) = name {
-            self.path.insert(0, name);
-        }
+    fn within(mut self, name: String) -> Self {
+        self.path.insert(0, name);
         self
     }
 }
@@ -91,11 +108,7 @@ impl de::Error for InputError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(match (nearest(field, expected), expected) {
-            (Some(meant), _) => format!("unknown field {field:?}; did you mean {meant:?}?"),
-            (None, []) => format!("unknown field {field:?}; no fields are taken here"),
-            (None, known) => format!("unknown field {field:?}; there are {}", known.join(", ")),
-        })
+        Self::unknown(field, expected)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -117,38 +130,34 @@ impl From<InputError> for Error {
     }
 }
 
-/// A value, and the field or place that it was found in.
-struct Input {
-    name: Option<String>,
-    value: Value,
-}
+/// A value that is read. Whatever is wrong with one that lies in another, its
+/// place is told: also what a type of ours finds out after it was read.
+struct Input(Value);
 
 impl<'de> Deserializer<'de> for Input {
     type Error = InputError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        let Self { name, value } = self;
-        let outcome = match value {
+        match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(value),
             Value::Number(number) => visit_number(&number, visitor),
             Value::String(text) => visitor.visit_string(text),
             Value::Array(items) => {
-                let items = items.into_iter().enumerate();
-                let item = |(n, value): (usize, Value)| Self { name: Some(n.to_string()), value };
-                let mut items = SeqDeserializer::new(items.map(item));
-                visitor.visit_seq(&mut items).and_then(|value| items.end().map(|()| value))
+                let length = items.len();
+                let mut items = Items { rest: items.into_iter(), next: 0 };
+                let read = visitor.visit_seq(&mut items)?;
+                match items.rest.len() {
+                    0 => Ok(read),
+                    _ => Err(de::Error::invalid_length(length, &"fewer items")),
+                }
             }
-            Value::Object(fields) => {
-                let mut fields = MapDeserializer::new(fields.into_iter().map(field));
-                visitor.visit_map(&mut fields).and_then(|value| fields.end().map(|()| value))
-            }
-        };
-        outcome.map_err(|error| error.within(name))
+            Value::Object(fields) => visitor.visit_map(Fields::of(fields)),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -165,23 +174,40 @@ impl<'de> Deserializer<'de> for Input {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, InputError> {
-        let Self { name, value } = self;
-        let outcome = match value {
+        match self.0 {
             Value::String(text) => visitor.visit_enum(text.into_deserializer()),
             Value::Object(fields) => {
-                let fields = MapDeserializer::new(fields.into_iter().map(field));
-                visitor.visit_enum(MapAccessDeserializer::new(fields))
+                visitor.visit_enum(MapAccessDeserializer::new(Fields::of(fields)))
             }
             value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
-                Self { name: None, value }.deserialize_any(visitor)
+                Self(value).deserialize_any(visitor)
             }
-        };
-        outcome.map_err(|error| error.within(name))
+        }
+    }
+
+    /// Fields have names: a list of values in the order in which a type of ours
+    /// happens to have them is none.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Array(_) => {
+                Err(de::Error::invalid_type(de::Unexpected::Seq, &"an object with fields"))
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => self.deserialize_any(visitor),
+        }
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
-        unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -193,8 +219,57 @@ impl<'de> IntoDeserializer<'de, InputError> for Input {
     }
 }
 
-fn field((name, value): (String, Value)) -> (String, Input) {
-    (name.clone(), Input { name: Some(name), value })
+/// The fields of an object.
+struct Fields {
+    rest: serde_json::map::IntoIter,
+    /// Whose name was read, and whose value was not.
+    current: Option<(String, Value)>,
+}
+
+impl Fields {
+    fn of(fields: Map<String, Value>) -> Self {
+        Self { rest: fields.into_iter(), current: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Fields {
+    type Error = InputError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, InputError> {
+        self.current = self.rest.next();
+        let Some((name, _)) = &self.current else { return Ok(None) };
+        seed.deserialize(name.clone().into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, InputError> {
+        let (name, value) = self.current.take().unwrap_or_default();
+        seed.deserialize(Input(value)).map_err(|error| error.within(name))
+    }
+}
+
+struct Items {
+    rest: std::vec::IntoIter<Value>,
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items {
+    type Error = InputError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, InputError> {
+        let Some(value) = self.rest.next() else { return Ok(None) };
+        let place = self.next;
+        self.next += 1;
+        seed.deserialize(Input(value)).map(Some).map_err(|error| error.within(place.to_string()))
+    }
 }
 
 /// JSON has one kind of number: `2.0` and `2` are the same.
@@ -276,6 +351,8 @@ mod tests {
         refused(r#"{"command": "a", "files": "copied"}"#, r#"files: "copied" is none of share"#);
         refused("{}", r#"the field "command" is missing"#);
         refused("[", "EOF");
+        refused(r#"["a"]"#, "invalid type: sequence, expected an object with fields");
+        refused(r#"{"command": "a", "limits": [[1]]}"#, "limits: invalid type: sequence");
         refused(r#"{"command": "a", "command": "b"}"#, r#""command" is there twice"#);
         refused(r#"{"command": "a", "env": {"A": "1", "A": "2"}}"#, r#""A" is there twice"#);
         refused(r#"{"command": "a"} {}"#, "trailing");

@@ -16,4 +16,4 @@ pub mod tool;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, ErrorCode, ErrorDetail, Result};
-pub use signal::{UnknownSignal, signal_number};
+pub use signal::{SIGNALS, UnknownSignal, signal_number};

@@ -14,23 +14,39 @@ pub struct UnknownSignal(String);
 /// When there is none of that name.
 pub fn signal_number(name: &str) -> Result<i32, UnknownSignal> {
     let bare = name.strip_prefix("SIG").unwrap_or(name);
-    let named = match bare {
-        "HUP" => Some(Signal::HUP),
-        "INT" => Some(Signal::INT),
-        "QUIT" => Some(Signal::QUIT),
-        "KILL" => Some(Signal::KILL),
-        "USR1" => Some(Signal::USR1),
-        "USR2" => Some(Signal::USR2),
-        "TERM" => Some(Signal::TERM),
-        "CONT" => Some(Signal::CONT),
-        "STOP" => Some(Signal::STOP),
-        "TSTP" => Some(Signal::TSTP),
-        "WINCH" => Some(Signal::WINCH),
-        _ => None,
+    let named = NAMED.iter().find(|(known, _)| *known == bare);
+    let is_number = !bare.starts_with(['0', '+']);
+    let number = match named {
+        Some((_, signal)) => Some(signal.as_raw()),
+        None => bare.parse().ok().filter(|n| is_number && (1..=64).contains(n)),
     };
-    let number = named.map(Signal::as_raw).or_else(|| bare.parse().ok());
-    number.filter(|n| (1..=64).contains(n)).ok_or_else(|| UnknownSignal(name.to_owned()))
+    number.ok_or_else(|| UnknownSignal(name.to_owned()))
 }
+
+const NAMED: [(&str, Signal); 11] = [
+    ("HUP", Signal::HUP),
+    ("INT", Signal::INT),
+    ("QUIT", Signal::QUIT),
+    ("KILL", Signal::KILL),
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("TERM", Signal::TERM),
+    ("CONT", Signal::CONT),
+    ("STOP", Signal::STOP),
+    ("TSTP", Signal::TSTP),
+    ("WINCH", Signal::WINCH),
+];
+
+/// The names that are known, without `SIG`.
+pub const SIGNALS: [&str; NAMED.len()] = {
+    let mut names = [""; NAMED.len()];
+    let mut n = 0;
+    while n < names.len() {
+        names[n] = NAMED[n].0;
+        n += 1;
+    }
+    names
+};
 
 #[cfg(test)]
 mod tests {
@@ -41,7 +57,7 @@ mod tests {
         assert_eq!(signal_number("TERM"), Ok(15));
         assert_eq!(signal_number("SIGKILL"), Ok(9));
         assert_eq!(signal_number("34"), Ok(34));
-        for wrong in ["", "SIG", "term", "0", "-1", "65", "NOPE"] {
+        for wrong in ["", "SIG", "term", "0", "09", "+9", "-1", "65", "NOPE"] {
             assert!(signal_number(wrong).is_err(), "{wrong}");
         }
     }

@@ -8,7 +8,9 @@
 mod branch;
 mod continuity;
 mod done;
+mod file;
 mod job;
+mod layer;
 mod run;
 mod saved;
 mod screen;
@@ -22,7 +24,13 @@ pub use done::{
     Cleaned, Ended, EndedAll, Input, Interrupted, InterruptedSession, Reset, Resized, Signalled,
     SignalledJob,
 };
+pub use file::{
+    FileChange, FileEntry, FileList, FileType, RemovedFile, SkippedFile, UnpackedFiles, change_name,
+};
 pub use job::{Job, Port, cpu_percent};
+pub use layer::{
+    ChangeSort, DiffForm, LayerApplied, LayerChange, LayerDiff, LayerDiscarded, SkippedChange,
+};
 pub use run::{Output, OutputPiece, OutputSoFar, Piece, RunResult, RunRow, runs};
 pub use saved::{Restored, RestoredKernel, Saved, SavedKernel};
 pub use screen::{Awaited, CursorPosition, Screen, Size, TerminalRow, TerminalStarted};

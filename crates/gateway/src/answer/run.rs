@@ -7,7 +7,8 @@ use crate::text::{self, RunText, Sizing, Written};
 use serde::Serialize;
 use serde_json::Value;
 use sessile_protocol::{
-    Completed, KernelFate, Language, OpenRun, OutputView, RunError, RunNo, RunPhase,
+    Completed, EndedJob, KernelFate, Language, OpenRun, OutputView, Queued, RunError, RunNo,
+    RunPhase,
 };
 use sessile_store::Entry;
 use std::collections::BTreeMap;
@@ -59,6 +60,10 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub notes: Vec<String>,
+    /// Jobs of a shell that have ended within this run, or since the one before
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub jobs_ended: Vec<EndedJob>,
     /// Streams that are told as a terminal would show them
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(ignore)]
@@ -115,6 +120,7 @@ impl RunResult {
             encoding: Encodings::default(),
             truncated: Truncations::default(),
             notes: Vec::new(),
+            jobs_ended: done.jobs_ended.clone(),
             rendered: Vec::new(),
             running: None,
             continuity: None,
@@ -168,6 +174,10 @@ pub struct Output {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub waiting_for_input: bool,
+    /// While it waits for its turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub queued: Option<Queued>,
     /// queued, running, exited (something may still write) or closed
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -204,6 +214,7 @@ impl Output {
             run,
             running: view.phase < RunPhase::Exited,
             waiting_for_input: view.waiting_for_input,
+            queued: view.queued.as_deref().cloned(),
             phase: None,
             cursor: Cursor::after(view).to_string(),
             encoding: Encodings { stdout: stdout_encoding, stderr: stderr_encoding },
@@ -276,6 +287,10 @@ pub struct OutputSoFar {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub waiting_for_input: bool,
+    /// While it waits for its turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub queued: Option<Queued>,
     /// Where the text begins in the stream, if not at its beginning
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -306,6 +321,7 @@ impl OutputSoFar {
                 stderr: shown.stderr.truncated,
             },
             waiting_for_input: false,
+            queued: None,
             stdout_from: Some(stdout.first).filter(|at| *at > 0),
             stderr_from: Some(stderr.first).filter(|at| *at > 0),
         }
@@ -350,6 +366,10 @@ pub struct RunRow {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub terminal: bool,
+    /// While it waits for its turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub queued: Option<Queued>,
     /// Of an event
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -380,6 +400,7 @@ impl From<&OpenRun> for RunRow {
             interactive: run.interactive,
             waiting_for_input: run.waiting_for_input,
             terminal: run.terminal,
+            queued: run.queued.as_deref().cloned(),
             notes: None,
         }
     }
@@ -402,6 +423,7 @@ impl From<&Entry> for RunRow {
             interactive: false,
             waiting_for_input: false,
             terminal: false,
+            queued: None,
             notes: (!is_run).then(|| entry.remarks.notes.clone()),
         }
     }

@@ -15,6 +15,9 @@ pub struct Started {
     pub work_dir: PathBuf,
     #[schema(value_type = String)]
     pub status: &'static str,
+    /// What of its sandbox is weaker than it was asked for
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl From<&Metadata> for Started {
@@ -24,6 +27,7 @@ impl From<&Metadata> for Started {
             command: metadata.command.clone(),
             work_dir: metadata.work_dir.clone(),
             status: "active",
+            notes: metadata.notes.clone(),
         }
     }
 }

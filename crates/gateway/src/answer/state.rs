@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct State {
     /// The default language's kernel: `language`, `working_dir`, `env_vars`,
-    /// `aliases`, `variables`, `functions`, and what else it tells
+    /// `aliases`, `variables`, `functions`, and what else it tells. Beside it
+    /// `kernels`, by language, and the `resources` of a sandbox that has limits
     #[serde(flatten)]
     #[schema(value_type = Object)]
     top: Map<String, Value>,
@@ -61,7 +62,11 @@ impl State {
             fields.insert("busy".into(), kernel.busy.into());
             (kernel.language.to_string(), fields)
         });
-        assemble(kernels, view.default_language.as_str())
+        let mut all = assemble(kernels, view.default_language.as_str());
+        if let Some(limits) = view.limits.as_ref().and_then(|l| serde_json::to_value(l).ok()) {
+            all.insert("resources".into(), limits);
+        }
+        all
     }
 
     /// The last captured state of a session that is not live.

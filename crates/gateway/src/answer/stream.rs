@@ -120,6 +120,11 @@ pub fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     Encoded { text, encoding: Some(Encoding::Base64), truncated }
 }
 
+/// Bytes in base64.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Bytes as text, or encoded.
 #[must_use]
 pub fn text(bytes: &[u8]) -> (String, Option<Encoding>) {

@@ -1,5 +1,6 @@
 //! What happens in a session, and its JSON.
 
+use crate::ErrorCode;
 use crate::answer::{self, Encoding, is_false};
 use serde::Serialize;
 use sessile_protocol::{Completed, Language, OpenRun, RunNo};
@@ -26,6 +27,8 @@ pub enum Event {
     /// A run that never began, or whose end nobody knows.
     Cancelled {
         run: RunNo,
+        /// Which of these it is: cancelled, lost, forgotten.
+        code: ErrorCode,
         why: String,
     },
 }
@@ -201,7 +204,10 @@ impl Event {
                 fields.timestamp = Some(Some(&happened.timestamp));
                 fields.notes = Some(&happened.notes);
             }
-            Self::Cancelled { why, .. } => fields.message = Some(why),
+            Self::Cancelled { code, why, .. } => {
+                fields.code = Some(*code);
+                fields.message = Some(why);
+            }
         }
         fields
     }
@@ -236,6 +242,8 @@ pub struct EventFields<'a> {
     timed_out: bool,
     #[serde(skip_serializing_if = "is_false")]
     interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<ErrorCode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
 }

@@ -104,8 +104,8 @@ impl Following {
     }
 
     /// Says why a run of the position cannot be told.
-    pub fn cancel(&mut self, run: RunNo, why: String) {
-        self.ready.push_back(Event::Cancelled { run, why });
+    pub fn cancel(&mut self, run: RunNo, why: Failure) {
+        self.ready.push_back(cancelled(run, why));
     }
 
     /// What is to be told next.
@@ -168,7 +168,7 @@ impl Following {
             }
             (Asked::Output(run) | Asked::Result(run), Err(failure)) => {
                 if self.runs.contains_key(&run) {
-                    self.close(Event::Cancelled { run, why: failure.message });
+                    self.close(cancelled(run, failure));
                 }
             }
             (Asked::Runs, Err(failure)) => return Err(failure.into()),
@@ -251,6 +251,10 @@ impl Following {
             self.ready.push_back(Event::Left(run));
         }
     }
+}
+
+fn cancelled(run: RunNo, why: Failure) -> Event {
+    Event::Cancelled { run, code: why.code.into(), why: why.message }
 }
 
 #[cfg(test)]

@@ -6,6 +6,22 @@ use proptest::prelude::*;
 use sessile_protocol::{Completed, KernelFate, Language, RunsView, StreamView};
 use sessile_store::StreamName;
 
+#[test]
+fn a_run_that_is_not_told_says_why_by_its_code() {
+    use sessile_protocol::Code;
+    let (mut position, refused) = (Position::default(), Code::QueueTimeout);
+    position.add(RunNo(3));
+    position.add(RunNo(4));
+    let made = Made { text: Vec::new(), written: 0, phase: RunPhase::Queued };
+    let mut following = Following::new(position, Vec::new(), &[open(4, &made)], Detail::Ends);
+    following.cancel(RunNo(3), Failure::new(Code::RunLost, "its keeper died"));
+    let late = Err(Failure::new(refused, "it waited too long"));
+    following.take(Asked::Output(RunNo(4)), late).unwrap();
+    let told = std::iter::from_fn(|| following.event())
+        .map(|event| serde_json::to_value(event.fields()).unwrap()["code"].clone());
+    assert_eq!(told.collect::<Vec<_>>(), ["run_lost", "queue_timeout"]);
+}
+
 /// A run that was made up: what it writes, and how much of that there is yet.
 #[derive(Clone, Debug)]
 struct Made {
@@ -24,6 +40,7 @@ fn open(run: u64, made: &Made) -> OpenRun {
         interactive: false,
         waiting_for_input: false,
         terminal: false,
+        queued: None,
     }
 }
 
@@ -46,6 +63,7 @@ fn answer(runs: &[Made], request: &Request) -> Option<Answer> {
             stderr_next: 0,
             phase: made.phase,
             waiting_for_input: false,
+            queued: None,
         }));
     }
     let Request::Result { run, .. } = request else { panic!("{request:?}") };
@@ -62,6 +80,7 @@ fn answer(runs: &[Made], request: &Request) -> Option<Answer> {
         result: None,
         error: None,
         notes: Vec::new(),
+        jobs_ended: Vec::new(),
         repeated: false,
         unread: Vec::new(),
     })))

@@ -7,7 +7,9 @@ use super::sizing::{LIMIT, SENTENCE, bounded};
 use crate::tool::NextCall;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use sessile_protocol::{EndedJob, Queued, RunNo};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -111,6 +113,8 @@ fn headline(answer: &Map<String, Value>) -> Vec<String> {
     let sentence = |name: &str| answer.get(name).and_then(Value::as_str).map(|t| clip(t, SENTENCE));
     if is_true(answer, "waiting_for_input") {
         lines.push(format!("run {run} waits for input"));
+    } else if let Some(queued) = queued(answer) {
+        lines.push(format!("run {run} has not begun: {queued}"));
     } else if is_true(answer, "running") {
         lines.push(format!("still running as run {run}"));
     } else if let Some(code) = exit_code(answer) {
@@ -135,6 +139,9 @@ fn headline(answer: &Map<String, Value>) -> Vec<String> {
     }
     lines.extend(sentence("revived"));
     lines.extend(kernel(answer));
+    let ended = answer.get("jobs_ended").and_then(Value::as_array).into_iter().flatten();
+    let ended = ended.filter_map(|job| EndedJob::deserialize(job).ok());
+    lines.extend(ended.take(NOTES).map(|job| clip(&job.told_with(RunNo(run)), SENTENCE)));
     let notes = answer.get("notes").and_then(Value::as_array).into_iter().flatten();
     lines.extend(notes.take(NOTES).filter_map(Value::as_str).map(|note| clip(note, SENTENCE)));
     lines
@@ -162,11 +169,18 @@ fn how_to_go_on(answer: &Map<String, Value>, again: &NextCall) -> String {
             again.interrupt(run)
         );
     }
+    let goes_on = if queued(answer).is_some() { "It begins in its turn." } else { "It goes on." };
     format!(
-        "It goes on. To wait for it, call {}; to stop it, {}.\n",
+        "{goes_on} To wait for it, call {}; to stop it, {}.\n",
         again.wait(run),
         again.interrupt(run)
     )
+}
+
+/// Where it stands, if it waits for its turn.
+fn queued(answer: &Map<String, Value>) -> Option<String> {
+    let queued = Queued::deserialize(answer.get("queued")?).ok()?;
+    Some(clip(&queued.to_string(), SENTENCE))
 }
 
 fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
@@ -194,8 +208,11 @@ fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
 /// What a run wrote, as text.
 fn stream<'a>(answer: &'a Map<String, Value>, name: &str) -> Cow<'a, str> {
     let encoding = answer.get("encoding").and_then(|all| all.get(name));
-    let head = answer.get("truncated").and_then(|all| all.get(name)?.get("head_bytes")?.as_u64());
-    match decoded(answer, name, encoding, head) {
+    let cut = answer.get("truncated").and_then(|all| {
+        let stream = all.get(name)?;
+        Some(Cut { head: stream["head_bytes"].as_u64()?, total: stream["total_bytes"].as_u64()? })
+    });
+    match decoded(answer, name, encoding, cut) {
         Cow::Borrowed(text) => settle(text).text,
         Cow::Owned(text) => Cow::Owned(settle(&text).text.into_owned()),
     }
@@ -213,13 +230,19 @@ fn end_line(text: &mut String) {
     }
 }
 
-/// The text of a field. What came in base64 was not quite text, or not at all;
-/// `head`: where something is left out of it.
+/// Where something is left out of a stream, and how long it is as a whole.
+#[derive(Clone, Copy)]
+struct Cut {
+    head: u64,
+    total: u64,
+}
+
+/// The text of a field. What came in base64 was not quite text, or not at all.
 fn decoded<'a>(
     answer: &'a Map<String, Value>,
     name: &str,
     encoding: Option<&Value>,
-    head: Option<u64>,
+    cut: Option<Cut>,
 ) -> Cow<'a, str> {
     let text = answer.get(name).and_then(Value::as_str).unwrap_or_default();
     if encoding.is_none_or(|encoding| encoding != "base64") {
@@ -227,13 +250,14 @@ fn decoded<'a>(
     }
     let bytes = STANDARD.decode(text).unwrap_or_default();
     let lossy = String::from_utf8_lossy(&bytes);
-    let is_odd = |c: &char| *c == '\u{fffd}' || *c == '\0';
+    let is_odd =
+        |c: &char| *c == '\u{fffd}' || (c.is_control() && !"\n\r\t\u{8}\u{1b}".contains(*c));
     let odd = lossy.chars().filter(is_odd).count();
     if odd * 10 > lossy.chars().count() {
-        let more = if head.is_some() { " at least" } else { "" };
-        return Cow::Owned(format!("({} bytes{more} that are not text)", bytes.len()));
+        let total = cut.map_or(bytes.len() as u64, |cut| cut.total);
+        return Cow::Owned(format!("({total} bytes that are not text)"));
     }
-    let head = head.and_then(|head| usize::try_from(head).ok()).filter(|at| *at <= bytes.len());
+    let head = cut.and_then(|cut| usize::try_from(cut.head).ok()).filter(|at| *at <= bytes.len());
     match head.map(|head| bytes.split_at(head)) {
         Some((head, tail)) => {
             let [head, tail] = [head, tail].map(String::from_utf8_lossy);
@@ -297,6 +321,19 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_have_ended_are_told() {
+        let answer = json!({"success": true, "stdout": "", "stderr": "", "exitCode": 0, "run": 3,
+            "duration": 1, "jobs_ended": [
+                {"pid": 40, "run": 3, "command": "nosuchserver", "exit_code": 127},
+                {"pid": 41, "run": 2}]});
+        assert_eq!(
+            told(answer),
+            "exit code 0 after 1 ms (run 3)\njob 40 (nosuchserver) has ended with exit code 127\n\
+             job 41 of run 2 has ended\n(no output)"
+        );
+    }
+
+    #[test]
     fn a_result_is_told_once() {
         let run = json!({"success": true, "stdout": "42\n", "stderr": "", "exitCode": 0, "run": 1, "duration": 1});
         let with = |result: &str| {
@@ -325,6 +362,18 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_has_not_begun_says_what_it_waits_for() {
+        let answer = json!({"stdout": "", "stderr": "", "run": 4, "running": true,
+            "queued": {"place": 2, "behind": {"run": 2, "command": "make test"}}});
+        assert_eq!(
+            told(answer),
+            "run 4 has not begun: queued at place 2, behind run 2 (make test)\nIt begins in its \
+             turn. To wait for it, call {\"action\":\"exec\",\"run\":4}; to stop it, \
+             {\"action\":\"interrupt\",\"run\":4}."
+        );
+    }
+
+    #[test]
     fn a_run_that_waits_for_input_is_told_how_to_get_some() {
         let answer = json!({"stdout": "Name? ", "stderr": "", "run": 4, "running": true,
             "waiting_for_input": true});
@@ -344,6 +393,7 @@ mod tests {
             told(answer)
         };
         assert!(data(&[0, 255, 254, 1, 2, 0]).ends_with("stdout:\n(6 bytes that are not text)"));
+        assert!(data(&[1, 2, 3, 4, 5]).ends_with("stdout:\n(5 bytes that are not text)"));
         assert!(data(b"na\xefve, but a text").ends_with("stdout:\nna\u{fffd}ve, but a text"));
     }
 

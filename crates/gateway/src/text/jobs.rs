@@ -2,7 +2,9 @@
 
 use super::excerpt::clip;
 use super::history::event_text;
+use serde::Deserialize;
 use serde_json::Value;
+use sessile_protocol::Queued;
 use std::fmt::Write;
 
 /// Characters of a command: enough to know it by.
@@ -20,6 +22,10 @@ pub fn jobs(runs: &[Value], jobs: &[Value]) -> String {
         let state = match run["exit_code"].as_i64() {
             Some(code) => format!("exit code {code}"),
             None if run["waiting_for_input"] == true => "waits for input".to_owned(),
+            None if run["queued"].is_object() => match Queued::deserialize(&run["queued"]) {
+                Ok(queued) => clip(&queued.to_string(), COMMAND),
+                Err(_) => "queued".to_owned(),
+            },
             None => word(run, "phase").to_owned(),
         };
         let _ = writeln!(text, "run {}: {} ({state})", run["run"], command(run));

@@ -25,8 +25,8 @@ pub use saved::{restored, saved};
 pub use screen::{Settled, settle};
 pub use secrets::{MASK, mask, mask_text};
 pub use sizing::{
-    Form, LIMIT, MOST, OutputOptions, PICTURES, Rest, RunText, Shown, ShownRun, Sizing, Written,
-    bounded, fit, sentence, sentences,
+    Form, LIMIT, MOST, OutputOptions, PICTURES, Rest, RunText, SVG, Shown, ShownRun, Sizing,
+    Written, bounded, fit, sentence, sentences,
 };
 pub use terminal::terminal;
 pub use watching::{logs, top};

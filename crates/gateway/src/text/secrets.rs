@@ -4,28 +4,15 @@
 //! detect-secrets). A secret that looks like nothing in particular is not found:
 //! this keeps them out of sight, it is no wall.
 
+mod names;
+mod options;
+
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// What stands for a secret.
 pub const MASK: &str = "[masked]";
-
-/// Words that make a name that of a secret, wherever they are in it.
-const WORDS: [&str; 9] = [
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "SECRET",
-    "CREDENTIAL",
-    "APIKEY",
-    "ACCESSKEY",
-    "PRIVATEKEY",
-    "AUTHTOKEN",
-];
-
-/// Words that do so at the end of a name of several.
-const LAST: [&str; 8] = ["TOKEN", "KEY", "PASS", "PWD", "AUTH", "COOKIE", "SIGNATURE", "PAT"];
 
 /// Credentials by their form.
 static FORMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -63,16 +50,17 @@ static URL: LazyLock<Option<Regex>> =
 
 /// A value that is given to a name: `TOKEN=…`, `"password": "…"`.
 static GIVEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r#"([A-Za-z_][A-Za-z0-9_-]*)(["']?\s*[:=]\s*)("[^"\n]+"|'[^'\n]+'|[^\s"',;&|)}\]]+)"#,
-    )
+    Regex::new(concat!(
+        r#"([A-Za-z_][A-Za-z0-9_-]*)(\\?["']?\s*(?:=>|:=|[:=])\s*)"#,
+        r#"(\\"[^"\\\n]+\\"|"[^"\n]+"|'[^'\n]+'|[^\s"',;&|)}\]\\]+)"#,
+    ))
     .ok()
 });
 
 /// A value without secrets. `name`: what it is the value of.
 #[must_use]
 pub fn mask<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if is_secret(name, value) { Cow::Borrowed(MASK) } else { mask_text(value) }
+    if names::is_secret_variable(name, value) { Cow::Borrowed(MASK) } else { mask_text(value) }
 }
 
 /// A text without secrets.
@@ -84,15 +72,30 @@ pub fn mask_text(text: &str) -> Cow<'_, str> {
     }
     let text = replaced(&FORMS, Cow::Borrowed(text), |_| MASK.to_owned());
     let text = replaced(&URL, text, |found| format!("{}{MASK}{}", &found[1], &found[3]));
-    replaced(&GIVEN, text, |found| {
-        let (name, sign, value) = (&found[1], &found[2], &found[3]);
-        let bare = value.trim_matches(['"', '\'']);
-        if bare.contains(MASK) || !is_secret(name, bare) {
-            return found[0].to_owned();
+    options::mask(mask_given(text))
+}
+
+/// What is given to one name may itself have names in it, as a connection string
+/// and an object have: so what follows the sign is looked at once more.
+fn mask_given(text: Cow<'_, str>) -> Cow<'_, str> {
+    let Some(given) = &*GIVEN else { return text };
+    let (mut masked, mut written, mut at) = (String::new(), 0, 0);
+    while let Some(found) = given.captures_at(&text, at) {
+        let (Some(sign), Some(value)) = (found.get(2), found.get(3)) else { break };
+        let is_secret =
+            !value.as_str().contains(MASK) && names::is_secret(&found[1], value.as_str());
+        if is_secret {
+            masked.push_str(&text[written..value.start()]);
+            masked.push_str(&options::masked(value.as_str()));
+            written = value.end();
         }
-        let quote = if bare.len() < value.len() { &value[..1] } else { "" };
-        format!("{name}{sign}{quote}{MASK}{quote}")
-    })
+        at = if is_secret { value.end() } else { sign.end() };
+    }
+    if written == 0 {
+        return text;
+    }
+    masked.push_str(&text[written..]);
+    Cow::Owned(masked)
 }
 
 fn replaced<'a>(
@@ -105,57 +108,6 @@ fn replaced<'a>(
         Cow::Borrowed(_) => text,
         Cow::Owned(replaced) => Cow::Owned(replaced),
     }
-}
-
-/// Whether what a name stands for is a secret.
-fn is_secret(name: &str, value: &str) -> bool {
-    let value = value.trim_matches(['"', '\'']);
-    let is_harmless = value.len() < 4
-        || matches!(value.to_ascii_lowercase().as_str(), "true" | "false" | "none" | "null")
-        || (value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()))
-        || value.starts_with(['/', '$', '<', '[', '{', '(']);
-    if is_harmless {
-        return false;
-    }
-    let words = words(name);
-    let joined = words.concat();
-    if WORDS.iter().any(|word| joined.contains(word)) {
-        return true;
-    }
-    match words.last() {
-        Some(last) if words.len() == 1 => last == "TOKEN",
-        Some(last) if LAST.contains(&last.as_str()) => {
-            // In code, names like `sort_key` stand for anything.
-            let is_constant = !name.bytes().any(|b| b.is_ascii_lowercase());
-            is_constant || last == "TOKEN" || is_random(value)
-        }
-        Some(_) | None => false,
-    }
-}
-
-/// The words of a name, however it joins them.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        let is_joint = !c.is_alphanumeric();
-        if is_joint || (c.is_uppercase() && was_lower) {
-            words.push(String::new());
-        }
-        was_lower = c.is_lowercase();
-        if !is_joint && let Some(word) = words.last_mut() {
-            word.extend(c.to_uppercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn is_random(value: &str) -> bool {
-    value.len() >= 16
-        && !value.contains(char::is_whitespace)
-        && value.bytes().any(|b| b.is_ascii_digit())
-        && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
@@ -211,10 +163,18 @@ mod tests {
             "db_passwd",
             "NPM_AUTH",
             "token",
+            "DBPWD",
+            "PGPASS",
+            "mypass",
+            "PRIVATE_KEY",
+            "credentials",
         ] {
             assert_eq!(mask(name, "hunter22"), MASK, "{name}");
         }
         assert_eq!(mask("stripe_key", "a1b2c3d4e5f6a7b8c9"), MASK);
+        for shown in ["('me', 'hunter2')", "{'pw': 'hunter2'}", r"$'a\nhunter2'", "'hunter2'"] {
+            assert_eq!(mask("credentials", shown), MASK, "{shown}");
+        }
     }
 
     #[test]
@@ -232,6 +192,10 @@ mod tests {
             ("SSH_AUTH_SOCK", "/tmp/agent"),
             ("task", "sk-learn"),
             ("note", "a token of thanks"),
+            ("compass", "north-east"),
+            ("credentials", "/etc/credentials"),
+            ("credentials", "<Credentials object>"),
+            ("sort_key", "('name', 'age')"),
         ] {
             assert_eq!(mask(name, value), value, "{name}");
         }
@@ -249,6 +213,56 @@ mod tests {
         let dict = "{'user': 'me', 'api_key': 'abcd1234', \"token\": \"xyz12345\"}";
         let told = mask_text(dict);
         assert_eq!(told, format!("{{'user': 'me', 'api_key': '{MASK}', \"token\": \"{MASK}\"}}"));
+    }
+
+    #[test]
+    fn what_has_names_within_a_value_is_masked_there() {
+        for (text, told) in [
+            (
+                "DSN=\"Server=x;Password=hunter2;Port=1\"",
+                "DSN=\"Server=x;Password=[masked];Port=1\"",
+            ),
+            ("x={password:\"hunter2\",user:\"me\"}", "x={password:\"[masked]\",user:\"me\"}"),
+            (
+                "login({user: 'me', pass_word: 'hunter2'})",
+                "login({user: 'me', pass_word: '[masked]'})",
+            ),
+            ("['password' => 'hunter2']", "['password' => '[masked]']"),
+            (r#"{\"password\":\"hunter2\"}"#, r#"{\"password\":\"[masked]\"}"#),
+        ] {
+            assert_eq!(mask_text(text), told);
+        }
+    }
+
+    #[test]
+    fn what_is_given_as_an_option_is_masked() {
+        for (text, told) in [
+            ("app --password hunter2 --user me", "app --password [masked] --user me"),
+            ("app --api-key 'hunter2 x'", "app --api-key '[masked]'"),
+            ("app -password hunter2", "app -password [masked]"),
+            ("curl -u user:hunter2 http://x/", "curl -u user:[masked] http://x/"),
+            ("curl -s -uuser:hunter2 -U me:hunter3 x", "curl -s -uuser:[masked] -U me:[masked] x"),
+            ("curl --user 'user:hunter2' x", "curl --user 'user:[masked]' x"),
+            ("mysql -uroot -phunter2 db", "mysql -uroot -p[masked] db"),
+            ("mysqldump -p'hunter2' db", "mysqldump -p'[masked]' db"),
+            ("sshpass -p hunter2 ssh x", "sshpass -p [masked] ssh x"),
+            ("docker login -u me -p hunter2", "docker login -u me -p [masked]"),
+            ("redis-cli -a hunter2 ping", "redis-cli -a [masked] ping"),
+        ] {
+            assert_eq!(mask_text(text), told);
+        }
+        for text in [
+            "docker run -u node:node -p 8080:8080 x",
+            "mysql -u root -p production",
+            "mkdir -p /some/where",
+            "app --password-file secrets.txt --token --verbose",
+            "app --password $PASSWORD",
+            "curl -u $USER:$PASSWORD x",
+            "docker login --password-stdin registry",
+            "sort --key second",
+        ] {
+            assert_eq!(mask_text(text), text);
+        }
     }
 
     proptest! {

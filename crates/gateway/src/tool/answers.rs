@@ -9,7 +9,7 @@ use crate::text::{self, Sizing};
 use crate::{Error, ErrorCode};
 use serde::Serialize;
 use serde_json::Value;
-use sessile_protocol::{Completed, Language, RunNo, SessionId};
+use sessile_protocol::{Completed, EndedJob, Language, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 
 /// What a reset says.
@@ -108,6 +108,8 @@ pub struct Finished {
     rendered: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    jobs_ended: Vec<EndedJob>,
 }
 
 impl Finished {
@@ -140,6 +142,7 @@ impl Finished {
             truncated: run.truncated,
             rendered: run.rendered,
             notes: run.notes,
+            jobs_ended: run.jobs_ended,
         }
     }
 }
@@ -197,7 +200,7 @@ impl From<Entry> for HistoryRow {
         let notes = entry.event.is_some().then_some(entry.remarks.notes);
         Self {
             timestamp: entry.timestamp,
-            command: entry.command,
+            command: text::mask_text(&entry.command).into_owned(),
             language: entry.language,
             duration: entry.duration_ms,
             exit_code: entry.exit_code,

@@ -56,6 +56,7 @@ impl Run {
             text: self.command.clone().into_bytes(),
             language: Some(self.language),
             timeout_ms: self.timeout_ms,
+            queue_timeout_ms: self.queue_timeout_ms,
             silence_ms: self.silence_ms,
             stdin: self.stdin.clone().map(|text| text.into_bytes().into()),
             env: self.env.clone(),

@@ -39,6 +39,7 @@ pub struct Run {
     pub command: String,
     pub language: Language,
     pub timeout_ms: Option<u64>,
+    pub queue_timeout_ms: Option<u64>,
     pub silence_ms: Option<u64>,
     pub stdin: Option<String>,
     pub env: BTreeMap<String, String>,
@@ -100,10 +101,13 @@ impl Request {
 }
 
 impl Target {
-    /// What the session is found by.
+    /// What the session is found by. `sandbox` tells those that are confined in one
+    /// way from those in another, and from those that are not.
     #[must_use]
-    pub fn key(&self, workspace: &Path) -> String {
-        format!("{}\0{}", workspace.display(), self.session_key.as_deref().unwrap_or(""))
+    pub fn key(&self, workspace: &Path, sandbox: Option<&str>) -> String {
+        let key = self.session_key.as_deref().unwrap_or("");
+        let sandbox = sandbox.map(|mark| format!("\0{mark}")).unwrap_or_default();
+        format!("{}\0{key}{sandbox}", workspace.display())
     }
 }
 
@@ -195,6 +199,7 @@ impl Fields<'_> {
             command: command?,
             language,
             timeout_ms: self.number("timeout_ms")?,
+            queue_timeout_ms: self.number("queue_timeout_ms")?,
             silence_ms: self.number("no_output_timeout_ms")?,
             stdin: self.text("stdin")?,
             env: self.env()?,

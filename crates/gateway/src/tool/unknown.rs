@@ -22,6 +22,10 @@ pub fn check_fields<'a>(
         |name: &str| known.contains_key(name) || (name == CODE && known.contains_key("command"));
     let Some(unknown) = given.find(|name| !is_known(name)) else { return Ok(()) };
     let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    if unknown == "sandbox" {
+        let why = "a sandbox is not asked for here: whoever starts the server or the tool decides";
+        return refuse(format!("unknown field \"sandbox\"; {why}"));
+    }
     match nearest(unknown, &names) {
         Some(meant) => refuse(format!("unknown field {unknown:?}; did you mean {meant:?}?")),
         None => refuse(format!("unknown field {unknown:?}; there are {}", names.join(", "))),

@@ -29,6 +29,9 @@ pub const MOST: usize = 200_000;
 /// left out of the text.
 pub const PICTURES: [&str; 2] = ["image/png", "image/jpeg"];
 
+/// A form that is drawn for a model, if the value has no other picture.
+pub const SVG: &str = "image/svg+xml";
+
 /// Characters of a sentence (an error, a note) in an answer.
 pub(crate) const SENTENCE: usize = 1_000;
 
@@ -200,7 +203,7 @@ impl Sizing {
         let (mut room, mut left_out) = (self.options.limit, Vec::new());
         let is_apart = matches!(self.rest, Rest::Call(_));
         forms.retain(|kind, form| {
-            if is_apart && PICTURES.contains(&kind.as_str()) {
+            if is_apart && (PICTURES.contains(&kind.as_str()) || kind == SVG) {
                 return false;
             }
             let length = fit::length(form);

@@ -41,7 +41,13 @@ impl<'a> Prepared<'a> {
     ) -> Self {
         let Written { view, first } = written;
         let mut prepared = Self { content: Content::Bytes, view, first, sizing, run, name };
-        if let Some((head, tail)) = parts(view) {
+        let is_raw = sizing.options.form == Form::Raw;
+        let text = parts(view).filter(|(head, tail)| {
+            is_raw
+                || has_something_to_see(head)
+                || tail.is_some_and(|(tail, _)| has_something_to_see(tail))
+        });
+        if let Some((head, tail)) = text {
             let (head, is_head_rendered) = prepared.settled(head, 0);
             let tail = tail.map(|(text, at)| (prepared.settled(Cow::Borrowed(text), at), at));
             let is_tail_rendered = matches!(&tail, Some(((_, true), _)));
@@ -182,6 +188,15 @@ fn parts(view: &StreamView) -> Option<(Cow<'_, str>, Option<(&str, u64)>)> {
     let at = view.total - (view.tail.len() - start) as u64;
     let tail = std::str::from_utf8(&view.tail[start..]).ok()?;
     Some((Cow::Borrowed(std::str::from_utf8(head).ok()?), Some((tail, at))))
+}
+
+/// Whether there is more in a text than bytes which mean nothing to a terminal. What
+/// moves its cursor and clears its screen is no such byte.
+fn has_something_to_see(text: &str) -> bool {
+    let is_of_no_text = |c: char| c.is_control() && !"\n\r\t\u{7}\u{8}\u{b}\u{c}\u{1b}".contains(c);
+    text.is_empty()
+        || text.chars().any(|c| !is_of_no_text(c) && !c.is_whitespace())
+        || !text.chars().any(is_of_no_text)
 }
 
 /// Whether nothing in a text is for a terminal alone. Windows' line ends are

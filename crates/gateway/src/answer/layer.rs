@@ -1,0 +1,189 @@
+//! What a session in a sandbox has changed, and what became of it.
+
+use super::file::FileType;
+use serde::Serialize;
+use sessile_layer::{Applied, Diff, Discarded, Kind, Lines, Node, Shown, Skipped, Sort, quoted};
+use utoipa::ToSchema;
+
+/// What a session has changed in its layer
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LayerDiff {
+    /// A unified diff as git writes it; with `stat`, a table of the paths
+    pub diff: String,
+    /// Each path that differs, in order
+    pub changes: Vec<LayerChange>,
+    /// Lines
+    pub insertions: u64,
+    /// Lines
+    pub deletions: u64,
+    /// There was more text than is answered: ask for some paths
+    pub truncated: bool,
+    /// What could not be looked at
+    pub skipped: Vec<SkippedChange>,
+}
+
+/// A path that differs from the real directory
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LayerChange {
+    /// From the workspace; in quotes, as git writes it, when it is not plain text
+    pub path: String,
+    pub change: ChangeSort,
+    /// What the session has there; of what it deleted, what was there
+    #[serde(rename = "type")]
+    pub kind: FileType,
+    /// With `renamed`: where it was
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub from: Option<String>,
+    /// Permissions in the real directory, such as `0644`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub old_mode: Option<String>,
+    /// Permissions in the layer
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub mode: Option<String>,
+    /// Bytes in the real directory
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub old_size: Option<u64>,
+    /// Bytes in the layer
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub size: Option<u64>,
+    /// It is not text, or too large to be shown
+    pub binary: bool,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// What became of it in the real directory since the session took it over:
+    /// `apply` refuses it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<String>)]
+    pub conflict: Option<&'static str>,
+}
+
+/// How a path differs
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeSort {
+    Added,
+    /// Its content, its permissions, or its type
+    Modified,
+    Deleted,
+    /// It has the content of a file that was deleted
+    Renamed,
+}
+
+/// Changes that were brought to the real directory
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LayerApplied {
+    pub applied: Vec<String>,
+    /// What was left alone, and why
+    pub skipped: Vec<SkippedChange>,
+}
+
+/// Changes that were dropped
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LayerDiscarded {
+    pub discarded: Vec<String>,
+    /// What was left alone, and why
+    pub skipped: Vec<SkippedChange>,
+}
+
+/// A path that was left alone
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SkippedChange {
+    pub path: String,
+    pub reason: String,
+}
+
+/// Which text a diff has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffForm {
+    Unified,
+    Stat,
+}
+
+impl LayerDiff {
+    #[must_use]
+    pub fn of(diff: &Diff, form: DiffForm) -> Self {
+        let (insertions, deletions) = diff.counts();
+        let told = diff.changes.iter().filter(|shown| shown.change.renamed_to.is_none());
+        Self {
+            diff: match form {
+                DiffForm::Unified => diff.text(),
+                DiffForm::Stat => diff.stat(),
+            },
+            changes: told.map(LayerChange::from).collect(),
+            insertions,
+            deletions,
+            truncated: diff.is_truncated && form == DiffForm::Unified,
+            skipped: skipped(&diff.skipped),
+        }
+    }
+}
+
+impl From<&Shown> for LayerChange {
+    fn from(shown: &Shown) -> Self {
+        let change = &shown.change;
+        let (insertions, deletions) = shown.lines.counts();
+        let mode = |node: Option<Node>| {
+            let node = node.filter(|node| node.kind != Kind::Link);
+            node.map(|node| format!("{:04o}", node.mode))
+        };
+        let size =
+            |node: Option<Node>| node.filter(|node| node.kind == Kind::File).map(|node| node.size);
+        let kind = change.after.or(change.before).map_or(Kind::Other, |node| node.kind);
+        Self {
+            path: quoted(&change.path),
+            change: match change.sort() {
+                Sort::Added => ChangeSort::Added,
+                Sort::Modified => ChangeSort::Modified,
+                Sort::Deleted => ChangeSort::Deleted,
+                Sort::Renamed => ChangeSort::Renamed,
+            },
+            kind: match kind {
+                Kind::File => FileType::File,
+                Kind::Directory => FileType::Directory,
+                Kind::Link => FileType::Symlink,
+                Kind::Other => FileType::Other,
+            },
+            from: change.renamed_from.as_deref().map(quoted),
+            old_mode: mode(change.before),
+            mode: mode(change.after),
+            old_size: size(change.before),
+            size: size(change.after),
+            binary: match shown.lines {
+                Lines::Text { .. } => false,
+                Lines::Binary | Lines::TooLarge => true,
+            },
+            insertions,
+            deletions,
+            conflict: change.conflict,
+        }
+    }
+}
+
+fn skipped(skipped: &[Skipped]) -> Vec<SkippedChange> {
+    let told = |skipped: &Skipped| SkippedChange {
+        path: quoted(&skipped.path),
+        reason: skipped.reason.clone(),
+    };
+    skipped.iter().map(told).collect()
+}
+
+fn paths(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| quoted(path)).collect()
+}
+
+impl From<&Applied> for LayerApplied {
+    fn from(applied: &Applied) -> Self {
+        Self { applied: paths(&applied.paths), skipped: skipped(&applied.skipped) }
+    }
+}
+
+impl From<&Discarded> for LayerDiscarded {
+    fn from(discarded: &Discarded) -> Self {
+        Self { discarded: paths(&discarded.paths), skipped: skipped(&discarded.skipped) }
+    }
+}
