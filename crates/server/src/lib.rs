@@ -5,6 +5,7 @@
 //! their records in the session directory. `keepers` finds them, `service` says
 //! what can be done with them, `http` and `mcp` are siblings over the service.
 
+mod agents;
 pub mod http;
 mod keepers;
 pub mod mcp;
@@ -13,7 +14,10 @@ mod serve;
 mod service;
 mod tokens;
 
-pub use serve::{Door, Tls, TlsError, serve};
-pub use tokens::{Grant, Tokens};
+pub use agents::{CommandAgent, Key, Model};
+pub use serve::{Door, Listener, LocalError, LocalListener, Program, Stay, Tls, TlsError, serve};
+pub use sessile_agent::limits::Price;
+pub use sessile_agent::model::Wire;
+pub use tokens::{Grant, Terms, Tokens};
 
 pub use service::{ErrorCode, Limits, Pool, Service, ServiceError, SessionDefaults};

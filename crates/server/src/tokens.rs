@@ -4,20 +4,29 @@
 //! programs on the same machine to pick up. `tokens.json` has the others, of
 //! which only digests are kept.
 
-use crate::service::{Caller, ErrorCode, ServiceError};
+mod changes;
+
+use crate::keepers::{blocking, lock};
+use crate::service::{Bounds, Caller, ErrorCode, ServiceError};
+use changes::{Changes, Freshness};
 use jiff::Timestamp;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
+use sessile_sandbox::Policy;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 use subtle::ConstantTimeEq;
 
+const OWNER_FILE: &str = "token";
+const GRANTS_FILE: &str = "tokens.json";
+
 /// A further token, as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     pub name: String,
     /// SHA-256 of the token, in hex.
@@ -25,15 +34,41 @@ pub struct Grant {
     /// Directories that it is limited to; none: all that the server allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspaces: Option<Vec<PathBuf>>,
+    /// What its sessions are confined by, at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Policy>,
     pub created_at: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
+/// What a further token is limited to.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// These directories and what is below; all that the server allows, otherwise.
+    pub workspaces: Option<Vec<PathBuf>>,
+    /// What its sessions are confined by, at least.
+    pub sandbox: Option<Policy>,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Whoever asks who has a token reads no file, unless one has changed.
 #[derive(Debug)]
 pub struct Tokens {
     root: PathBuf,
-    known: Mutex<Known>,
+    known: Arc<Mutex<Known>>,
+    reading: Arc<Reading>,
+}
+
+/// How the files come to be known.
+#[derive(Debug, Default)]
+struct Reading {
+    /// Watched from the first time on that they are read.
+    changes: OnceLock<Option<Changes>>,
+    /// Held while they are read, by one at a time: what is older must not be put in
+    /// the place of what is newer.
+    at_work: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +76,7 @@ struct Known {
     owner: Option<[u8; 32]>,
     grants: Vec<Grant>,
     as_of: [Option<Version>; 2],
+    freshness: Freshness,
 }
 
 /// Tells one version of a file from the next. Files are replaced, so the inode
@@ -67,17 +103,17 @@ impl Tokens {
     /// The tokens of a sessions directory.
     #[must_use]
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), known: Mutex::default() }
+        Self { root: root.to_owned(), known: Arc::default(), reading: Arc::default() }
     }
 
     /// Where the owner's token is.
     #[must_use]
     pub fn owner_file(&self) -> PathBuf {
-        self.root.join("token")
+        self.root.join(OWNER_FILE)
     }
 
     fn grants_file(&self) -> PathBuf {
-        self.root.join("tokens.json")
+        self.root.join(GRANTS_FILE)
     }
 
     /// The owner's token, made if there is none.
@@ -109,12 +145,7 @@ impl Tokens {
     ///
     /// # Errors
     /// When the name cannot be one or is taken, or the file cannot be written.
-    pub fn create(
-        &self,
-        name: &str,
-        workspaces: Option<Vec<PathBuf>>,
-        expires_at: Option<Timestamp>,
-    ) -> io::Result<(String, Grant)> {
+    pub fn create(&self, name: &str, terms: Terms) -> io::Result<(String, Grant)> {
         check_name(name)?;
         let _lock = self.lock()?;
         let mut grants = self.list()?;
@@ -126,9 +157,10 @@ impl Tokens {
         let grant = Grant {
             name: name.to_owned(),
             digest: hex(&digest(&token)),
-            workspaces,
+            workspaces: terms.workspaces,
+            sandbox: terms.sandbox,
             created_at: sessile_store::timestamp(),
-            expires_at,
+            expires_at: terms.expires_at,
         };
         grants.push(grant.clone());
         self.write(&grants)?;
@@ -155,12 +187,7 @@ impl Tokens {
     /// When the file cannot be read, or is not what we wrote: then nothing may
     /// be put in its place.
     pub fn list(&self) -> io::Result<Vec<Grant>> {
-        let path = self.grants_file();
-        match fs::read(&path) {
-            Ok(text) => serde_json::from_slice(&text).map_err(|error| said(&path, &error.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(said(&path, &error)),
-        }
+        read_grants(&self.grants_file())
     }
 
     fn write(&self, grants: &[Grant]) -> io::Result<()> {
@@ -182,12 +209,33 @@ impl Tokens {
         open().map_err(|error| said(&path, &error))
     }
 
-    /// Who has this token. Every token is compared, in constant time, so that
-    /// the answer's time tells nothing about any of them.
-    pub(crate) fn caller(&self, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
+    /// Who has this token, as the files are now.
+    pub(crate) async fn caller(&self, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
+        if !self.is_fresh() {
+            let (root, known) = (self.root.clone(), self.known.clone());
+            let reading = self.reading.clone();
+            blocking(move || {
+                reading.refresh(&root, &known);
+                Ok(())
+            })
+            .await?;
+        }
+        self.known_caller(token, now)
+    }
+
+    /// Whether what is known is what the files say. Asks nobody but the system's
+    /// queue of changes, which never blocks.
+    fn is_fresh(&self) -> bool {
+        let Some(Some(changes)) = self.reading.changes.get() else { return false };
+        let seen = changes.seen();
+        lock(&self.known).freshness.is_of(seen, Instant::now())
+    }
+
+    /// Every token is compared, in constant time, so that the answer's time tells
+    /// nothing about any of them.
+    fn known_caller(&self, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
         let given = digest(token);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        self.refresh(&mut known);
+        let known = lock(&self.known);
         let mut found = None;
         for grant in &known.grants {
             let expected = unhex(&grant.digest).unwrap_or_default();
@@ -204,24 +252,45 @@ impl Tokens {
                 let message = format!("the token {:?} has expired", grant.name);
                 Err(ServiceError::new(ErrorCode::Unauthorized, message))
             }
-            Some(grant) => Ok(Caller { token: Some(grant.name), workspaces: grant.workspaces }),
+            Some(grant) => Ok(Caller {
+                token: Some(grant.name),
+                workspaces: grant.workspaces,
+                bounds: grant.sandbox.map_or(Bounds::Servers, |own| Bounds::And(Arc::new(own))),
+            }),
             None => Err(ServiceError::new(ErrorCode::Unauthorized, "that token is not known here")),
         }
     }
+}
 
-    /// Reads the files again when they have changed.
-    fn refresh(&self, known: &mut Known) {
-        let as_of = [Version::of(&self.owner_file()), Version::of(&self.grants_file())];
-        if as_of == known.as_of && known.owner.is_some() {
+impl Reading {
+    /// Reads the files again if they have changed.
+    fn refresh(&self, root: &Path, known: &Mutex<Known>) {
+        let _at_work = lock(&self.at_work);
+        // Before they are read: what happens from then on is seen.
+        let changes = self.changes.get_or_init(|| Changes::of(root, [OWNER_FILE, GRANTS_FILE]));
+        let (seen, now) = (changes.as_ref().map_or(0, Changes::seen), Instant::now());
+        let (owner, grants) = (root.join(OWNER_FILE), root.join(GRANTS_FILE));
+        let as_of = [Version::of(&owner), Version::of(&grants)];
+        let freshness = Freshness::new(seen, now);
+        let is_same = |known: &Known| as_of == known.as_of && known.owner.is_some();
+        if is_same(&lock(known)) {
+            lock(known).freshness = freshness;
             return;
         }
-        let owner = fs::read_to_string(self.owner_file()).ok();
-        known.owner = owner.map(|text| digest(text.trim()));
-        known.grants = self.list().unwrap_or_else(|error| {
+        let owner = fs::read_to_string(owner).ok().map(|text| digest(text.trim()));
+        let grants = read_grants(&grants).unwrap_or_else(|error| {
             tracing::error!(%error, "only the owner's token is known");
             Vec::new()
         });
-        known.as_of = as_of;
+        *lock(known) = Known { owner, grants, as_of, freshness };
+    }
+}
+
+fn read_grants(path: &Path) -> io::Result<Vec<Grant>> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| said(path, &error.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(said(path, &error)),
     }
 }
 
@@ -301,6 +370,28 @@ mod tests {
         Timestamp::from_second(1_000_000).unwrap()
     }
 
+    fn caller(tokens: &Tokens, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(tokens.caller(token, now))
+    }
+
+    #[test]
+    fn who_is_asked_for_again_is_known_without_a_look_at_the_files() {
+        let root = tempfile::tempdir().unwrap();
+        let tokens = Tokens::at(root.path());
+        let token = tokens.owner().unwrap();
+        assert!(!tokens.is_fresh());
+        assert!(caller(&tokens, &token, now()).is_ok());
+        // Read a moment ago, whenever that was.
+        lock(&tokens.known).freshness = Freshness::new(0, Instant::now());
+        assert!(tokens.is_fresh());
+        let (other, _) = Tokens::at(root.path()).create("ci", Terms::default()).unwrap();
+        assert!(!tokens.is_fresh());
+        // Everybody who asks from now on waits for it, not only the first.
+        assert!(!tokens.is_fresh());
+        assert!(caller(&tokens, &other, now()).is_ok());
+    }
+
     #[test]
     fn the_owner_s_token_is_made_once_and_private() {
         let root = tempfile::tempdir().unwrap();
@@ -309,9 +400,9 @@ mod tests {
         assert_eq!(tokens.owner().unwrap(), token);
         let mode = fs::metadata(tokens.owner_file()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(tokens.caller(&token, now()).unwrap().workspaces.is_none());
-        assert!(tokens.caller("", now()).is_err());
-        assert!(tokens.caller(&token[1..], now()).is_err());
+        assert!(caller(&tokens, &token, now()).unwrap().workspaces.is_none());
+        assert!(caller(&tokens, "", now()).is_err());
+        assert!(caller(&tokens, &token[1..], now()).is_err());
     }
 
     #[test]
@@ -321,18 +412,23 @@ mod tests {
         tokens.owner().unwrap();
         let places = Some(vec![PathBuf::from("/srv/a")]);
         let end = Timestamp::from_second(2_000_000).unwrap();
-        let (token, grant) = tokens.create("ci", places.clone(), Some(end)).unwrap();
+        let (token, grant) = tokens
+            .create(
+                "ci",
+                Terms { workspaces: places.clone(), expires_at: Some(end), sandbox: None },
+            )
+            .unwrap();
         assert_eq!(tokens.list().unwrap(), [grant]);
-        assert!(tokens.create("ci", None, None).is_err());
+        assert!(tokens.create("ci", Terms::default()).is_err());
         let stored = fs::read_to_string(tokens.grants_file()).unwrap();
         assert!(!stored.contains(&token), "only a digest is kept");
-        let caller = tokens.caller(&token, now()).unwrap();
-        assert_eq!((caller.token.as_deref(), caller.workspaces), (Some("ci"), places));
-        let late = tokens.caller(&token, end).unwrap_err();
+        let found = caller(&tokens, &token, now()).unwrap();
+        assert_eq!((found.token.as_deref(), found.workspaces), (Some("ci"), places));
+        let late = caller(&tokens, &token, end).unwrap_err();
         assert!(late.message.contains("expired"), "{late}");
         assert!(tokens.revoke("ci").unwrap());
         assert!(!tokens.revoke("ci").unwrap());
-        assert!(Tokens::at(root.path()).caller(&token, now()).is_err());
+        assert!(caller(&Tokens::at(root.path()), &token, now()).is_err());
     }
 
     #[test]
@@ -349,7 +445,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let tokens = Tokens::at(root.path());
         fs::write(tokens.grants_file(), "[{").unwrap();
-        assert!(tokens.create("ci", None, None).is_err());
+        assert!(tokens.create("ci", Terms::default()).is_err());
         assert!(tokens.revoke("ci").is_err());
         assert_eq!(fs::read_to_string(tokens.grants_file()).unwrap(), "[{");
     }
@@ -360,10 +456,10 @@ mod tests {
         let (server, other) = (Tokens::at(root.path()), Tokens::at(root.path()));
         server.owner().unwrap();
         for name in ["a", "b", "c"] {
-            let (token, _) = other.create(name, None, None).unwrap();
-            assert!(server.caller(&token, now()).is_ok());
+            let (token, _) = other.create(name, Terms::default()).unwrap();
+            assert!(caller(&server, &token, now()).is_ok());
             assert!(other.revoke(name).unwrap());
-            assert!(server.caller(&token, now()).is_err());
+            assert!(caller(&server, &token, now()).is_err());
         }
     }
 
@@ -371,7 +467,7 @@ mod tests {
     fn names_are_plain() {
         let root = tempfile::tempdir().unwrap();
         for name in ["", "owner", "a b", "a\n", "ü", &"x".repeat(65)] {
-            assert!(Tokens::at(root.path()).create(name, None, None).is_err(), "{name:?}");
+            assert!(Tokens::at(root.path()).create(name, Terms::default()).is_err(), "{name:?}");
         }
     }
 }

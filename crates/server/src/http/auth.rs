@@ -45,7 +45,10 @@ fn is_open(request: &Request) -> bool {
 pub(super) async fn check(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let guard = &app.guard;
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let outcome = guard.admit(&request);
+    let outcome = match guard.admit(&request) {
+        Ok(admitted) => guard.caller(admitted).await,
+        Err(refusal) => Err(refusal),
+    };
     let mut response = match outcome {
         Ok(Some(caller)) => {
             if let Some(standing) = request.extensions().get::<Standing>()
@@ -75,9 +78,30 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
+/// Whose a request is, by what it says.
+enum Admitted {
+    /// A browser asks whether it may ask.
+    Question,
+    Owner,
+    /// Whoever has this token.
+    Bearer(String),
+}
+
 impl Guard {
     /// The caller; `None` for a browser's question about another origin.
-    fn admit(&self, request: &Request) -> Result<Option<Caller>, ServiceError> {
+    async fn caller(&self, admitted: Admitted) -> Result<Option<Caller>, ServiceError> {
+        match (admitted, &self.access) {
+            (Admitted::Question, _) => Ok(None),
+            (Admitted::Owner, _) | (Admitted::Bearer(_), Access::Anybody) => {
+                Ok(Some(Caller::owner()))
+            }
+            (Admitted::Bearer(token), Access::Tokens(tokens)) => {
+                tokens.caller(&token, Timestamp::now()).await.map(Some)
+            }
+        }
+    }
+
+    fn admit(&self, request: &Request) -> Result<Admitted, ServiceError> {
         let headers = request.headers();
         let host = self.host(request)?;
         if let Some(origin) = only(headers, &header::ORIGIN)?
@@ -90,18 +114,18 @@ impl Guard {
         if request.method() == Method::OPTIONS
             && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
         {
-            return Ok(None);
+            return Ok(Admitted::Question);
         }
         if is_open(request) {
-            return Ok(Some(Caller::owner()));
+            return Ok(Admitted::Owner);
         }
         match &self.access {
-            Access::Anybody => Ok(Some(Caller::owner())),
-            Access::Tokens(tokens) => {
+            Access::Anybody => Ok(Admitted::Owner),
+            Access::Tokens(_) => {
                 let token = bearer(headers).ok_or_else(|| {
                     ServiceError::new(ErrorCode::Unauthorized, "this server wants a token")
                 })?;
-                tokens.caller(token, Timestamp::now()).map(Some)
+                Ok(Admitted::Bearer(token.to_owned()))
             }
         }
     }
@@ -139,7 +163,7 @@ impl Guard {
         name.is_some_and(|(_, name)| name.eq_ignore_ascii_case(host))
     }
 
-    fn knows_host(&self, host: &str) -> bool {
+    pub(super) fn knows_host(&self, host: &str) -> bool {
         let name = without_port(host);
         let is_loopback = name.eq_ignore_ascii_case("localhost")
             || name
@@ -189,7 +213,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 fn preflight(asked: &HeaderMap) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, PATCH, DELETE");
+    let methods = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     if let Some(wanted) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());

@@ -1,7 +1,8 @@
 //! Reading requests, with refusals in our own words.
 
 use super::App;
-use crate::service::{Caller, ErrorCode, Service, ServiceError, Upload, internal};
+use super::wire::whole;
+use crate::service::{Caller, CutOff, ErrorCode, Piece, Service, ServiceError, Upload, internal};
 use axum::body::BodyDataStream;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 use sessile_gateway::input;
 use sessile_protocol::{RunNo, SessionId};
 use std::time::Duration;
+use tokio::sync::mpsc::Sender;
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
@@ -90,6 +92,24 @@ pub(super) async fn receive(
     Ok(upload)
 }
 
+/// Passes a body on as it comes, of whatever size. When nobody takes it any more,
+/// the rest is taken all the same, up to a point: whoever is cut off in the middle
+/// of sending does not get to read why.
+pub(super) async fn pour(body: axum::body::Body, into: Sender<Piece>) {
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let piece = chunk.map_err(|_| CutOff);
+        let is_cut_off = piece.is_err();
+        if into.send(piece).await.is_err() {
+            discard(&mut chunks).await;
+            return;
+        }
+        if is_cut_off {
+            return;
+        }
+    }
+}
+
 /// Nothing is to be in the body.
 pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), ServiceError> {
     let mut chunks = body.into_data_stream();
@@ -154,7 +174,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 }
 
 fn refuse_query(rejection: &QueryRejection) -> ServiceError {
-    ServiceError::new(ErrorCode::BadRequest, rejection.body_text())
+    let text = rejection.body_text();
+    let why = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+    ServiceError::bad_request(format!("the query is not what this takes: {why}"))
 }
 
 /// The session in a path, by whatever the caller calls it.
@@ -177,6 +199,27 @@ impl FromRequestParts<App> for Session {
     }
 }
 
+/// The agent in a path, by its session. One whose session is gone goes on from what is
+/// left of it.
+pub(super) struct AgentSession(pub(super) SessionId);
+
+impl FromRequestParts<App> for AgentSession {
+    type Rejection = ServiceError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
+        #[derive(Deserialize)]
+        struct Place {
+            id: String,
+        }
+        let Path(place) =
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let Some(caller) = parts.extensions.get::<Caller>() else {
+            return Err(internal("a request without a caller"));
+        };
+        app.service.resolve_agent(caller, &place.id).await.map(Self)
+    }
+}
+
 /// The session and run in a path.
 pub(super) struct SessionRun(pub(super) SessionId, pub(super) RunNo);
 
@@ -191,9 +234,9 @@ impl FromRequestParts<App> for SessionRun {
         let Session(id) = Session::from_request_parts(parts, app).await?;
         let Path(place) =
             Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
-        match place.run.parse() {
-            Ok(number) => Ok(Self(id, RunNo(number))),
-            Err(_) => {
+        match whole(&place.run) {
+            Some(number) => Ok(Self(id, RunNo(number))),
+            None => {
                 let message = format!("{:?} is not the number of a run", place.run);
                 Err(ServiceError::new(ErrorCode::RunNotFound, message))
             }
@@ -233,11 +276,35 @@ impl FromRequestParts<App> for SessionJob {
         let Session(id) = Session::from_request_parts(parts, app).await?;
         let Path(place) =
             Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
-        match place.pid.parse() {
-            Ok(pid) => Ok(Self(id, pid)),
-            Err(_) => {
+        match whole(&place.pid).and_then(|pid| u32::try_from(pid).ok()) {
+            Some(pid) => Ok(Self(id, pid)),
+            None => {
                 let message = format!("{:?} is not the number of a process", place.pid);
                 Err(ServiceError::new(ErrorCode::JobNotFound, message))
+            }
+        }
+    }
+}
+
+/// A port of a session.
+pub(super) struct SessionPort(pub(super) SessionId, pub(super) u16);
+
+impl FromRequestParts<App> for SessionPort {
+    type Rejection = ServiceError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
+        #[derive(Deserialize)]
+        struct Place {
+            port: String,
+        }
+        let Session(id) = Session::from_request_parts(parts, app).await?;
+        let Path(place) =
+            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        match place.port.parse() {
+            Ok(port @ 1..) => Ok(Self(id, port)),
+            Ok(0) | Err(_) => {
+                let message = format!("{:?} is not the number of a port", place.port);
+                Err(ServiceError::new(ErrorCode::PortNotOpen, message))
             }
         }
     }

@@ -2,7 +2,10 @@
 
 use super::wire::within;
 use crate::service::{ErrorCode, ServiceError};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use sessile_gateway::input;
 use sessile_protocol::{Auto, ForkFiles, ForkOrder, NewCheckpoint, Rewind, RewindTo};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
@@ -27,8 +30,17 @@ pub(super) struct ForkRequest {
     #[serde(default)]
     wait: bool,
     /// What to call them
-    #[schema(nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
-    name: Option<String>,
+    #[schema(
+        nullable,
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
+    )]
+    pub(super) name: Option<String>,
+    /// End them when the calling process has ended, however that ends, as for a new
+    /// session; when absent, forks without a name end with what their original ends with
+    #[schema(nullable)]
+    pub(super) ends_with_caller: Option<bool>,
 }
 
 fn one() -> u32 {
@@ -58,7 +70,13 @@ impl From<ForkRequest> for ForkOrder {
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckpointRequest {
     /// What to call it; `checkpoint-` and the number of the last run when absent
-    #[schema(nullable, min_length = 1, max_length = 100, example = "before-refactoring")]
+    #[schema(
+        nullable,
+        min_length = 1,
+        max_length = 100,
+        example = "before-refactoring",
+        pattern = r"^(?![\s-])[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f]$"
+    )]
     name: Option<String>,
     /// The files of the workspace as well
     #[serde(default)]
@@ -149,19 +167,18 @@ pub(super) struct AutoRequest {
 
 impl<'de> Deserialize<'de> for AutoCheckpoints {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(
-            untagged,
-            expecting = "a number of checkpoints to keep, or {\"keep\": 10, \"files\": true}"
-        )]
-        enum Form {
-            Keep(u32),
-            More(AutoRequest),
-        }
-        let AutoRequest { keep, files } = match Option::<Form>::deserialize(deserializer)? {
-            None => return Ok(Self(None)),
-            Some(Form::Keep(keep)) => AutoRequest { keep, files: false },
-            Some(Form::More(more)) => more,
+        const FORMS: &str =
+            "expected a number of checkpoints to keep, or {\"keep\": 10, \"files\": true}";
+        let AutoRequest { keep, files } = match Value::deserialize(deserializer)? {
+            Value::Null => return Ok(Self(None)),
+            value @ Value::Number(_) => {
+                let keep = input::from_value(value).map_err(|_| D::Error::custom(FORMS))?;
+                AutoRequest { keep, files: false }
+            }
+            value @ Value::Object(_) => input::from_value(value).map_err(D::Error::custom)?,
+            Value::Bool(_) | Value::String(_) | Value::Array(_) => {
+                return Err(D::Error::custom(FORMS));
+            }
         };
         within(Some(u64::from(keep)), 1, MOST_KEPT)?;
         Ok(Self(Some(Auto { keep, files })))

@@ -3,8 +3,10 @@
 use super::App;
 use super::body::{Body, Session, SessionCheckpoint};
 use super::branch_wire::{CheckpointRequest, ForkRequest, RewindRequest, UndoRequest};
+use super::sessions::calling_program;
 use super::wire;
-use crate::service::{Caller, ServiceError};
+use crate::serve::Peer;
+use crate::service::{Caller, ForksEnd, ServiceError};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -20,36 +22,35 @@ type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 /// is no Idempotency-Key here. A run that is going is a reason to refuse it
 /// (409 `busy`), unless `wait` says otherwise.
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/fork", tag = "checkpoints",
+    post, path = "/v1/sessions/{id}/fork", operation_id = "fork_session", tag = "checkpoints",
     params(wire::SessionParam),
     request_body = ForkRequest,
-    responses(
-        (status = 201, body = Forked),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 201, body = Forked))
 )]
 pub(super) async fn fork(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    Extension(peer): Extension<Peer>,
     Session(id): Session,
     Body(body): Body<ForkRequest>,
 ) -> Created<Forked> {
+    let end = match (body.ends_with_caller, &body.name) {
+        (Some(true), _) => ForksEnd::With(calling_program(peer)?),
+        (Some(false), _) | (None, Some(_)) => ForksEnd::WithNone,
+        (None, None) => ForksEnd::WithOriginals,
+    };
     let told = app.service.fork(&caller, &id, body.into()).await?;
+    app.service.end_forks(&id, &told.answer, end).await?;
     let answer = Forked { continuity: Some(told.continuity), ..(&*told.answer).into() };
     Ok((StatusCode::CREATED, Json(answer)))
 }
 
 /// Take a point that the session can be rewound to
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
+    post, path = "/v1/sessions/{id}/checkpoints", operation_id = "take_checkpoint", tag = "checkpoints",
     params(wire::SessionParam),
     request_body = CheckpointRequest,
-    responses(
-        (status = 201, body = Checkpoint),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 201, body = Checkpoint))
 )]
 pub(super) async fn take(
     State(app): State<App>,
@@ -64,9 +65,9 @@ pub(super) async fn take(
 
 /// The points that a session can be rewound to, oldest first
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
+    get, path = "/v1/sessions/{id}/checkpoints", operation_id = "list_checkpoints", tag = "checkpoints",
     params(wire::SessionParam),
-    responses((status = 200, body = Vec<Checkpoint>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<Checkpoint>))
 )]
 pub(super) async fn list(
     State(app): State<App>,
@@ -79,9 +80,9 @@ pub(super) async fn list(
 
 /// Let go of all checkpoints
 #[utoipa::path(
-    delete, path = "/v1/sessions/{id}/checkpoints", tag = "checkpoints",
+    delete, path = "/v1/sessions/{id}/checkpoints", operation_id = "drop_checkpoints", tag = "checkpoints",
     params(wire::SessionParam),
-    responses((status = 200, body = Dropped), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Dropped))
 )]
 pub(super) async fn drop_all(
     State(app): State<App>,
@@ -94,12 +95,12 @@ pub(super) async fn drop_all(
 
 /// Let go of a checkpoint
 #[utoipa::path(
-    delete, path = "/v1/sessions/{id}/checkpoints/{name}", tag = "checkpoints",
+    delete, path = "/v1/sessions/{id}/checkpoints/{name}", operation_id = "drop_checkpoint", tag = "checkpoints",
     params(
         wire::SessionParam,
         ("name" = String, Path, description = "The checkpoint"),
     ),
-    responses((status = 200, body = Dropped), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Dropped))
 )]
 pub(super) async fn drop_one(
     State(app): State<App>,
@@ -121,14 +122,10 @@ async fn go_back(app: &App, caller: &Caller, session: Session, rewind: Rewind) -
 /// To the newest one, the one of that name, or to before the last `runs` runs.
 /// The history tells of it.
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/rewind", tag = "checkpoints",
+    post, path = "/v1/sessions/{id}/rewind", operation_id = "rewind", tag = "checkpoints",
     params(wire::SessionParam),
     request_body = RewindRequest,
-    responses(
-        (status = 200, body = Rewound),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 200, body = Rewound))
 )]
 pub(super) async fn rewind(
     State(app): State<App>,
@@ -144,14 +141,10 @@ pub(super) async fn rewind(
 /// In a session that was started with `auto`. The same as a rewind with
 /// `"runs": 1`.
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/undo", tag = "checkpoints",
+    post, path = "/v1/sessions/{id}/undo", operation_id = "undo", tag = "checkpoints",
     params(wire::SessionParam),
     request_body = UndoRequest,
-    responses(
-        (status = 200, body = Rewound),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 200, body = Rewound))
 )]
 pub(super) async fn undo(
     State(app): State<App>,

@@ -12,36 +12,54 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::BadCommand
         | ErrorCode::BadDirectory
         | ErrorCode::BadFile
+        | ErrorCode::BadPath
+        | ErrorCode::BadArchive
+        | ErrorCode::NotADirectory
+        | ErrorCode::IsADirectory
+        | ErrorCode::NotAFile
         | ErrorCode::UnknownProgram => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::Forbidden
         | ErrorCode::Untrusted
+        | ErrorCode::OutsideWorkspace
+        | ErrorCode::PermissionDenied
         | ErrorCode::HostNotAllowed
         | ErrorCode::OriginNotAllowed => StatusCode::FORBIDDEN,
         ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::RunNotFound
         | ErrorCode::JobNotFound
+        | ErrorCode::PortNotOpen
+        | ErrorCode::FileNotFound
         | ErrorCode::CheckpointNotFound => StatusCode::NOT_FOUND,
         ErrorCode::Busy
+        | ErrorCode::FileExists
+        | ErrorCode::NoLayer
+        | ErrorCode::LayerConflict
+        | ErrorCode::DirectoryNotEmpty
         | ErrorCode::CheckpointExists
         | ErrorCode::NameTaken
         | ErrorCode::Ambiguous => StatusCode::CONFLICT,
         ErrorCode::CheckpointLost => StatusCode::GONE,
         ErrorCode::ForkFailed => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::PortFailed => StatusCode::BAD_GATEWAY,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::VersionMismatch
         | ErrorCode::KeyReused
         | ErrorCode::InputClosed
         | ErrorCode::NoTerminal
+        | ErrorCode::QueueTimeout
         | ErrorCode::RunCancelled => StatusCode::CONFLICT,
-        ErrorCode::SessionEnded | ErrorCode::RunLost => StatusCode::GONE,
+        ErrorCode::SessionEnded | ErrorCode::RunLost | ErrorCode::AgentMoved => StatusCode::GONE,
+        ErrorCode::BadRange => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        ErrorCode::QueueFull | ErrorCode::TooManySessions | ErrorCode::TooManyStreams => {
-            StatusCode::TOO_MANY_REQUESTS
-        }
+        ErrorCode::QueueFull
+        | ErrorCode::TooManySessions
+        | ErrorCode::TooManyStreams
+        | ErrorCode::TooManyWatches => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::KernelUnavailable
+        | ErrorCode::SandboxUnavailable
         | ErrorCode::KeeperUnavailable
         | ErrorCode::KeeperStopped
         | ErrorCode::TooManyConnections

@@ -21,7 +21,7 @@ pub(super) async fn healthz() -> Json<Value> {
 /// The server can do its work: the sessions directory can be read
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
-    responses((status = 200, body = wire::Anything), (status = 503, body = wire::ErrorBody))
+    responses((status = 200, body = wire::Anything))
 )]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, ServiceError> {
     app.service.check_storage().await?;
@@ -31,7 +31,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, Servic
 /// Counters in the text format of Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "server",
-    responses((status = 200, content_type = "application/openmetrics-text", body = String), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, content_type = "application/openmetrics-text", body = String))
 )]
 pub(super) async fn metrics(
     State(app): State<App>,

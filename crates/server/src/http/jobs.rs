@@ -10,9 +10,9 @@ use sessile_gateway::answer;
 
 /// What runs have left in the background, oldest first
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/jobs", tag = "jobs",
+    get, path = "/v1/sessions/{id}/jobs", operation_id = "list_jobs", tag = "jobs",
     params(wire::SessionParam),
-    responses((status = 200, body = Vec<answer::Job>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<answer::Job>))
 )]
 pub(super) async fn list(
     State(app): State<App>,
@@ -25,13 +25,13 @@ pub(super) async fn list(
 
 /// Signal a job, or a process of one, and what descends from it
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/jobs/{pid}/signal", tag = "jobs",
+    post, path = "/v1/sessions/{id}/jobs/{pid}/signal", operation_id = "signal_job", tag = "jobs",
     params(
         wire::SessionParam,
         ("pid" = u32, Path, description = "The process"),
     ),
     request_body = wire::SignalRequest,
-    responses((status = 200, body = answer::SignalledJob), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::SignalledJob))
 )]
 pub(super) async fn signal(
     State(app): State<App>,
@@ -39,7 +39,7 @@ pub(super) async fn signal(
     SessionJob(id, pid): SessionJob,
     Body(body): Body<wire::SignalRequest>,
 ) -> Result<Json<answer::SignalledJob>, ServiceError> {
-    let signal = signal_number(&body.signal)?;
+    let signal = signal_number(&body.signal.0)?;
     let processes = app.service.signal_job(&caller, &id, pid, signal).await?;
     Ok(Json(answer::SignalledJob { pid, processes }))
 }

@@ -1,15 +1,21 @@
 //! The HTTP API: `/v1`, its description, and what operators look at.
 
+mod agents;
 mod auth;
 mod body;
 mod branch_wire;
 mod branches;
+mod description;
 mod docs;
 mod error;
+mod files;
 mod health;
 mod jobs;
+mod layer;
 mod live;
 mod log;
+mod ports;
+mod query;
 mod runs;
 mod saving;
 mod session_events;
@@ -27,7 +33,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware;
-use docs::Security;
+use description::Description;
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::timeout::RequestBodyTimeoutLayer;
@@ -43,28 +49,6 @@ pub struct App {
     /// How long an MCP tool call waits for a run.
     pub mcp_wait: Duration,
 }
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Sessile",
-        description = "Live shells, Python and Node that remember.",
-        license(name = "MIT OR Apache-2.0")
-    ),
-    modifiers(&Security),
-    security(("token" = [])),
-    tags(
-        (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
-        (name = "runs", description = "Runs: begun, waited for, read, fed"),
-        (name = "checkpoints", description = "Forks of sessions, and going back"),
-        (name = "saving", description = "Sessions in files"),
-        (name = "jobs", description = "Jobs: what runs have left in the background"),
-        (name = "terminals", description = "Terminals of runs: looked at, typed on"),
-        (name = "tools", description = "Tools for agents"),
-        (name = "server", description = "The server itself")
-    )
-)]
-struct Description;
 
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
@@ -92,6 +76,17 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(saving::restore))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::signal))
+        .routes(routes!(ports::list))
+        .routes(routes!(files::list, files::remove))
+        .routes(routes!(files::stat))
+        .routes(routes!(files::read, files::write))
+        .routes(routes!(files::make))
+        .routes(routes!(files::rename))
+        .routes(routes!(files::pack, files::unpack))
+        .routes(routes!(files::watch))
+        .routes(routes!(layer::diff))
+        .routes(routes!(layer::apply))
+        .routes(routes!(layer::discard))
         .routes(routes!(terminals::screen))
         .routes(routes!(terminals::keys))
         .routes(routes!(terminals::resize))
@@ -99,6 +94,20 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(session_events::session_events))
         .routes(routes!(live::session_socket))
         .routes(routes!(live::run_socket))
+        .routes(routes!(agents::start, agents::list))
+        .routes(routes!(agents::show))
+        .routes(routes!(agents::fork))
+        .routes(routes!(agents::submit, agents::tasks))
+        .routes(routes!(agents::task))
+        .routes(routes!(agents::thread))
+        .routes(routes!(agents::rewind))
+        .routes(routes!(agents::undo))
+        .routes(routes!(agents::export))
+        .routes(routes!(agents::import))
+        .routes(routes!(agents::moved))
+        .routes(routes!(agents::cancel))
+        .routes(routes!(agents::decide))
+        .routes(routes!(agents::events))
         .routes(routes!(tools::runtime))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -108,7 +117,7 @@ fn api() -> OpenApiRouter<App> {
 /// The API's description.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    api().into_openapi()
+    description::complete(api().into_openapi())
 }
 
 /// Everything that is served over HTTP.
@@ -117,7 +126,11 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// long.
 pub fn router(app: App, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
+    let description = description::complete(description);
+    let names = Arc::new(query::Names::of(&description));
     router
+        .route_layer(middleware::from_fn_with_state(names, query::check))
+        .merge(ports::router())
         .merge(docs::router(description))
         .merge(crate::mcp::router(&app))
         .fallback(not_found)

@@ -4,7 +4,7 @@ use super::App;
 use super::body::{Body, Params, Session, SessionRun};
 use super::sessions::{HistoryQuery, WaitQuery};
 use super::{stream, wire};
-use crate::service::{Caller, ErrorCode, RunAnswer, RunOrder, ServiceError};
+use crate::service::{Caller, ErrorCode, OrderKey, RunAnswer, RunOrder, ServiceError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -29,10 +29,11 @@ impl wire::ExecRequest {
             text: self.command.into_bytes(),
             language: self.language,
             timeout_ms: self.timeout.map(|span| span.0),
+            queue_timeout_ms: self.queue_timeout.map(|span| span.0),
             silence_ms: self.no_output_timeout.map(|span| span.0),
             stdin: self.stdin.map(|text| text.into_bytes().into()),
             env: self.env.0,
-            max_output: self.max_output.unwrap_or(MAX_OUTPUT).min(limit),
+            max_output: self.max_output.map_or(MAX_OUTPUT, |size| size.0).min(limit),
             key: key(headers)?,
             interactive: self.interactive,
             until_input: self.interactive || self.terminal.0.is_some(),
@@ -43,10 +44,12 @@ impl wire::ExecRequest {
     }
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key.to_owned())),
+        Ok(key) if (1..=255).contains(&key.len()) && !key.contains('\t') => {
+            Ok(Some(key.to_owned()))
+        }
         Ok(_) | Err(_) => {
             let message = "an Idempotency-Key has 1 to 255 printable ASCII characters";
             Err(ServiceError::new(ErrorCode::BadRequest, message))
@@ -94,17 +97,15 @@ async fn run(
 /// Answers with the result, or after `wait` with the run's number (202). With
 /// `Accept: text/event-stream` the run's events are streamed instead.
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/exec", tag = "runs",
+    post, path = "/v1/sessions/{id}/exec", operation_id = "exec", tag = "runs",
     params(
         wire::SessionParam,
-        ("Idempotency-Key" = Option<String>, Header, description = "Names this request: one with a key that was used before is answered with that one's run"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's run"),
     ),
     request_body = wire::ExecRequest,
     responses(
-        (status = 200, body = answer::RunResult),
+        (status = 200, content((answer::RunResult = "application/json"), (wire::ServerSentEvent = "text/event-stream"))),
         (status = 202, body = answer::Output),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
     )
 )]
 pub(super) async fn exec(
@@ -119,17 +120,15 @@ pub(super) async fn exec(
 
 /// Run code for the value of its last expression; Python unless said otherwise
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/eval", tag = "runs",
+    post, path = "/v1/sessions/{id}/eval", operation_id = "eval", tag = "runs",
     params(
         wire::SessionParam,
-        ("Idempotency-Key" = Option<String>, Header, description = "As for exec"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "As for exec"),
     ),
     request_body = wire::ExecRequest,
     responses(
-        (status = 200, body = answer::RunResult),
+        (status = 200, content((answer::RunResult = "application/json"), (wire::ServerSentEvent = "text/event-stream"))),
         (status = 202, body = answer::Output),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
     )
 )]
 pub(super) async fn eval(
@@ -144,20 +143,22 @@ pub(super) async fn eval(
 }
 
 /// Run one command in a session of its own, of which nothing is left
+///
+/// With a key, its result is kept for a minute after the answer, and a request that is
+/// repeated is answered with it, also across the death of a server.
 #[utoipa::path(
-    post, path = "/v1/exec", tag = "runs",
+    post, path = "/v1/exec", operation_id = "exec_once", tag = "runs",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's result")),
     request_body = wire::OnceRequest,
-    responses(
-        (status = 200, body = answer::RunResult),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 200, body = answer::RunResult))
 )]
 pub(super) async fn once(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     Body(body): Body<wire::OnceRequest>,
 ) -> Result<Response, ServiceError> {
+    let key = key(&headers)?.map(|key| OrderKey::new(key, &format!("exec {body:?}")));
     let limit = app.service.limits().output;
     let exec = Exec {
         text: body.command.into_bytes(),
@@ -166,20 +167,20 @@ pub(super) async fn once(
         silence_ms: body.no_output_timeout.map(|span| span.0),
         stdin: body.stdin.map(|text| text.into_bytes().into()),
         env: body.env.0,
-        max_output: body.max_output.unwrap_or(MAX_OUTPUT).min(limit),
+        max_output: body.max_output.map_or(MAX_OUTPUT, |size| size.0).min(limit),
         terminal: body.terminal.0,
         ..Exec::default()
     };
     let order = RunOrder { exec, wait_ms: None };
-    let done = app.service.once(&caller, body.cwd.as_deref(), order).await?;
+    let done = app.service.once(&caller, key, body.cwd.as_deref(), order).await?;
     Ok(respond(&RunAnswer::Finished(done), None))
 }
 
 /// The runs of a session, newest last: queued, running and finished ones
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs", tag = "runs",
+    get, path = "/v1/sessions/{id}/runs", operation_id = "list_runs", tag = "runs",
     params(wire::SessionParam, HistoryQuery),
-    responses((status = 200, body = Vec<answer::RunRow>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<answer::RunRow>))
 )]
 pub(super) async fn list(
     State(app): State<App>,
@@ -192,7 +193,7 @@ pub(super) async fn list(
 
 /// The result of a run, now or when it has finished
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs/{run}", tag = "runs",
+    get, path = "/v1/sessions/{id}/runs/{run}", operation_id = "show_run", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
@@ -201,7 +202,6 @@ pub(super) async fn list(
     responses(
         (status = 200, body = answer::RunResult),
         (status = 202, body = answer::Output),
-        (status = "4XX", body = wire::ErrorBody),
     )
 )]
 pub(super) async fn result(
@@ -225,8 +225,10 @@ pub(super) struct OutputQuery {
     #[param(inline)]
     stream: Option<StreamName>,
     /// The cursor: `next` of the answer before
+    #[serde(default, deserialize_with = "wire::number_text")]
     from: Option<u64>,
     /// Instead of these two: both streams from the `cursor` of another answer on
+    #[param(pattern = "^[0-9]{1,19}-[0-9]{1,19}$")]
     cursor: Option<String>,
     /// Bytes to answer with at the most
     #[serde(default, deserialize_with = "some_bytes")]
@@ -239,7 +241,7 @@ pub(super) struct OutputQuery {
 }
 
 fn some_bytes<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    wire::within_text(d, 1, u64::MAX)
+    wire::within_text(d, 1, i64::MAX.cast_unsigned())
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]
@@ -263,13 +265,13 @@ pub(super) enum OutputAnswer {
 /// Of one stream; with `cursor`, of both, as `stdout` and `stderr`, with the
 /// `cursor` for the next call.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs/{run}/output", tag = "runs",
+    get, path = "/v1/sessions/{id}/runs/{run}/output", operation_id = "read_output", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         OutputQuery,
     ),
-    responses((status = 200, body = OutputAnswer), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = OutputAnswer))
 )]
 pub(super) async fn output(
     State(app): State<App>,
@@ -321,13 +323,13 @@ fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, 
 
 /// Give an interactive run something to read
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/runs/{run}/input", tag = "runs",
+    post, path = "/v1/sessions/{id}/runs/{run}/input", operation_id = "send_input", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::InputRequest,
-    responses((status = 200, body = answer::Input), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Input))
 )]
 pub(super) async fn input(
     State(app): State<App>,
@@ -354,13 +356,13 @@ pub(super) fn decode_input(
 
 /// Signal what a run has in the foreground, or what it has left if it has ended
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/runs/{run}/signal", tag = "runs",
+    post, path = "/v1/sessions/{id}/runs/{run}/signal", operation_id = "signal_run", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = wire::SignalRequest,
-    responses((status = 200, body = answer::Signalled), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Signalled))
 )]
 pub(super) async fn signal(
     State(app): State<App>,
@@ -368,7 +370,7 @@ pub(super) async fn signal(
     SessionRun(id, run): SessionRun,
     Body(body): Body<wire::SignalRequest>,
 ) -> Result<Json<answer::Signalled>, ServiceError> {
-    let processes = app.service.signal(&caller, &id, run, signal_number(&body.signal)?).await?;
+    let processes = app.service.signal(&caller, &id, run, signal_number(&body.signal.0)?).await?;
     Ok(Json(answer::Signalled { run, processes }))
 }
 

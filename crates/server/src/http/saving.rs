@@ -2,7 +2,9 @@
 
 use super::App;
 use super::body::{Body, Params, Session, expect_nothing, receive};
+use super::sessions::calling_program;
 use super::wire;
+use crate::serve::Peer;
 use crate::service::{Caller, RestoreOrder, SaveOrder, ServiceError, Source, StreamGuard};
 use axum::body::Body as Bytes;
 use axum::extract::State;
@@ -21,8 +23,8 @@ use utoipa::{IntoParams, ToSchema};
 /// Bytes of a file that are sent at once.
 const PIECE: usize = 64 << 10;
 
-const AS_OF_RUN: HeaderName = HeaderName::from_static("sessile-as-of-run");
-const LEFT: HeaderName = HeaderName::from_static("sessile-left");
+pub(super) const AS_OF_RUN: HeaderName = HeaderName::from_static("sessile-as-of-run");
+pub(super) const LEFT: HeaderName = HeaderName::from_static("sessile-left");
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -64,13 +66,9 @@ pub(super) struct SavedFile(Vec<u8>);
 /// which are listed when it is restored. What the session has in variables and
 /// environment is in it, secrets included.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/save", tag = "saving",
+    get, path = "/v1/sessions/{id}/save", operation_id = "download_session", tag = "saving",
     params(wire::SessionParam, SaveQuery),
-    responses(
-        (status = 200, content((SavedFile = "application/octet-stream"))),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 200, content((SavedFile = "application/octet-stream"))))
 )]
 pub(super) async fn download(
     State(app): State<App>,
@@ -98,7 +96,7 @@ fn attachment(id: &SessionId) -> HeaderValue {
 }
 
 /// A file in pieces, each read when the one before is taken.
-fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
+pub(super) fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
     let file = tokio::fs::File::from_std(file);
     Bytes::from_stream(stream::try_unfold((file, guard), |(mut file, guard)| async move {
         let mut piece = vec![0; PIECE];
@@ -110,14 +108,10 @@ fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
 
 /// Save a session to a file of the server's machine
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/save", tag = "saving",
+    post, path = "/v1/sessions/{id}/save", operation_id = "save_session", tag = "saving",
     params(wire::SessionParam),
     request_body = SaveRequest,
-    responses(
-        (status = 200, body = Saved),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 200, body = Saved))
 )]
 pub(super) async fn save(
     State(app): State<App>,
@@ -142,12 +136,20 @@ pub(super) struct RestoreQuery {
     /// must be new or empty. Where the session was when absent, if that may be
     cwd: Option<String>,
     /// What to call it; as the saved one when absent
-    #[param(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
+    #[param(
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
+    )]
     name: Option<String>,
     /// Save the new session in idle time; as the server was told when absent
     durable: Option<bool>,
     /// A file of the server's machine, in the place of a body
     path: Option<String>,
+    /// End it when the calling process has ended, as for a new session, unless it has
+    /// the name of the saved one
+    #[serde(default)]
+    ends_with_caller: bool,
 }
 
 /// Make a session from a saved one
@@ -156,21 +158,19 @@ pub(super) struct RestoreQuery {
 /// file, as the user who runs the server: a file that was not saved from the
 /// same sessions directory is refused (403 `untrusted`) without `trust`.
 #[utoipa::path(
-    post, path = "/v1/restore", tag = "saving", params(RestoreQuery),
-    request_body(content = Option<SavedFile>, content_type = "application/octet-stream"),
-    responses(
-        (status = 201, body = Restored),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    post, path = "/v1/restore", operation_id = "restore_session", tag = "saving", params(RestoreQuery),
+    request_body(content = SavedFile, content_type = "application/octet-stream"),
+    responses((status = 201, body = Restored))
 )]
 pub(super) async fn restore(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    Extension(peer): Extension<Peer>,
     Params(query): Params<RestoreQuery>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<(StatusCode, Json<Restored>), ServiceError> {
+    let program = query.ends_with_caller.then(|| calling_program(peer)).transpose()?;
     let _guard = app.service.open_stream()?;
     let source = match query.path {
         Some(path) => {
@@ -179,6 +179,7 @@ pub(super) async fn restore(
         }
         None => Source::Upload(receive(&app.service, &headers, body).await?),
     };
+    let is_named = query.name.is_some();
     let order = RestoreOrder {
         trust: if query.trust { Trust::Given } else { Trust::Own },
         cwd: query.cwd,
@@ -186,6 +187,9 @@ pub(super) async fn restore(
         durable: query.durable,
     };
     let made = app.service.restore(&caller, source, order).await?;
+    if let Some(program) = program.filter(|_| is_named || made.metadata.name.is_none()) {
+        app.service.end_with(program, &made.metadata.session_id).await?;
+    }
     let answer = Restored::of(&made.metadata, &made.manifest, &made.left, made.has_files);
     Ok((StatusCode::CREATED, Json(answer)))
 }

@@ -46,20 +46,17 @@ fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
 /// number as id; its own events are at `/v1/sessions/{id}/runs/{run}/events`.
 /// With `output=true` instead, what happens in all of them: `started` with the
 /// command, `stdout`, `stderr`, `exited` with the exit code, and `closed` when
-/// nothing can write any more; `cancelled` for a run that never began or whose
-/// end nobody knows. `ended` when the session has ended or is lost. With
-/// `Last-Event-ID` they go on after that event.
+/// nothing can write any more; `cancelled`, with the `code` and `message` of the
+/// error, for a run that never began or whose end nobody knows. `ended` when the
+/// session has ended or is lost. With `Last-Event-ID` they go on after that event.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/events", tag = "sessions",
+    get, path = "/v1/sessions/{id}/events", operation_id = "follow_session", tag = "sessions",
     params(
         wire::SessionParam,
         EventsQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9]{1,18}(_[0-9.~qrx]{1,80}){0,100}$", description = "The last event that was seen"),
     ),
-    responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = "4XX", body = wire::ErrorBody),
-    )
+    responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]
 pub(super) async fn session_events(
     State(app): State<App>,

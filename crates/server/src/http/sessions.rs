@@ -2,14 +2,16 @@
 
 use super::App;
 use super::body::{Body, Params, Session};
+use super::runs;
 use super::wire::{self, span_text};
-use crate::service::{Caller, Filter, ServiceError, StartSession};
+use crate::serve::Peer;
+use crate::service::{Caller, ErrorCode, Filter, OrderKey, ServiceError, StartSession, program_of};
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer};
 use sessile_gateway::answer;
-use sessile_protocol::{RunNo, SessionId};
+use sessile_protocol::{Program, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 use utoipa::IntoParams;
 
@@ -18,15 +20,18 @@ type Answer<T> = Result<Json<T>, ServiceError>;
 impl From<wire::StartSession> for StartSession {
     fn from(body: wire::StartSession) -> Self {
         Self {
+            id: None,
             shell: body.shell,
             from: body.from,
             workspace: body.workspace,
             cwd: body.cwd,
             env: body.env.0,
             idle_timeout_ms: body.idle_timeout.map(|span| span.0),
+            idle_without_runs: body.idle_without_runs,
             command_timeout_ms: body.command_timeout.map(|span| span.0),
             max_history: body.max_history,
-            output_cap: body.limits.output,
+            output_cap: body.limits.output.map(|size| size.0.min(wire::MOST_KEPT)),
+            sandbox: body.sandbox,
             name: body.name,
             auto: body.auto.0,
             durable: body.durable,
@@ -35,22 +40,38 @@ impl From<wire::StartSession> for StartSession {
 }
 
 /// Start a session
+///
+/// With a key, a request that is repeated is answered with the session that the first
+/// one has started, also by another server, and across the death of one.
 #[utoipa::path(
-    post, path = "/v1/sessions", tag = "sessions",
+    post, path = "/v1/sessions", operation_id = "start_session", tag = "sessions",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's session")),
     request_body = wire::StartSession,
-    responses(
-        (status = 201, body = answer::Started),
-        (status = "4XX", body = wire::ErrorBody),
-        (status = 503, body = wire::ErrorBody),
-    )
+    responses((status = 201, body = answer::Started))
 )]
 pub(super) async fn start(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
     Body(body): Body<wire::StartSession>,
 ) -> Result<(StatusCode, Json<answer::Started>), ServiceError> {
-    let metadata = app.service.start(&caller, body.into()).await?;
-    Ok((StatusCode::CREATED, Json(answer::Started::from(&metadata))))
+    let program = body.ends_with_caller.then(|| calling_program(peer)).transpose()?;
+    // What was understood is compared, and not how it was written.
+    let key = runs::key(&headers)?.map(|key| OrderKey::new(key, &format!("session {body:?}")));
+    let started = app.service.start_once(&caller, key, body.into()).await?;
+    let metadata = started.metadata();
+    if let Some(program) = program {
+        app.service.end_with(program, &metadata.session_id).await?;
+    }
+    Ok((StatusCode::CREATED, Json(answer::Started::from(metadata))))
+}
+
+pub(super) fn calling_program(peer: Peer) -> Result<Program, ServiceError> {
+    peer.0.and_then(program_of).ok_or_else(|| {
+        let message = "ends_with_caller is for programs on the same machine, over the socket of a local server";
+        ServiceError::new(ErrorCode::Forbidden, message).with_hint("leave it out, and give idle_timeout instead")
+    })
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -101,8 +122,8 @@ impl Status {
 
 /// List sessions, newest first, ended ones included
 #[utoipa::path(
-    get, path = "/v1/sessions", tag = "sessions", params(ListQuery),
-    responses((status = 200, body = answer::SessionPage), (status = "4XX", body = wire::ErrorBody))
+    get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions", params(ListQuery),
+    responses((status = 200, body = answer::SessionPage))
 )]
 pub(super) async fn list(
     State(app): State<App>,
@@ -121,8 +142,8 @@ pub(super) async fn list(
 
 /// End all sessions
 #[utoipa::path(
-    delete, path = "/v1/sessions", tag = "sessions",
-    responses((status = 200, body = answer::EndedAll), (status = "4XX", body = wire::ErrorBody))
+    delete, path = "/v1/sessions", operation_id = "end_all_sessions", tag = "sessions",
+    responses((status = 200, body = answer::EndedAll))
 )]
 pub(super) async fn end_all(
     State(app): State<App>,
@@ -133,9 +154,9 @@ pub(super) async fn end_all(
 
 /// A session's metadata
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}", tag = "sessions",
+    get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
     params(wire::SessionParam),
-    responses((status = 200, body = Metadata), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Metadata))
 )]
 pub(super) async fn show(
     State(app): State<App>,
@@ -150,10 +171,10 @@ pub(super) async fn show(
 /// It need not be live. Live sessions of one token have different names (409
 /// `name_taken`); `null` takes the name away.
 #[utoipa::path(
-    patch, path = "/v1/sessions/{id}", tag = "sessions",
+    patch, path = "/v1/sessions/{id}", operation_id = "rename_session", tag = "sessions",
     params(wire::SessionParam),
     request_body = wire::RenameRequest,
-    responses((status = 200, body = Metadata), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Metadata))
 )]
 pub(super) async fn rename(
     State(app): State<App>,
@@ -166,9 +187,9 @@ pub(super) async fn rename(
 
 /// End a session and everything that it started
 #[utoipa::path(
-    delete, path = "/v1/sessions/{id}", tag = "sessions",
+    delete, path = "/v1/sessions/{id}", operation_id = "end_session", tag = "sessions",
     params(wire::SessionParam),
-    responses((status = 200, body = answer::Ended), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Ended))
 )]
 pub(super) async fn end(
     State(app): State<App>,
@@ -181,9 +202,9 @@ pub(super) async fn end(
 
 /// The state of the live kernels
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/state", tag = "sessions",
+    get, path = "/v1/sessions/{id}/state", operation_id = "show_state", tag = "sessions",
     params(wire::SessionParam),
-    responses((status = 200, body = answer::State), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::State))
 )]
 pub(super) async fn state(
     State(app): State<App>,
@@ -205,9 +226,9 @@ pub(super) struct HistoryQuery {
 
 /// What was run, newest last
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/history", tag = "sessions",
+    get, path = "/v1/sessions/{id}/history", operation_id = "show_history", tag = "sessions",
     params(wire::SessionParam, HistoryQuery),
-    responses((status = 200, body = Vec<Entry>), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Vec<Entry>))
 )]
 pub(super) async fn history(
     State(app): State<App>,
@@ -220,9 +241,9 @@ pub(super) async fn history(
 
 /// Fresh kernels, empty history, same id
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/reset", tag = "sessions",
+    post, path = "/v1/sessions/{id}/reset", operation_id = "reset_session", tag = "sessions",
     params(wire::SessionParam),
-    responses((status = 200, body = answer::Reset), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Reset))
 )]
 pub(super) async fn reset(
     State(app): State<App>,
@@ -242,15 +263,16 @@ pub(super) struct WaitQuery {
     #[param(value_type = Option<wire::Span>)]
     pub(super) wait: Option<wire::Span>,
     /// Bytes of each stream that the answer may carry
+    #[serde(default, deserialize_with = "wire::number_text")]
     pub(super) max_output: Option<u64>,
 }
 
 /// Interrupt a run, or whatever is running, and keep the state
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/interrupt", tag = "sessions",
+    post, path = "/v1/sessions/{id}/interrupt", operation_id = "interrupt", tag = "sessions",
     params(wire::SessionParam),
     request_body = wire::InterruptRequest,
-    responses((status = 200, body = answer::Interrupted), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = answer::Interrupted))
 )]
 pub(super) async fn interrupt(
     State(app): State<App>,

@@ -70,16 +70,13 @@ pub(super) async fn begin(
 /// `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id; with
 /// `Last-Event-ID` they go on after that one.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs/{run}/events", tag = "runs",
+    get, path = "/v1/sessions/{id}/runs/{run}/events", operation_id = "follow_run", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,19}-[0-9]{1,19}-[0-9]{1,19}-[qrxc]$", description = "The last event that was seen"),
     ),
-    responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = "4XX", body = wire::ErrorBody),
-    )
+    responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]
 pub(super) async fn events(
     State(app): State<App>,

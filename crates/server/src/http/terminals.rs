@@ -10,8 +10,11 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use sessile_gateway::answer::{Resized, Screen};
+use sessile_gateway::input;
 use sessile_protocol::TerminalSize;
 use sessile_terminal::render;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -34,19 +37,17 @@ pub(super) struct Terminal(pub(super) Option<TerminalSize>);
 
 impl<'de> Deserialize<'de> for Terminal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(
-            untagged,
-            expecting = "true, or a terminal's size: {\"cols\": 80, \"rows\": 24}, each from 1 to 1000"
-        )]
-        enum Form {
-            Any(bool),
-            Sized(WindowSize),
-        }
-        Ok(Self(match Option::<Form>::deserialize(deserializer)? {
-            None | Some(Form::Any(false)) => None,
-            Some(Form::Any(true)) => Some(TerminalSize::DEFAULT),
-            Some(Form::Sized(size)) => Some(size.into()),
+        const FORMS: &str = "expected true, or a terminal's size: {\"cols\": 80, \"rows\": 24}, each from 1 to 1000";
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::Null | Value::Bool(false) => None,
+            Value::Bool(true) => Some(TerminalSize::DEFAULT),
+            value @ Value::Object(_) => {
+                let size: WindowSize = input::from_value(value).map_err(D::Error::custom)?;
+                Some(size.into())
+            }
+            Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(D::Error::custom(FORMS));
+            }
         }))
     }
 }
@@ -159,7 +160,7 @@ fn screen_wait(
 /// Now, or when it shows what is waited for; also after the run's end. What
 /// became of a wait is in `wait`, and in the header `Sessile-Wait`.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs/{run}/screen", tag = "terminals",
+    get, path = "/v1/sessions/{id}/runs/{run}/screen", operation_id = "show_screen", tag = "terminals",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
@@ -172,7 +173,6 @@ fn screen_wait(
             (String = "image/svg+xml"),
             (Vec<u8> = "image/png"),
         )),
-        (status = "4XX", body = wire::ErrorBody),
     )
 )]
 pub(super) async fn screen(
@@ -224,13 +224,13 @@ async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
 /// Answers with the screen after them: when it stands still, or shows what is
 /// waited for. What it showed before does not count.
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/runs/{run}/keys", tag = "terminals",
+    post, path = "/v1/sessions/{id}/runs/{run}/keys", operation_id = "press_keys", tag = "terminals",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = KeysRequest,
-    responses((status = 200, body = Screen), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Screen))
 )]
 pub(super) async fn keys(
     State(app): State<App>,
@@ -249,13 +249,13 @@ pub(super) async fn keys(
 
 /// Give the terminal of a run another size
 #[utoipa::path(
-    post, path = "/v1/sessions/{id}/runs/{run}/resize", tag = "terminals",
+    post, path = "/v1/sessions/{id}/runs/{run}/resize", operation_id = "resize_terminal", tag = "terminals",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
     ),
     request_body = WindowSize,
-    responses((status = 200, body = Resized), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = Resized))
 )]
 pub(super) async fn resize(
     State(app): State<App>,

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 /// The `runtime` tool: its JSON in, its JSON out
 #[utoipa::path(
-    post, path = "/v1/tools/runtime", tag = "tools",
+    post, path = "/v1/tools/runtime", operation_id = "call_runtime", tag = "tools",
     request_body = wire::RuntimeRequest,
-    responses((status = 200, body = wire::Anything), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 200, body = wire::Anything))
 )]
 pub(super) async fn runtime(
     State(app): State<App>,

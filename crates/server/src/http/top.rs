@@ -61,8 +61,8 @@ impl TopQuery {
 /// started. With `Accept: text/event-stream`, the same again and again, each time
 /// as an event `top`.
 #[utoipa::path(
-    get, path = "/v1/top", tag = "sessions", params(TopQuery),
-    responses((status = 200, body = Top), (status = "4XX", body = wire::ErrorBody))
+    get, path = "/v1/top", operation_id = "top", tag = "sessions", params(TopQuery),
+    responses((status = 200, content((Top = "application/json"), (wire::ServerSentEvent = "text/event-stream"))))
 )]
 pub(super) async fn top(
     State(app): State<App>,

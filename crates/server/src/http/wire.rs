@@ -10,9 +10,11 @@ use utoipa::{IntoParams, ToSchema};
 mod answers;
 mod values;
 
-pub(super) use answers::{Anything, ErrorBody};
-pub(super) use values::{Environment, Span, span_text, within, within_text};
-use values::{kept, language, max_history, run, size};
+pub(super) use answers::{Anything, ErrorBody, ServerSentEvent};
+pub(super) use values::{
+    Environment, MOST_KEPT, Size, Span, number_text, span_text, whole, within, within_text,
+};
+use values::{SignalName, language, max_history, run};
 
 /// A session to start. What is absent is as `sessile start` has it.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -24,7 +26,7 @@ pub(super) struct StartSession {
     /// A session to begin with the state of, such as `sess_…`, or the name of a
     /// pool: imports are done, variables are set. History, run numbers, directory
     /// and settings are the new one's own
-    #[schema(nullable)]
+    #[schema(nullable, min_length = 1)]
     pub(super) from: Option<String>,
     /// The directory that the session belongs to
     #[schema(nullable)]
@@ -35,9 +37,13 @@ pub(super) struct StartSession {
     /// Environment variables
     #[serde(default)]
     pub(super) env: Environment,
-    /// End the session after this long without a run; 0: never
+    /// End the session after this long without a run, a job in the background,
+    /// or somebody who looks at it; 0: never
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) idle_timeout: Option<Span>,
+    /// Count only runs for `idle_timeout`: neither jobs nor who looks at it
+    #[serde(default)]
+    pub(super) idle_without_runs: bool,
     /// Interrupt a command after this long; 0: never
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) command_timeout: Option<Span>,
@@ -48,8 +54,17 @@ pub(super) struct StartSession {
     /// Limits of the session
     #[serde(default)]
     pub(super) limits: SessionLimits,
+    /// Confine it: true, the name of a preset, or a policy. What it may see, touch
+    /// and use is decided by that
+    #[schema(nullable, value_type = Option<SandboxChoice>)]
+    pub(super) sandbox: Option<serde_json::Value>,
     /// What to call it
-    #[schema(nullable, min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9 _.:/-]+$")]
+    #[schema(
+        nullable,
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
+    )]
     pub(super) name: Option<String>,
     /// Take a checkpoint before each run, and keep the last so many: see `…/undo`
     #[serde(default)]
@@ -59,15 +74,31 @@ pub(super) struct StartSession {
     /// was told when absent
     #[schema(nullable)]
     pub(super) durable: Option<bool>,
+    /// End it, and its forks without a name, when the calling process has ended, however that
+    /// ends: for programs on the same machine, over the local server's socket
+    #[serde(default)]
+    pub(super) ends_with_caller: bool,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
+/// A sandbox, said briefly or at length.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only described: the policy's own reader says what is wrong where")]
+#[expect(clippy::large_enum_variant, reason = "one for each request that starts a session")]
+pub(super) enum SandboxChoice {
+    /// true: the preset `development`
+    Switch(bool),
+    Preset(sessile_sandbox::policy::PresetName),
+    Policy(sessile_sandbox::Draft),
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionLimits {
     /// Bytes of each stream of a run to keep on disk, as number or `"64MiB"`
-    #[serde(default, deserialize_with = "kept")]
-    #[schema(nullable, value_type = Option<u64>, maximum = 1_073_741_824)]
-    pub(super) output: Option<u64>,
+    /// 1 GiB at the most; more is taken for that
+    #[schema(nullable, value_type = Option<Size>)]
+    pub(super) output: Option<Size>,
 }
 
 /// A run to begin.
@@ -75,16 +106,21 @@ pub(super) struct SessionLimits {
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecRequest {
     /// The command or code, any number of lines
-    #[schema(example = "cd /tmp; x=41; echo $((x+1))")]
+    #[schema(example = "x=41; echo $((x+1))")]
     pub(super) command: String,
     /// bash, sh, zsh, python or node; the session's own when absent
     #[serde(default, deserialize_with = "language")]
     #[schema(nullable, value_type = Option<LanguageName>)]
     pub(super) language: Option<Language>,
-    /// Interrupt the command after this long; 0: never
+    /// Interrupt the command this long after it has begun; 0: never
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) timeout: Option<Span>,
+    /// Cancel the run if it has not begun after this long, because others are
+    /// ahead of it; 0: never
+    #[serde(default)]
+    #[schema(nullable, value_type = Option<Span>)]
+    pub(super) queue_timeout: Option<Span>,
     /// Interrupt the command when it has written nothing, and was given no
     /// input, for this long; 0: never
     #[serde(default)]
@@ -102,9 +138,8 @@ pub(super) struct ExecRequest {
     #[serde(default)]
     pub(super) env: Environment,
     /// Bytes of each stream that the answer may carry
-    #[serde(default, deserialize_with = "size")]
-    #[schema(nullable, value_type = Option<u64>)]
-    pub(super) max_output: Option<u64>,
+    #[schema(nullable, value_type = Option<Size>)]
+    pub(super) max_output: Option<Size>,
     /// Keep stdin open for `…/input`
     #[serde(default)]
     pub(super) interactive: bool,
@@ -138,7 +173,7 @@ pub(super) struct RenameRequest {
         nullable,
         min_length = 1,
         max_length = 100,
-        pattern = "^[A-Za-z0-9 _.:/-]+$",
+        pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$",
         example = "web"
     )]
     pub(super) name: Option<String>,
@@ -180,21 +215,25 @@ pub(super) struct OnceRequest {
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) no_output_timeout: Option<Span>,
     /// Bytes of each stream that the answer may carry
-    #[serde(default, deserialize_with = "size")]
-    #[schema(nullable, value_type = Option<u64>)]
-    pub(super) max_output: Option<u64>,
+    #[schema(nullable, value_type = Option<Size>)]
+    pub(super) max_output: Option<Size>,
 }
 
-/// bash, sh, zsh, python or node
+/// bash (or shell), sh (dash), zsh, python (python3) or node (javascript, js)
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only described: the wire takes some more names")]
+#[expect(dead_code, reason = "only described: the protocol reads the names of languages")]
 pub(super) enum LanguageName {
     Bash,
+    Shell,
     Sh,
+    Dash,
     Zsh,
     Python,
+    Python3,
     Node,
+    JavaScript,
+    Js,
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -230,9 +269,7 @@ pub(super) enum Encoding {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SignalRequest {
-    /// `INT`, `TERM`, `KILL`, …, or a number
-    #[schema(example = "TERM")]
-    pub(super) signal: String,
+    pub(super) signal: SignalName,
 }
 
 /// A request of the `runtime` tool.
@@ -255,9 +292,12 @@ pub(super) struct RuntimeRequest {
     /// Tells several sessions of one workspace apart
     #[schema(required = false)]
     session_key: String,
-    /// Interrupt the command after this long; 0: never
+    /// Interrupt the command this long after it has begun; 0: never
     #[schema(required = false)]
     timeout_ms: u64,
+    /// Cancel the run if it has not begun after this long; 0: never
+    #[schema(required = false)]
+    queue_timeout_ms: u64,
     /// Interrupt the command when it has written nothing for this long
     #[schema(required = false)]
     no_output_timeout_ms: u64,

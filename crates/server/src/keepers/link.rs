@@ -1,13 +1,13 @@
 //! One connection to a keeper.
 
-use sessile_client::{KeeperStopped, LOOK, Patience};
+use sessile_client::{Doubt, KeeperStopped, LOOK, NoAnswer, PROBE, Patience, probe};
 use sessile_protocol::{
     Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
 };
 use sessile_store::{Directory, Liveness};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
@@ -16,6 +16,9 @@ use tokio::time::{sleep, timeout};
 /// A keeper is single-threaded and answers `Status` at once; one that does not
 /// within this is stopped or dying.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A keeper that takes nothing of a request for this long hangs.
+const ROOM_WITHIN: Duration = Duration::from_secs(15);
 
 /// Between two attempts at a keeper with a full queue of connections.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -26,7 +29,7 @@ pub(crate) enum LinkError {
     Refused(#[from] Failure),
     #[error("the keeper went away before it answered")]
     Gone,
-    #[error("the keeper does not answer")]
+    #[error("the session's keeper does not answer; end the session")]
     Silent,
     #[error(transparent)]
     Stopped(#[from] KeeperStopped),
@@ -34,6 +37,15 @@ pub(crate) enum LinkError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Frame(#[from] FrameError),
+}
+
+impl From<NoAnswer> for LinkError {
+    fn from(why: NoAnswer) -> Self {
+        match why {
+            NoAnswer::Stopped(stopped) => stopped.into(),
+            NoAnswer::Silent => Self::Silent,
+        }
+    }
 }
 
 /// Used by one caller at a time. A caller that goes away in the middle of a
@@ -100,12 +112,14 @@ impl Link {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
         let mut rest = &frame[..];
+        let begun = Instant::now();
         while !rest.is_empty() {
             // Cancel-safe, as the read below: what was not told was not written.
             match timeout(LOOK, self.stream.write(rest)).await {
                 Ok(Ok(n)) => rest = &rest[n..],
                 Ok(Err(error)) => return Err(gone(error)),
-                Err(_) => self.patience.look(&self.stream)?,
+                Err(_) if begun.elapsed() >= ROOM_WITHIN => return Err(LinkError::Silent),
+                Err(_) => drop(self.look().await?),
             }
         }
         Ok(self.last)
@@ -115,15 +129,35 @@ impl Link {
     pub(crate) async fn reply(&mut self) -> Result<Reply, LinkError> {
         loop {
             if let Some(body) = self.splitter.next_body()? {
-                return Ok(decode(body)?);
+                let reply: Reply = decode(body)?;
+                if reply.id == PROBE {
+                    continue;
+                }
+                return Ok(reply);
             }
             match timeout(LOOK, self.stream.read(&mut self.buffer)).await {
                 Ok(Ok(0)) => return Err(LinkError::Gone),
-                Ok(Ok(n)) => self.splitter.push(&self.buffer[..n]),
+                Ok(Ok(n)) => {
+                    self.patience.heard();
+                    self.splitter.push(&self.buffer[..n]);
+                }
                 Ok(Err(error)) => return Err(gone(error)),
-                Err(_) => self.patience.look(&self.stream)?,
+                Err(_) => {
+                    if self.look().await? == Doubt::Ask {
+                        // Where there is no room for it, there is no answer either.
+                        let _ = self.stream.try_write(&probe());
+                    }
+                }
             }
         }
+    }
+
+    /// Whether to go on waiting for a keeper that is silent.
+    async fn look(&mut self) -> Result<Doubt, LinkError> {
+        let keeper = sessile_client::process_at(&self.stream);
+        let look = move || keeper.and_then(KeeperStopped::is_true_of);
+        let stopped = spawn_blocking(look).await.ok().flatten();
+        Ok(self.patience.weigh(stopped)?)
     }
 }
 

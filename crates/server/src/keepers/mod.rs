@@ -17,6 +17,7 @@ use crate::service::{ServiceError, internal};
 use sessile_client::{Launcher, RestoredSession, TakenUp};
 use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Answer, Request, SessionId};
+use sessile_sandbox::Policy;
 use sessile_store::{Directory, Liveness, Metadata, Sessions};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -43,14 +44,18 @@ pub(crate) struct Place {
     pub(crate) directory: Directory,
     /// The directory that says who may use it.
     pub(crate) home: PathBuf,
+    /// What it is confined by.
+    pub(crate) sandbox: Option<Policy>,
     idle: Mutex<Vec<Link>>,
 }
 
 impl Place {
+    /// Reads the files of the sessions that it comes from.
     pub(crate) fn new(sessions: &Sessions, directory: Directory, metadata: &Metadata) -> Self {
         let home = descent::home_on_disk(metadata, sessions);
         let id = metadata.session_id.clone();
-        Self { id, directory, home, idle: Mutex::default() }
+        let sandbox = crate::service::policy(metadata);
+        Self { id, directory, home, sandbox, idle: Mutex::default() }
     }
 }
 
@@ -160,7 +165,7 @@ impl Keepers {
     }
 
     /// A session goes on that was another machine's.
-    pub(crate) fn taken_up(&self, taken: &TakenUp) {
+    pub(crate) async fn taken_up(&self, taken: &TakenUp) -> Result<(), ServiceError> {
         let RestoredSession { directory, metadata, .. } = &taken.session;
         let previous = Box::new(metadata.clone());
         let (as_of_run, lost_runs) = (taken.as_of_run, Vec::new());
@@ -172,8 +177,11 @@ impl Keepers {
         );
         let continuity = Continuity::Restored { as_of_run, lost_runs, previous };
         lock(&self.taken).insert(metadata.session_id.clone(), continuity);
-        let place = Place::new(&self.sessions, directory.clone(), metadata);
+        let (sessions, directory) = (self.sessions.clone(), directory.clone());
+        let metadata = metadata.clone();
+        let place = blocking(move || Ok(Place::new(&sessions, directory, &metadata))).await?;
         self.admit(&Arc::new(place));
+        Ok(())
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {
@@ -186,6 +194,11 @@ impl Keepers {
         let continuity = blocking(move || {
             // Before there is a keeper again, which goes on numbering.
             let before = continuity::Before::of(&directory);
+            // It has ended here then, which is what opening it says.
+            if let Err(error) = launcher.learn_of_move(&directory) {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "a lost session goes on; its store cannot be asked");
+            }
             let client = launcher.open(&directory)?;
             Ok(match client.revived() {
                 Some(previous) => before.into_continuity(Box::new(previous.clone())),

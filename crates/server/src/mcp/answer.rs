@@ -1,6 +1,6 @@
 //! What a client gets: text for its model, and the same exactly.
 
-use super::pictures::Picture;
+use super::pictures::{Picture, Pictures};
 use crate::service::ServiceError;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
@@ -35,9 +35,15 @@ impl ToolReply {
     }
 
     /// With pictures, as long as they are not too large for a message.
-    pub(super) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
+    pub(super) fn with_pictures(mut self, pictures: Pictures) -> Self {
+        for note in pictures.notes {
+            self.text.push_str(&format!("\n({})", text::sentence(&note)));
+        }
+        if let Some(length) = pictures.printed {
+            self.shows_stdout(length);
+        }
         let mut room = MOST_PICTURES;
-        for picture in pictures {
+        for picture in pictures.list {
             let size = picture.base64.len();
             if let Some(left) = room.checked_sub(size) {
                 room = left;
@@ -50,6 +56,24 @@ impl ToolReply {
             }
         }
         self
+    }
+
+    /// What was printed is there as a picture: a model does not read it in base64,
+    /// too.
+    fn shows_stdout(&mut self, length: usize) {
+        let told = format!("({length} bytes, shown as a picture)");
+        for place in ["encoding", "truncated"] {
+            if let Some(Value::Object(streams)) = self.exact.get_mut(place) {
+                streams.remove("stdout");
+                if streams.is_empty() {
+                    self.exact.shift_remove(place);
+                }
+            }
+        }
+        self.exact.insert("stdout".to_owned(), told.into());
+        if self.exact.contains_key("result") {
+            self.exact.insert("result".to_owned(), Value::Null);
+        }
     }
 
     /// Whatever was asked for, a message has less than clients take.

@@ -10,9 +10,10 @@ use super::{branches, http, runtime, saving, sessions, terminals, watching};
 use crate::service::{Caller, Service, ServiceError};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorData,
-    Extensions, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -158,9 +159,8 @@ impl ServerHandler for Handler {
         let client = self.client(&context.extensions)?;
         let tool = client.offer.find(&params.name).ok_or_else(|| {
             let known: Vec<&str> = client.offer.tools().iter().map(|tool| tool.as_str()).collect();
-            let message =
-                format!("there is no tool {}; there is {}", params.name, known.join(", "));
-            ErrorData::invalid_params(message, None)
+            let (name, known) = (shown(&params.name), known.join(", "));
+            ErrorData::invalid_params(format!("there is no tool {name}; there is {known}"), None)
         })?;
         let name = client.call(context.id.clone());
         let waiter = Waiter {
@@ -185,6 +185,30 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn get_prompt(
+        &self,
+        _request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(no_method("prompts/get"))
+    }
+
+    async fn read_resource(
+        &self,
+        _request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Err(no_method("resources/read"))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(no_method(&request.method))
+    }
+
     async fn on_cancelled(
         &self,
         cancelled: CancelledNotificationParam,
@@ -196,6 +220,25 @@ impl ServerHandler for Handler {
             self.calls.cancel(&client.call(request));
         }
     }
+}
+
+/// Characters of a client's own word that an error repeats.
+const REPEATED: usize = 100;
+
+/// A name that a client has made up, as far as it helps to repeat it.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(REPEATED) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+fn no_method(method: &str) -> ErrorData {
+    let message = format!(
+        "this server has no {}: it offers tools, by tools/list and tools/call",
+        shown(method)
+    );
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 impl Client {

@@ -68,6 +68,7 @@ impl Home {
         let sessions = Sessions::at(workspace.join(".sessions"), launcher.user().clone());
         let (roots, limits) = (self.main.roots().to_vec(), self.main.limits().clone());
         let service = blocking(move || Service::new(sessions, launcher, &roots, limits)).await?;
+        let service = service.with_defaults(self.main.defaults().clone());
         // Another call may have been faster.
         let mut open = lock(&workspaces.open);
         Ok(open.entry(workspace).or_insert_with(|| Arc::new(service)).clone())

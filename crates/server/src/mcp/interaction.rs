@@ -44,7 +44,8 @@ pub(super) fn so_far(watch: &Watch, sizing: &Sizing) -> OutputSoFar {
     let stdout = Written { view: &stdout, first: stdout_from };
     let stderr = Written { view: &stderr, first: stderr_from };
     let so_far = OutputSoFar::sized(watch.run, stdout, stderr, sizing);
-    OutputSoFar { waiting_for_input: watch.waiting_for_input, ..so_far }
+    let (waiting_for_input, queued) = (watch.waiting_for_input, watch.queued.clone());
+    OutputSoFar { waiting_for_input, queued, ..so_far }
 }
 
 pub(super) async fn signal(

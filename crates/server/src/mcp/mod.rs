@@ -9,12 +9,12 @@
 mod answer;
 mod branches;
 mod calls;
+mod drawing;
 mod handler;
 mod home;
 mod http;
 mod interaction;
 mod listened;
-mod outputs;
 mod pictures;
 mod progress;
 mod runtime;
@@ -26,6 +26,7 @@ mod tools;
 mod waiting;
 mod watching;
 
+pub use drawing::DRAWER;
 pub use home::Home;
 pub use stdio::serve;
 pub use tools::Offer;

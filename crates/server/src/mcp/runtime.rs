@@ -2,7 +2,7 @@
 
 use super::answer::ToolReply;
 use super::home::Home;
-use super::pictures::{self, Picture};
+use super::pictures::{self, Pictures};
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
@@ -49,12 +49,14 @@ async fn begin(
     waiter: &Waiter<'_>,
     request: &tool::Request,
     again: &NextCall,
-) -> Result<(Map<String, Value>, Vec<Picture>), ServiceError> {
+) -> Result<(Map<String, Value>, Pictures), ServiceError> {
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
     let wait_ms = Some(QUICK_MS.min(left));
     match service.tool_waiting(waiter.caller, request, wait_ms, Some(again)).await? {
-        ToolAnswer::Done(answer) => Ok((answer, Vec::new())),
-        ToolAnswer::Finished(answer, done) => Ok((answer, pictures::of(&done))),
+        ToolAnswer::Done(answer) => Ok((answer, Pictures::default())),
+        ToolAnswer::Finished(answer, done) => {
+            Ok((answer, pictures::of(&done, service.program()).await))
+        }
         ToolAnswer::Running { session, run, answer } => {
             let shape = match request.action {
                 Action::Eval(_) => Shape::Eval,
@@ -69,7 +71,7 @@ async fn begin(
             for name in ["new_session", "revived"] {
                 exact.extend(answer.get(name).map(|value| (name.to_owned(), value.clone())));
             }
-            Ok((exact, outcome.pictures()))
+            Ok((exact, outcome.pictures(service).await))
         }
     }
 }
@@ -106,7 +108,7 @@ async fn come_back(
             let mut exact = render(&outcome, shape, sizing);
             exact.insert("session_id".to_owned(), json!(session));
             let text = text::tell(&exact, again);
-            Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures()))
+            Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures(service).await))
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,

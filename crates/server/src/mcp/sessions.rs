@@ -34,6 +34,7 @@ pub(super) async fn start(
         cwd: wanted.cwd,
         env: wanted.env,
         idle_timeout_ms: wanted.idle_timeout_ms,
+        idle_without_runs: false,
         command_timeout_ms: wanted.command_timeout_ms,
         name: wanted.name,
         auto: wanted.auto,
@@ -132,7 +133,7 @@ pub(super) async fn exec(
                 match terminals::begin(service, waiter, &session, exec).await? {
                     Begun::Shown(told) => Ok(told),
                     Begun::Finished(done, revived) => {
-                        Ok(told.tell(Outcome::Finished(done), revived))
+                        Ok(told.tell(service, Outcome::Finished(done), revived).await)
                     }
                 }
             }
@@ -177,7 +178,7 @@ async fn begin(
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
     };
     let revived = continuity.previous().map(answer::revival);
-    Ok(told.tell(outcome, revived))
+    Ok(told.tell(service, outcome, revived).await)
 }
 
 /// A run that goes on is told by its screen if it has one.
@@ -192,7 +193,7 @@ async fn tell_earlier(
     {
         return shown;
     }
-    told.tell(outcome, None)
+    told.tell(service, outcome, None).await
 }
 
 /// How a run is told: how much of it, and by which call it is come back to.
@@ -203,7 +204,12 @@ struct Telling {
 
 impl Telling {
     /// A run as `sessile exec` has it.
-    fn tell(&self, outcome: Outcome, revived: Option<String>) -> ToolReply {
+    async fn tell(
+        &self,
+        service: &Service,
+        outcome: Outcome,
+        revived: Option<String>,
+    ) -> ToolReply {
         let told = |exact: Map<String, Value>| {
             let text = text::tell(&exact, &self.again);
             ToolReply::of(exact, text)
@@ -213,7 +219,8 @@ impl Telling {
                 done.notes.splice(0..0, revived);
                 let success = is_success(&done);
                 let run = RunResult::sized(&done, &self.sizing, false);
-                let reply = told(answer::fields(&run)).with_pictures(pictures::of(&done));
+                let pictures = pictures::of(&done, service.program()).await;
+                let reply = told(answer::fields(&run)).with_pictures(pictures);
                 ToolReply { success, ..reply }
             }
             Outcome::Running(watch) => {

@@ -175,7 +175,7 @@ async fn tell(
             let drawn = blocking(move || {
                 render::png(&seen.view.screen).map_err(|error| internal(&error.to_string()))
             });
-            Ok(told.with_pictures(vec![Picture::png(&drawn.await?)]))
+            Ok(told.with_pictures(Picture::png(&drawn.await?).into()))
         }
     }
 }

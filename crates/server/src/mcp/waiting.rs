@@ -1,7 +1,7 @@
 //! Waiting for a run on a client's behalf.
 
 use super::calls::OpenCall;
-use super::pictures::{self, Picture};
+use super::pictures::{self, Pictures};
 use super::progress::{INTERVAL, Progress};
 use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
@@ -30,10 +30,10 @@ pub(super) enum Outcome {
 
 impl Outcome {
     /// What a model sees of its value.
-    pub(super) fn pictures(&self) -> Vec<Picture> {
+    pub(super) async fn pictures(&self, service: &Service) -> Pictures {
         match self {
-            Self::Finished(done) => pictures::of(done),
-            Self::Running(_) | Self::Cancelled(_) => Vec::new(),
+            Self::Finished(done) => pictures::of(done, service.program()).await,
+            Self::Running(_) | Self::Cancelled(_) => Pictures::default(),
         }
     }
 }
@@ -94,7 +94,10 @@ impl Waiter<'_> {
                 return Ok(Outcome::Running(Box::new(watch)));
             }
             if let Some(progress) = &self.progress {
-                progress.tell(watch.end()).await;
+                match &watch.queued {
+                    Some(queued) => progress.tell(queued.to_string().as_bytes()).await,
+                    None => progress.tell(watch.end()).await,
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::answer::ToolReply;
 use super::runtime;
-use super::waiting::{Waiter, cancelled};
+use super::waiting::Waiter;
 use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
 use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
@@ -42,7 +42,8 @@ pub(super) async fn logs(
         let ended = await_end(service, waiter, &session, after);
         tokio::select! {
             biased;
-            () = waiter.call.cancelled() => return Err(cancelled("cancelled")),
+            // No run is cancelled by that: the answer is what there is.
+            () = waiter.call.cancelled() => {}
             () = waiter.call.hurried() => {}
             // The wait can be given up at any time: nothing was begun.
             outcome = tokio::time::timeout(waiter.left(), ended) => {
@@ -202,6 +203,7 @@ mod tests {
             interactive: false,
             waiting_for_input: false,
             terminal: false,
+            queued: None,
         };
         RunRow { exit_code: is_over.then_some(0), ..RunRow::from(&run) }
     }

@@ -4,10 +4,16 @@
 //! slow or hostile costs a place until its time is over, and never delays
 //! another. No error of the listener ends the server.
 
+mod listener;
+mod local;
 mod refuse;
+mod stay;
 mod strangers;
 mod tls;
 
+pub use listener::Listener;
+pub use local::{LocalError, LocalListener};
+pub use stay::{Program, Stay};
 pub(crate) use strangers::Standing;
 pub use tls::{Tls, TlsError};
 
@@ -16,15 +22,17 @@ use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use listener::Stream;
 use refuse::Refusals;
+use stay::Departure;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use strangers::Strangers;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tower::Layer;
 
@@ -36,10 +44,15 @@ const GRACE: Duration = Duration::from_secs(2);
 /// enough for whoever waits, and too seldom to cost anything.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The process at the other end of a connection, where the system tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) Option<i32>);
+
 /// How connections come in.
 #[derive(Debug)]
 pub struct Door {
-    pub listener: TcpListener,
+    pub listener: Listener,
+    pub stay: Stay,
     pub tls: Option<Tls>,
     /// Connections at once.
     pub connections: usize,
@@ -47,31 +60,61 @@ pub struct Door {
     pub request_timeout: Duration,
 }
 
-/// Serves HTTP until `stop` is there, and for a moment after it.
+/// Serves HTTP until `stop` is there or it goes by itself, and for a moment after
+/// that.
 pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) {
-    let Door { listener, tls, connections, request_timeout } = door;
+    let Door { listener, stay, tls, connections, request_timeout } = door;
     let places = Arc::new(Semaphore::new(connections));
     let refusals = Refusals::new(app.service.metrics.clone(), tls.is_some(), connections);
-    let strangers = Arc::new(Strangers::default());
-    let share = (connections / 2).max(1);
+    let strangers = Arc::new(Strangers::new(connections / 2));
     let (stopping, stopped) = watch::channel(());
+    let left = Arc::new(Notify::new());
+    let mut departure = Departure::new(stay);
+    let service = app.service.clone();
     let guest = Guest { router: http::router(app, request_timeout), tls, request_timeout, stopped };
+    let is_empty = || places.available_permits() == connections;
     let mut stop = pin!(stop);
     loop {
+        let due = departure.is_due();
         // Whoever is not accepted when the stop comes stays with the system.
         let stream = tokio::select! {
             () = &mut stop => break,
             stream = accept(&listener, &strangers) => stream,
+            () = left.notified() => {
+                if is_empty() {
+                    departure.nobody_is_here();
+                }
+                continue;
+            }
+            () = departure.is_asked() => {
+                if is_empty() {
+                    departure.nobody_is_here();
+                }
+                continue;
+            }
+            () = due => {
+                if service.has_streams() || service.has_callers() || service.has_tasks() {
+                    departure.is_put_off();
+                    continue;
+                }
+                match listener.withdraw() {
+                    Some(stream) => stream,
+                    None => {
+                        tracing::info!("nobody needs the server; it goes");
+                        break;
+                    }
+                }
+            }
         };
-        if strangers.count() >= share {
-            strangers.send_oldest_away();
-        }
+        departure.somebody_is_here();
         match place(&places, &strangers).await {
             Some(place) => {
                 let (guest, standing) = (guest.clone(), strangers.welcome());
+                let left = left.clone();
                 tokio::spawn(async move {
                     guest.serve(stream, standing).await;
                     drop(place);
+                    left.notify_one();
                 });
             }
             None => refusals.refuse(stream).await,
@@ -82,24 +125,32 @@ pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) 
     let _ = timeout(GRACE, places.acquire_many(all)).await;
 }
 
-/// A place for a connection, that of a stranger if there is none left.
+/// A place for a connection, that of a stranger if there is none left, or if the
+/// strangers have their share. `None`: all are taken by those whom we know.
 async fn place(places: &Arc<Semaphore>, strangers: &Strangers) -> Option<OwnedSemaphorePermit> {
-    if let Ok(place) = places.clone().try_acquire_owned() {
-        return Some(place);
+    while strangers.are_enough() {
+        strangers.become_fewer().await;
     }
-    if !strangers.send_oldest_away() {
-        return None;
+    loop {
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        if !strangers.become_fewer().await {
+            return None;
+        }
+        // It is free when its task has been told.
+        if let Ok(Ok(place)) = timeout(PAUSE, places.clone().acquire_owned()).await {
+            return Some(place);
+        }
     }
-    // It is free when its task has been told.
-    timeout(PAUSE, places.clone().acquire_owned()).await.ok()?.ok()
 }
 
 /// The next connection, however long the system refuses to give one.
-async fn accept(listener: &TcpListener, strangers: &Strangers) -> TcpStream {
+async fn accept(listener: &Listener, strangers: &Strangers) -> Stream {
     let mut is_told = false;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok(stream) => return stream,
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
                 if !is_told {
@@ -134,7 +185,17 @@ struct Guest {
 }
 
 impl Guest {
-    async fn serve(self, stream: TcpStream, standing: Standing) {
+    async fn serve(self, stream: Stream, standing: Standing) {
+        let stream = match stream {
+            Stream::Network(stream) => stream,
+            // Whose it is has been asked for already. Its programs may be silent
+            // for as long as they like: they have no other user to disturb.
+            Stream::Local(stream) => {
+                standing.is_known_now();
+                let peer = Peer(stream.peer_cred().ok().and_then(|peer| peer.pid()));
+                return self.http(stream, standing, peer, None).await;
+            }
+        };
         // An event must not wait for the one before it to be acknowledged.
         let _ = stream.set_nodelay(true);
         tokio::select! {
@@ -147,9 +208,12 @@ impl Guest {
     }
 
     async fn converse(self, stream: TcpStream, standing: Standing) {
-        let Some(tls) = self.tls.clone() else { return self.http(stream, standing).await };
+        let silence = Some(self.request_timeout);
+        let Some(tls) = self.tls.clone() else {
+            return self.http(stream, standing, Peer(None), silence).await;
+        };
         match timeout(self.request_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.http(stream, standing).await,
+            Ok(Ok(stream)) => self.http(stream, standing, Peer(None), silence).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
@@ -159,12 +223,14 @@ impl Guest {
         mut self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         standing: Standing,
+        peer: Peer,
+        silence: Option<Duration>,
     ) {
-        let service = Extension(standing).layer(self.router);
+        let service = Extension(peer).layer(Extension(standing).layer(self.router));
         let mut connection = pin!(
             http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(self.request_timeout)
+                .header_read_timeout(silence)
                 .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
                 .with_upgrades()
         );

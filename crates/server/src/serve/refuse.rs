@@ -1,12 +1,12 @@
 //! Connections beyond the limit are told so.
 
+use super::listener::Stream;
 use crate::metrics::{CodeLabels, Metrics};
 use crate::service::{ErrorCode, ServiceError};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -34,7 +34,7 @@ impl Refusals {
         Self { metrics, is_tls, places }
     }
 
-    pub(super) async fn refuse(&self, mut stream: TcpStream) {
+    pub(super) async fn refuse(&self, stream: Stream) {
         let labels = CodeLabels { code: ErrorCode::TooManyConnections.as_str() };
         self.metrics.refusals.get_or_create(&labels).inc();
         tracing::debug!("a connection was refused: there are too many");
@@ -43,37 +43,59 @@ impl Refusals {
         }
         let Ok(place) = self.places.clone().acquire_owned().await else { return };
         tokio::spawn(async move {
-            let _ = timeout(PATIENCE, tell(&mut stream)).await;
+            let answer = too_many();
+            let _ = match stream {
+                Stream::Network(stream) => timeout(PATIENCE, tell(stream, &answer)).await,
+                Stream::Local(stream) => timeout(PATIENCE, tell(stream, &answer)).await,
+            };
             drop(place);
         });
     }
 }
 
+/// Tells somebody who has no business here so.
+pub(super) fn turn_away(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    refusal: &ServiceError,
+) {
+    let answer = answer("403 Forbidden", refusal);
+    tokio::spawn(async move {
+        let _ = timeout(PATIENCE, tell(stream, &answer)).await;
+    });
+}
+
 /// Answers when the request has come, as clients expect it, and reads on until
 /// the client has closed: a connection that is closed with something unread is
 /// reset, and the client would not see the answer.
-async fn tell(stream: &mut TcpStream) -> std::io::Result<()> {
+async fn tell(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    answer: &str,
+) -> std::io::Result<()> {
     let mut first = [0; 1024];
     let _ = timeout(PATIENCE / 2, stream.read(&mut first)).await;
-    stream.write_all(answer().as_bytes()).await?;
+    stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
 }
 
-fn answer() -> String {
+fn too_many() -> String {
     let error = ServiceError::new(
         ErrorCode::TooManyConnections,
         "there are as many connections as this server allows",
     );
+    answer("503 Service Unavailable\r\nretry-after: 1", &error)
+}
+
+fn answer(status: &str, error: &ServiceError) -> String {
     let body = json!({
         "error": {"code": error.code.as_str(), "message": error.message, "hint": error.hint}
     })
     .to_string();
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-         retry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
         body.len()
     )
 }

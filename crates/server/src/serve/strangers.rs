@@ -1,9 +1,11 @@
 //! Connections on which nobody has shown a token yet.
 //!
 //! They cost a place and a descriptor each, and anybody can open them. So they
-//! have a time by which a token must have come, and when there are too many of
-//! them the oldest go first: who sends a request at once is not kept out by those
-//! who send nothing.
+//! have a share of the places, which they never exceed, and a time by which a
+//! token must have come. Who comes when the share is taken waits for the oldest
+//! to go, which has a moment for its request and no more. So those who send
+//! nothing, and come again when they are sent away, keep nobody out: they wait in
+//! the same line.
 
 use crate::keepers::lock;
 use std::collections::BTreeMap;
@@ -12,17 +14,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// A client that means it has sent its request by then; on a busy machine many
-/// come at once.
-const YOUNG: Duration = Duration::from_secs(1);
+/// A client that means it has sent its request by then, also from the other side
+/// of the world and with TLS. As long as that others wait, when the share is taken.
+const YOUNG: Duration = Duration::from_millis(400);
 
 /// How long one may be a stranger.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Strangers {
     /// By number: the oldest first.
     here: Mutex<Here>,
+    /// As many as may be here.
+    share: usize,
+    /// One has gone, or is none any more.
+    fewer: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +56,31 @@ struct Place {
 }
 
 impl Strangers {
+    pub(super) fn new(share: usize) -> Self {
+        Self { here: Mutex::default(), share: share.max(1), fewer: Notify::new() }
+    }
+
+    /// Whether they have their share.
+    pub(super) fn are_enough(&self) -> bool {
+        lock(&self.here).all.len() >= self.share
+    }
+
+    /// Waits until there are fewer: the oldest goes as soon as it has had its
+    /// moment. False: there are none.
+    pub(super) async fn become_fewer(&self) -> bool {
+        let Some(since) = lock(&self.here).all.values().next().map(|oldest| oldest.since) else {
+            return false;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until((since + YOUNG).into()) => {
+                self.send_oldest_away();
+            }
+            // It is kept for us where it came before: at worst we look once more.
+            () = self.fewer.notified() => {}
+        }
+        true
+    }
+
     pub(super) fn welcome(self: &Arc<Self>) -> Standing {
         let go = Arc::new(Notify::new());
         let mut here = lock(&self.here);
@@ -64,10 +95,6 @@ impl Strangers {
         }))
     }
 
-    pub(super) fn count(&self) -> usize {
-        lock(&self.here).all.len()
-    }
-
     /// Has the oldest go, unless it has only just come. Whether there was one.
     pub(super) fn send_oldest_away(&self) -> bool {
         let mut here = lock(&self.here);
@@ -80,7 +107,9 @@ impl Strangers {
     }
 
     fn forget(&self, number: u64) {
-        lock(&self.here).all.remove(&number);
+        if lock(&self.here).all.remove(&number).is_some() {
+            self.fewer.notify_one();
+        }
     }
 }
 
@@ -120,21 +149,40 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    fn count(strangers: &Strangers) -> usize {
+        lock(&strangers.here).all.len()
+    }
+
+    #[tokio::test]
+    async fn whoever_is_known_makes_room_at_once() {
+        let strangers = Arc::new(Strangers::new(2));
+        assert!(!strangers.become_fewer().await, "there are none");
+        let all: Vec<Standing> = (0..2).map(|_| strangers.welcome()).collect();
+        assert!(strangers.are_enough());
+        all[1].is_known_now();
+        assert!(strangers.become_fewer().await);
+        assert!(!strangers.are_enough());
+        assert_eq!(count(&strangers), 1, "the other has its moment");
+        assert!(strangers.become_fewer().await);
+        all[0].sent_away().await;
+        assert_eq!(count(&strangers), 0);
+    }
+
     #[tokio::test]
     async fn the_oldest_stranger_goes_and_who_is_known_stays() {
-        let strangers = Arc::new(Strangers::default());
+        let strangers = Arc::new(Strangers::new(3));
         let all: Vec<Standing> = (0..3).map(|_| strangers.welcome()).collect();
         assert!(!strangers.send_oldest_away(), "they have only just come");
         all[0].is_known_now();
         all[0].is_known_now();
-        assert_eq!(strangers.count(), 2);
+        assert_eq!(count(&strangers), 2);
         for stranger in lock(&strangers.here).all.values_mut() {
             stranger.since = Instant::now().checked_sub(YOUNG).unwrap();
         }
         assert!(strangers.send_oldest_away());
         all[1].sent_away().await;
         drop(all);
-        assert_eq!(strangers.count(), 0);
+        assert_eq!(count(&strangers), 0);
         assert!(!strangers.send_oldest_away());
     }
 }

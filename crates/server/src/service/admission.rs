@@ -3,8 +3,10 @@
 use super::{ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, blocking};
 use sessile_client::{NewSession, SavedTo};
+use sessile_sandbox::Policy;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Each is refused with a clear word when it is reached.
@@ -52,6 +54,8 @@ pub struct SessionDefaults {
     pub store: Option<String>,
     /// The environment that they begin with: that of whoever runs the server.
     pub environment: BTreeMap<String, String>,
+    /// What all sessions of callers are confined by, at least.
+    pub sandbox: Option<Arc<Policy>>,
 }
 
 impl Default for SessionDefaults {
@@ -63,6 +67,7 @@ impl Default for SessionDefaults {
             durable: None,
             store: None,
             environment: BTreeMap::new(),
+            sandbox: None,
         }
     }
 }
@@ -100,12 +105,39 @@ pub(crate) struct Caller {
     pub(crate) token: Option<String>,
     /// Directories that the token is limited to.
     pub(crate) workspaces: Option<Vec<PathBuf>>,
+    pub(crate) bounds: Bounds,
+}
+
+/// How strictly the sessions of a caller are confined at least.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Bounds {
+    /// As the server's are.
+    #[default]
+    Servers,
+    /// The same, and as this says.
+    And(Arc<Policy>),
+    /// The server itself looks after its sessions, whatever they are.
+    None,
 }
 
 impl Caller {
     /// May do everything.
     pub(crate) fn owner() -> Self {
-        Self { token: None, workspaces: None }
+        Self { token: None, workspaces: None, bounds: Bounds::Servers }
+    }
+
+    /// The server, on its own behalf.
+    pub(crate) fn server() -> Self {
+        Self { bounds: Bounds::None, ..Self::owner() }
+    }
+
+    /// What the token says, if the server's own bound counts at all.
+    pub(super) fn own_bound(&self) -> Option<Option<&Arc<Policy>>> {
+        match &self.bounds {
+            Bounds::Servers => Some(None),
+            Bounds::And(policy) => Some(Some(policy)),
+            Bounds::None => None,
+        }
     }
 
     pub(crate) fn may_use(&self, directory: &Path) -> bool {
@@ -197,31 +229,35 @@ pub(super) fn directory(
     if shown.contains('\0') {
         return Err(ServiceError::new(ErrorCode::BadDirectory, "a path cannot contain NUL"));
     }
-    let outside = || {
-        let message = format!("{shown} is outside of the directories that may be used");
-        let refusal = ServiceError::new(ErrorCode::Forbidden, message);
-        match caller.workspaces {
-            Some(_) => refusal,
-            // It is not for want of a token.
-            None => refusal.with_hint("start the server with --workspace-root DIR for it"),
-        }
-    };
     let Ok(resolved) = std::fs::canonicalize(&path) else {
         // Whether something exists outside is not told either.
         if !is_within(&path, roots) || path.components().any(|c| c.as_os_str() == "..") {
-            return Err(outside());
+            return Err(outside(shown, &path, caller));
         }
         let message = format!("{shown} is not a directory; create it first");
         return Err(ServiceError::new(ErrorCode::BadDirectory, message));
     };
     if !is_within(&resolved, roots) || !caller.may_use(&resolved) {
-        return Err(outside());
+        return Err(outside(shown, &resolved, caller));
     }
     if !resolved.is_dir() {
         let message = format!("{shown} is not a directory");
         return Err(ServiceError::new(ErrorCode::BadDirectory, message));
     }
     Ok(resolved)
+}
+
+/// Not for every caller is it for want of a token: one may cover a directory that the
+/// server itself may not use. The advice is in the message, too, because tools tell
+/// a model nothing else.
+fn outside(shown: &str, path: &Path, caller: &Caller) -> ServiceError {
+    let outside = "outside of the directories that may be used";
+    let refused = |message| ServiceError::new(ErrorCode::Forbidden, message);
+    if !caller.may_use(path) {
+        return refused(format!("{shown} is {outside} with this token"));
+    }
+    let hint = "start the server with --workspace-root DIR for it";
+    refused(format!("{shown} is {outside}; {hint}")).with_hint(hint)
 }
 
 /// Something in a directory that may be used, which need not be there itself:
@@ -309,11 +345,37 @@ mod tests {
         let root = std::fs::canonicalize(root.path()).unwrap();
         std::fs::create_dir_all(root.join("mine/x")).unwrap();
         std::fs::create_dir_all(root.join("theirs")).unwrap();
-        let caller =
-            Caller { token: Some("t".to_owned()), workspaces: Some(vec![root.join("mine")]) };
+        let caller = Caller {
+            token: Some("t".to_owned()),
+            workspaces: Some(vec![root.join("mine")]),
+            ..Caller::owner()
+        };
         let roots = [root.clone()];
         assert_eq!(directory(None, &roots, &caller).unwrap(), root.join("mine"));
         assert_eq!(directory(Some("x"), &roots, &caller).unwrap(), root.join("mine/x"));
         assert_eq!(code("../theirs", &roots, &caller), Some(ErrorCode::Forbidden));
+    }
+
+    #[test]
+    fn who_is_refused_a_directory_is_told_whose_bound_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(root.path()).unwrap();
+        for name in ["ours", "mine", "theirs"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        let limited = Caller {
+            token: Some("t".to_owned()),
+            workspaces: Some(vec![root.join("ours"), root.join("mine")]),
+            ..Caller::owner()
+        };
+        let roots = [root.join("ours")];
+        let refused = |name: &str, caller: &Caller| {
+            let path = root.join(name);
+            let error = directory(path.to_str(), &roots, caller).unwrap_err();
+            (error.message.contains("--workspace-root"), error.hint.contains("--workspace-root"))
+        };
+        assert_eq!(refused("mine", &Caller::owner()), (true, true));
+        assert_eq!(refused("mine", &limited), (true, true), "its token covers it");
+        assert_eq!(refused("theirs", &limited), (false, false));
     }
 }

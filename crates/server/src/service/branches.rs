@@ -23,19 +23,50 @@ impl Service {
         order: ForkOrder,
     ) -> Result<WithContinuity<Box<ForkedView>>, ServiceError> {
         order.check()?;
-        if let Some(name) = &order.name {
-            sessile_store::check_name(name)?;
-        }
         let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
-        let owner = blocking(move || Ok(directory.metadata()?.owner)).await?;
+        let (sessions, names) = (self.keepers.sessions().clone(), order.names());
+        // Held until others can see that the forks have them.
+        let (owner, _reserved) = blocking(move || {
+            let owner = directory.metadata()?.owner;
+            let reserved = sessions.reserve_names(&names, owner.as_deref())?;
+            Ok((owner, reserved))
+        })
+        .await?;
         let count = u64::from(order.count);
         let _room = self.admit_sessions(owner.as_deref(), count).await?;
-        let Answer::Forked(view) = reached.call(Request::Fork(order)).await? else {
-            return Err(ServiceError::unexpected());
+        let view = match self.fork_confined(&reached, &order).await? {
+            Some(view) => view,
+            None => {
+                let Answer::Forked(view) = reached.call(Request::Fork(order)).await? else {
+                    return Err(ServiceError::unexpected());
+                };
+                view
+            }
         };
         self.live.fetch_add(count, Ordering::Relaxed);
         Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
+    }
+
+    /// The same in a sandbox, where each fork has a layer of its own, if that is
+    /// what was ordered.
+    async fn fork_confined(
+        &self,
+        reached: &Reached,
+        order: &ForkOrder,
+    ) -> Result<Option<Box<ForkedView>>, ServiceError> {
+        let launcher = self.keepers.launcher().clone();
+        let sessions = self.keepers.sessions().clone();
+        let (directory, order) = (reached.place.directory.clone(), order.clone());
+        blocking(move || {
+            if !launcher.forks_by_copying(&directory, &order)? {
+                return Ok(None);
+            }
+            let forked = launcher.fork_confined(&sessions, &directory, &order);
+            let view = forked.map_err(|error| super::restoring::refusal(error, 0))?;
+            Ok(Some(Box::new(view)))
+        })
+        .await
     }
 
     /// The same of a workspace's session: the fork is the workspace's session of
@@ -50,7 +81,7 @@ impl Service {
         let session = self.workspace_session(caller, target).await?;
         let workspace = self.workspace_directory(caller, target).await?;
         let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
-        let key = of_fork.key(&workspace);
+        let key = self.key(caller, &of_fork, &workspace);
         let sessions = self.keepers.sessions().clone();
         // Held until the fork is recorded: two of one key would lose one.
         let (claim, is_taken) = blocking(move || {

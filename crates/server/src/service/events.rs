@@ -100,7 +100,11 @@ impl FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self, ServiceError> {
         let parse = || {
             let mut parts = text.split('-');
-            let mut number = || parts.next()?.parse().ok();
+            let mut number = || {
+                let digits = parts.next()?;
+                let is_number = digits.len() <= 19 && digits.bytes().all(|b| b.is_ascii_digit());
+                is_number.then(|| digits.parse().ok())?
+            };
             let (seq, stdout, stderr) = (number()?, number()?, number()?);
             let phase = match parts.next()? {
                 "q" => RunPhase::Queued,
@@ -171,6 +175,12 @@ impl Service {
         };
         self.metrics.streams.inc();
         Ok(StreamGuard { service: self.clone(), _permit: permit })
+    }
+
+    /// Whether somebody reads a stream, which may have outlived its connection:
+    /// a WebSocket does.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.streams.available_permits() < self.limits.streams
     }
 
     pub(crate) async fn follow(
@@ -344,9 +354,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Ids are numbers of 19 digits at the most, as the description says.
+    fn number() -> impl Strategy<Value = u64> {
+        0..10_000_000_000_000_000_000_u64
+    }
+
     proptest! {
         #[test]
-        fn a_cursor_survives_its_text(seq: u64, stdout: u64, stderr: u64, phase in 0..4) {
+        fn a_cursor_survives_its_text(
+            seq in number(),
+            stdout in number(),
+            stderr in number(),
+            phase in 0..4,
+        ) {
             let phases = [RunPhase::Queued, RunPhase::Running, RunPhase::Exited, RunPhase::Closed];
             let cursor = Cursor { seq, stdout, stderr, phase: phases[phase as usize] };
             prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);

@@ -5,18 +5,25 @@
 
 mod admission;
 mod branches;
+mod callers;
+mod confinement;
 mod error;
 mod events;
+mod files;
 mod following;
 mod jobs;
 mod joining;
+mod layer;
 mod naming;
+mod once;
 mod pools;
+mod ports;
 mod restoring;
 mod room;
 mod runs;
 mod saving;
 mod sessions;
+mod starting;
 mod terminals;
 mod tool;
 mod top;
@@ -28,21 +35,26 @@ pub(crate) use error::internal;
 pub use pools::Pool;
 pub use sessile_gateway::ErrorCode;
 
-pub(crate) use admission::Caller;
+pub(crate) use admission::{Bounds, Caller};
 pub use admission::{Limits, SessionDefaults};
+pub(crate) use callers::{ForksEnd, program_of};
+pub(crate) use confinement::policy;
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
+pub(crate) use files::{CutOff, ListOrder, Piece, incoming};
 pub(crate) use following::{RunsFollower, SessionEvent};
 pub(crate) use joining::Joined;
-pub(crate) use restoring::{RestoreOrder, Source, Upload};
+pub(crate) use restoring::{RestoreOrder, Source, Upload, too_large};
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
-pub(crate) use saving::SaveOrder;
+pub(crate) use saving::{HandedOut, SaveOrder};
 pub(crate) use sessions::{Filter, StartSession};
+pub(crate) use starting::{OrderKey, StartedOnce};
 pub(crate) use terminals::{ScreenWait, Seen, check_drawable};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use top::{Scope, TopWatch};
 pub(crate) use transcript::{Beginning, Happening, SessionFollower};
 pub(crate) use watch::Watch;
 
+use crate::agents::{Agents, Model};
 use crate::keepers::{Keepers, Place, Reached};
 use crate::metrics::Metrics;
 use sessile_client::Launcher;
@@ -53,7 +65,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 #[derive(Debug)]
 pub struct Service {
@@ -75,6 +87,11 @@ pub struct Service {
     /// There while somebody watches what sessions do.
     sampler: top::SharedSampler,
     pools: pools::Pools,
+    pub(crate) agents: Agents,
+    /// Programs that take sessions of theirs along when they end.
+    callers: callers::Callers,
+    /// Of the sessions directory; read when it is first needed.
+    secret: OnceCell<[u8; 32]>,
 }
 
 impl Service {
@@ -100,6 +117,9 @@ impl Service {
             names: Mutex::default(),
             sampler: Mutex::default(),
             pools: pools::Pools::default(),
+            agents: Agents::default(),
+            callers: callers::Callers::default(),
+            secret: OnceCell::new(),
         })
     }
 
@@ -107,6 +127,12 @@ impl Service {
     #[must_use]
     pub fn with_defaults(self, defaults: SessionDefaults) -> Self {
         Self { defaults, ..self }
+    }
+
+    /// The same with models for its agents.
+    #[must_use]
+    pub fn with_models(self, models: Vec<Model>) -> Self {
+        Self { agents: Agents::new(models), ..self }
     }
 
     /// Takes over the sessions that are there. Their number.
@@ -117,6 +143,16 @@ impl Service {
         let live = self.keepers.adopt().await?;
         self.live.store(live as u64, std::sync::atomic::Ordering::Relaxed);
         Ok(live)
+    }
+
+    /// The program that helpers are copies of.
+    pub(crate) fn program(&self) -> &std::path::Path {
+        self.keepers.launcher().program()
+    }
+
+    #[must_use]
+    pub(crate) fn defaults(&self) -> &SessionDefaults {
+        &self.defaults
     }
 
     #[must_use]
@@ -130,14 +166,46 @@ impl Service {
     }
 
     /// A session that this caller may use.
-    async fn place(&self, caller: &Caller, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
+    pub(crate) async fn place(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Arc<Place>, ServiceError> {
         let place = self.keepers.find(id).await?;
         caller.admit(&place)?;
+        self.admit_confined(caller, &place)?;
         Ok(place)
     }
 
+    /// What has become of a session; one that was lost is brought back.
+    pub(crate) async fn wake(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Continuity, ServiceError> {
+        Ok(self.reach(caller, id).await?.continuity.clone())
+    }
+
+    /// Looks for a session anew when it is next asked for.
+    pub(crate) fn forget(&self, id: &SessionId) {
+        self.keepers.forget(id);
+    }
+
+    pub(crate) fn launcher(&self) -> Launcher {
+        self.keepers.launcher().clone()
+    }
+
+    pub(crate) fn has_store(&self) -> bool {
+        self.keepers.launcher().has_store()
+    }
+
+    /// All sessions of this server.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        self.keepers.sessions()
+    }
+
     /// The same with its keeper, which is started anew if it was lost.
-    /// One that has gone on on another machine is taken up again.
+    /// One that has moved to another machine is taken up again.
     async fn reach(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
         let place = self.place(caller, id).await?;
         match self.keepers.reach(place).await {

@@ -6,8 +6,8 @@ use sessile_protocol::SessionId;
 use sessile_store::Metadata;
 
 impl Service {
-    /// The session that the caller calls so: by its id, the beginning of one, or its
-    /// name. Sessions that the caller may not use are not there. A durable session of
+    /// The session that the caller calls so: by its id, the beginning of one, its
+    /// name, or `@last`. Sessions that the caller may not use are not there. A durable session of
     /// another machine is taken up by its id.
     pub(crate) async fn resolve(
         &self,
@@ -46,8 +46,7 @@ impl Service {
             {
                 return Ok((id, true));
             }
-            let all = sessions.recorded()?.into_iter().map(|(_, metadata)| metadata);
-            let mut all: Vec<Metadata> = all.collect();
+            let mut all = sessions.candidates(&name)?;
             if asking.workspaces.is_some() {
                 let homes = Homes::of(all.iter());
                 all.retain(|metadata| asking.may_use(&homes.home(metadata)));

@@ -2,15 +2,17 @@
 //!
 //! A pool is one live session in which everything has been done that its
 //! configuration asks for. A new session is a copy of it, made when it is asked
-//! for: so a burst of callers finds it as full as the first, and nothing lies
-//! idle but the one process.
+//! for, so that a pool is never empty; or before, if copies are to be `ready`.
 //!
 //! It is a session like others: listed, visible in its directory, outliving the
 //! server. Its owner, which no token can be called, says which configuration it
 //! was prepared by; the next server goes on with it, or ends it.
 
-use super::{ErrorCode, Service, ServiceError};
+mod ready;
+
+use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::blocking;
+use ready::Ready;
 use sessile_client::NewSession;
 use sessile_protocol::{Answer, Completed, Exec, Request, RunNo, SessionId};
 use sessile_store::{Directory, Metadata, SessionStatus};
@@ -18,7 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 /// How a pool's session is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +33,17 @@ pub struct Pool {
     /// The first workspace root when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
+    /// Copies that are made before somebody asks for them.
+    pub ready: usize,
 }
 
 impl Pool {
-    /// The owner of the sessions that were prepared in this way.
+    /// The owner of the sessions that were prepared in this way, however many
+    /// copies of them are made.
     fn owner(&self) -> String {
+        let Self { name, shell, code, cwd, env, ready: _ } = self;
         let mut hash = Sha256::new();
-        hash.update(format!("{self:?}"));
+        hash.update(format!("{:?}", (name, shell, code, cwd, env)));
         let hash: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
         format!("{PREFIX}{}:{hash}", self.name)
     }
@@ -52,9 +58,14 @@ const PREPARATION: RunNo = RunNo(1);
 /// As much as is told of what a preparation has said.
 const TOLD: usize = 300;
 
+/// How often a copy is tried of a session that has gone in the meantime.
+const ATTEMPTS: usize = 3;
+
 #[derive(Debug, Default)]
 pub(super) struct Pools {
     pools: BTreeMap<String, Kept>,
+    /// There are fewer copies ready than there should be.
+    used: Notify,
 }
 
 #[derive(Debug)]
@@ -62,6 +73,7 @@ struct Kept {
     pool: Pool,
     /// Held while one is prepared: who asks meanwhile waits.
     prepared: Mutex<Option<Prepared>>,
+    ready: Ready,
 }
 
 /// A session that is as it should be, as long as it has this keeper: a new one
@@ -86,25 +98,53 @@ impl Prepared {
             metadata.status == SessionStatus::Active && metadata.keeper_pid == self.keeper
         })
     }
+
+    async fn still_there(&self) -> Result<bool, ServiceError> {
+        let prepared = self.clone();
+        blocking(move || Ok(prepared.is_there())).await
+    }
+
+    /// A session that begins with the state of this one.
+    fn copied_into(&self, new: NewSession) -> NewSession {
+        NewSession { from: Some(self.session.clone()), from_keeper: self.keeper, ..new }
+    }
 }
 
 impl Service {
     /// The same with pools.
     #[must_use]
     pub fn with_pools(self, pools: Vec<Pool>) -> Self {
-        let kept = |pool: Pool| (pool.name.clone(), Kept { pool, prepared: Mutex::default() });
-        Self { pools: Pools { pools: pools.into_iter().map(kept).collect() }, ..self }
+        let kept = |pool: Pool| {
+            let (prepared, ready) = (Mutex::default(), Ready::default());
+            (pool.name.clone(), Kept { pool, prepared, ready })
+        };
+        let pools = pools.into_iter().map(kept).collect();
+        Self { pools: Pools { pools, used: Notify::new() }, ..self }
+    }
+
+    /// Prepares all pools, and goes on making the copies that are to be ready, as
+    /// long as there are such.
+    pub async fn keep_pools(&self) {
+        self.prepare_pools().await;
+        while self.pools.pools.values().any(|kept| kept.pool.ready > 0) {
+            for kept in self.pools.pools.values() {
+                self.refill(kept).await;
+            }
+            self.pools.used.notified().await;
+        }
     }
 
     /// Prepares all pools, one after the other; goes on with sessions that an
     /// earlier server has prepared, and ends those that nobody wants any more.
-    pub async fn prepare_pools(&self) {
+    async fn prepare_pools(&self) {
         if let Err(error) = self.end_stale_pools().await {
             tracing::warn!(%error, "sessions of earlier pools were not ended");
         }
         for name in self.pools.pools.keys() {
             match self.pooled(name).await {
-                Ok(session) => tracing::info!(pool = name, %session, "the pool is ready"),
+                Ok(Prepared { session, .. }) => {
+                    tracing::info!(pool = name, %session, "the pool is ready");
+                }
                 Err(error) => tracing::error!(pool = name, %error, "the pool is not ready"),
             }
         }
@@ -114,26 +154,56 @@ impl Service {
         self.pools.pools.contains_key(name)
     }
 
+    /// A session from a pool: a copy that is ready, or one that is made now.
+    pub(super) async fn start_pooled(
+        &self,
+        caller: &Caller,
+        name: &str,
+        new: NewSession,
+    ) -> Result<Metadata, ServiceError> {
+        if let Some(kept) = self.pools.pools.get(name)
+            && let Some(metadata) = self.take_ready(caller, kept, &new).await?
+        {
+            return Ok(metadata);
+        }
+        self.copy_of_pool(name, new, |from| self.create(caller, from)).await
+    }
+
+    /// A copy of the session that is kept under this name. One that goes while it
+    /// is copied is prepared anew.
+    pub(super) async fn copy_of_pool<T, F: Future<Output = Result<T, ServiceError>>>(
+        &self,
+        name: &str,
+        new: NewSession,
+        create: impl Fn(NewSession) -> F,
+    ) -> Result<T, ServiceError> {
+        let mut attempt = 1;
+        loop {
+            let template = self.pooled(name).await?;
+            match create(template.copied_into(new.clone())).await {
+                Err(_) if attempt < ATTEMPTS && !template.still_there().await? => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// The session that is kept under this name, which is prepared if need be.
-    pub(super) async fn pooled(&self, name: &str) -> Result<SessionId, ServiceError> {
+    async fn pooled(&self, name: &str) -> Result<Prepared, ServiceError> {
         let Some(kept) = self.pools.pools.get(name) else {
             let message = format!("there is no session and no pool that is called {name:?}");
             return Err(ServiceError::new(ErrorCode::SessionNotFound, message));
         };
         let mut prepared = kept.prepared.lock().await;
-        if let Some(there) = prepared.clone() {
-            let session = there.session.clone();
-            if blocking(move || Ok(there.is_there())).await? {
-                return Ok(session);
-            }
+        if let Some(there) = &*prepared
+            && there.still_there().await?
+        {
+            return Ok(there.clone());
         }
-        let found = match self.found(&kept.pool).await? {
+        let found = match self.found(&kept.pool, prepared.take()).await? {
             Some(found) => found,
             None => self.prepare(&kept.pool).await?,
         };
-        let session = found.session.clone();
-        *prepared = Some(found);
-        Ok(session)
+        Ok(prepared.insert(found).clone())
     }
 
     async fn end_stale_pools(&self) -> Result<(), ServiceError> {
@@ -155,8 +225,13 @@ impl Service {
     }
 
     /// One that an earlier server has prepared. Those that were not finished,
-    /// or were lost since, are ended.
-    async fn found(&self, pool: &Pool) -> Result<Option<Prepared>, ServiceError> {
+    /// or were lost since, are ended, and so is the one that we had before: it has
+    /// another keeper, if any, which does not have all of its state.
+    async fn found(
+        &self,
+        pool: &Pool,
+        before: Option<Prepared>,
+    ) -> Result<Option<Prepared>, ServiceError> {
         let owner = pool.owner();
         let needs_run = pool.code.is_some();
         let launcher = self.keepers.launcher().clone();
@@ -171,7 +246,8 @@ impl Service {
                 let prepared = Prepared::of(directory, &metadata);
                 let run = prepared.directory.recorded_run(PREPARATION, 0);
                 let is_done = !needs_run || run.is_some();
-                if found.is_none() && is_done && prepared.is_there() {
+                let is_new = before.as_ref().is_none_or(|old| old.session != prepared.session);
+                if found.is_none() && is_done && is_new && prepared.is_there() {
                     found = Some(prepared);
                 } else {
                     launcher.end(&prepared.directory)?;

@@ -30,6 +30,8 @@ pub(crate) struct RestoreOrder {
 #[derive(Debug)]
 pub(crate) enum Source {
     Upload(Upload),
+    /// A file without a name.
+    File(File),
     /// A file in a directory that the caller may use.
     Path(String),
 }
@@ -50,9 +52,15 @@ impl Upload {
         }
         self.file.write_all(bytes).await.map_err(|error| storage(&error))
     }
+
+    /// All that has come.
+    pub(crate) async fn into_file(mut self) -> Result<File, ServiceError> {
+        self.file.flush().await.map_err(|error| storage(&error))?;
+        Ok(self.file.into_std().await)
+    }
 }
 
-fn too_large(limit: u64) -> ServiceError {
+pub(crate) fn too_large(limit: u64) -> ServiceError {
     let message = format!("the file holds more than the {limit} bytes that this server restores");
     let hint = "have whoever runs the server raise max-restored";
     ServiceError::new(ErrorCode::TooLarge, message).with_hint(hint)
@@ -87,6 +95,8 @@ impl Service {
         order: RestoreOrder,
     ) -> Result<RestoredSession, ServiceError> {
         self.check_restoring()?;
+        // Its files are put into a directory from outside, and its policy is its own.
+        self.refuse_if_bound(caller, "a saved session is restored without one")?;
         if let Some(name) = &order.name {
             sessile_store::check_name(name)?;
         }
@@ -105,9 +115,11 @@ impl Service {
                     move |roots: &[PathBuf], caller: &Caller| readable(&given, roots, caller);
                 (self.admit(caller, look).await?, None)
             }
-            Source::Upload(mut upload) => {
-                upload.file.flush().await.map_err(|error| storage(&error))?;
-                let file = upload.file.into_std().await;
+            Source::Upload(upload) => {
+                let file = upload.into_file().await?;
+                (PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())), Some(file))
+            }
+            Source::File(file) => {
                 (PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())), Some(file))
             }
         };
@@ -136,7 +148,10 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
     ) -> Result<bool, ServiceError> {
-        if caller.workspaces.is_some() || !self.keepers.launcher().has_store() {
+        if caller.workspaces.is_some()
+            || self.bound(caller).is_some()
+            || !self.keepers.launcher().has_store()
+        {
             return Ok(false);
         }
         let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
@@ -159,7 +174,7 @@ impl Service {
             return Ok(self.keepers.knows(id));
         };
         self.live.fetch_add(1, Ordering::Relaxed);
-        self.keepers.taken_up(&taken);
+        self.keepers.taken_up(&taken).await?;
         Ok(true)
     }
 
@@ -172,15 +187,15 @@ impl Service {
         let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
-        let restored = blocking(move || {
+        let (restored, place) = blocking(move || {
             let restored = launcher.restore(&sessions, &restoring);
             drop(upload);
-            restored.map_err(|error| refusal(error, restoring.max_size))
+            let restored = restored.map_err(|error| refusal(error, restoring.max_size))?;
+            let place = Place::new(&sessions, restored.directory.clone(), &restored.metadata);
+            Ok((restored, place))
         })
         .await?;
         self.live.fetch_add(1, Ordering::Relaxed);
-        let place =
-            Place::new(self.keepers.sessions(), restored.directory.clone(), &restored.metadata);
         self.keepers.admit(&Arc::new(place));
         Ok(restored)
     }
@@ -220,7 +235,7 @@ fn bounds(roots: &[PathBuf], caller: &Caller) -> Result<Bounds, ServiceError> {
     Ok(Bounds { roots, otherwise })
 }
 
-fn refusal(error: RestoreError, limit: u64) -> ServiceError {
+pub(super) fn refusal(error: RestoreError, limit: u64) -> ServiceError {
     if let RestoreError::Client(error) = error {
         return error.into();
     }

@@ -1,14 +1,12 @@
 //! Runs: begun, waited for, read, fed.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
-use crate::keepers::{Place, Reached, blocking};
-use sessile_client::NewSession;
+use crate::keepers::{Reached, blocking};
 use sessile_gateway::answer::RunRow;
 use sessile_protocol::{
     Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
 };
 use sessile_store::Directory;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// A run to be.
@@ -273,57 +271,5 @@ impl Service {
             return Err(ServiceError::unexpected());
         };
         Ok(processes)
-    }
-
-    /// One command in a session of its own, of which nothing is left.
-    pub(crate) async fn once(
-        &self,
-        caller: &Caller,
-        cwd: Option<&str>,
-        order: RunOrder,
-    ) -> Result<Box<Completed>, ServiceError> {
-        order.exec.check()?;
-        let cwd = self.directory(caller, cwd.map(str::to_owned)).await?;
-        let program = match order.exec.language {
-            Some(sessile_protocol::Language::Python) => "python3",
-            Some(language) => language.as_str(),
-            None => "bash",
-        };
-        let new = NewSession {
-            program: program.to_owned(),
-            cwd: Some(cwd),
-            // Should this server be killed meanwhile, it ends by itself.
-            idle_timeout_ms: 5000,
-            owner: caller.token.clone(),
-            durable: None,
-            ..self.defaults.session(NewSession::default())
-        };
-        let metadata = self.create(caller, new).await?;
-        let place = self.keepers.find(&metadata.session_id).await?;
-        let _end = EndWhenDropped { service: self, place: place.clone() };
-        let mut reached = self.keepers.reach(place).await?;
-        match self.run(&mut reached, order).await? {
-            RunAnswer::Finished(done) => Ok(done),
-            RunAnswer::Running { .. } => Err(ServiceError::unexpected()),
-        }
-    }
-}
-
-/// Ends a session whatever becomes of the caller, who may just have gone away.
-struct EndWhenDropped<'a> {
-    service: &'a Service,
-    place: Arc<Place>,
-}
-
-impl Drop for EndWhenDropped<'_> {
-    fn drop(&mut self) {
-        self.service.keepers.forget(&self.place.id);
-        let directory = self.place.directory.clone();
-        let launcher = self.service.keepers.launcher().clone();
-        tokio::task::spawn_blocking(move || {
-            if launcher.end(&directory).is_ok() {
-                let _ = directory.await_lock().map(|lock| lock.map(|_| directory.remove()));
-            }
-        });
     }
 }

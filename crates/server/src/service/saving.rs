@@ -46,6 +46,7 @@ impl Service {
         path: &str,
         order: SaveOrder,
     ) -> Result<WithContinuity<Saved>, ServiceError> {
+        self.refuse_if_bound(caller, "a file is written from outside of it")?;
         let mut reached = self.reach(caller, id).await?;
         let path = self.new_path(caller, path.to_owned()).await?;
         let root = self.keepers.sessions().root().to_owned();
@@ -68,6 +69,7 @@ impl Service {
         blocking(move || {
             let file = File::open(place.file()).map_err(|error| storage(&error))?;
             let length = file.metadata().map_err(|error| storage(&error))?.len();
+            place.remove();
             Ok(HandedOut { file, length, view })
         })
         .await
@@ -101,8 +103,8 @@ fn check(path: &Path, sessions: &Path) -> Result<(), ServiceError> {
         return Err(ServiceError::new(ErrorCode::Forbidden, message));
     }
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
-        let message = format!("{} is a directory; name a file in it", path.display());
-        return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        let message = format!("{} is a directory", path.display());
+        return Err(ServiceError::new(ErrorCode::BadFile, message).with_hint("name a file in it"));
     }
     Ok(())
 }
@@ -115,7 +117,7 @@ pub(super) fn storage(error: &io::Error) -> ServiceError {
 /// A private directory with room for one file. A keeper that comes to put a file
 /// there after it is gone finds no place for it.
 #[derive(Debug)]
-struct PrivatePlace(PathBuf);
+struct PrivatePlace(Option<PathBuf>);
 
 impl PrivatePlace {
     fn open(directory: &Directory) -> Result<Self, ServiceError> {
@@ -123,11 +125,18 @@ impl PrivatePlace {
             .prefix("handed-out-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(directory.make_kernels()?);
-        Ok(Self(made.map_err(|error| storage(&error))?.keep()))
+        Ok(Self(Some(made.map_err(|error| storage(&error))?.keep())))
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("session")
+        self.0.as_deref().unwrap_or(Path::new("")).join("session")
+    }
+
+    /// Now, on this thread.
+    fn remove(mut self) {
+        if let Some(path) = self.0.take() {
+            remove_all(&path);
+        }
     }
 }
 
@@ -135,13 +144,22 @@ impl PrivatePlace {
 /// come between looking and removing.
 const ATTEMPTS: usize = 4;
 
+/// A caller has gone away: that is noticed on a thread that must not block.
 impl Drop for PrivatePlace {
     fn drop(&mut self) {
-        for _ in 0..ATTEMPTS {
-            match std::fs::remove_dir_all(&self.0) {
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-                Ok(()) | Err(_) => return,
-            }
+        let Some(path) = self.0.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || remove_all(&path))),
+            Err(_) => remove_all(&path),
+        }
+    }
+}
+
+fn remove_all(path: &Path) {
+    for _ in 0..ATTEMPTS {
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            Ok(()) | Err(_) => return,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sessions: made, listed, looked at, ended.
 
 use super::room::Reserved;
-use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission};
+use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission, confinement};
 use crate::keepers::{Homes, Place, Reached, blocking};
 use crate::metrics::StatusLabels;
 use futures_util::{StreamExt, stream};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::answer::{EndedAll, State};
 use sessile_protocol::{Answer, Auto, Request, RunNo, SessionId};
+use sessile_sandbox::Policy;
 use sessile_store::{Directory, Entry, Metadata, SessionStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ enum OneEnded {
 /// line has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartSession {
+    /// The id that it had, of a session that is gone.
+    pub(crate) id: Option<SessionId>,
     pub(crate) shell: Option<String>,
     /// A session or a pool whose state it begins with.
     pub(crate) from: Option<String>,
@@ -42,6 +45,7 @@ pub(crate) struct StartSession {
     pub(crate) cwd: Option<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) idle_timeout_ms: Option<u64>,
+    pub(crate) idle_without_runs: bool,
     pub(crate) command_timeout_ms: Option<u64>,
     pub(crate) max_history: Option<u64>,
     pub(crate) output_cap: Option<u64>,
@@ -49,6 +53,24 @@ pub(crate) struct StartSession {
     /// Checkpoints that it takes before runs.
     pub(crate) auto: Option<Auto>,
     pub(crate) durable: Option<bool>,
+    /// What it is confined by, as it was said.
+    pub(crate) sandbox: Option<serde_json::Value>,
+}
+
+/// What a new session begins with the state of.
+#[derive(Clone, Debug)]
+pub(super) enum Template {
+    Session(SessionId),
+    /// The name of a pool.
+    Pool(String),
+}
+
+/// Sessions that a token is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {
+    New(u64),
+    /// One that is there already, and was counted as nobody's.
+    Ready,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -60,7 +82,11 @@ pub(crate) struct Filter {
 }
 
 impl StartSession {
-    async fn resolve(self, service: &Service, caller: &Caller) -> Result<NewSession, ServiceError> {
+    pub(super) async fn resolve(
+        self,
+        service: &Service,
+        caller: &Caller,
+    ) -> Result<NewSession, ServiceError> {
         let defaults = service.defaults.session(NewSession::default());
         if let Some(name) = &self.name {
             sessile_store::check_name(name)?;
@@ -95,13 +121,17 @@ impl StartSession {
             Ok((workspace, cwd))
         });
         let (workspace, cwd) = places.await?;
+        let sandbox = service.confinement(caller, self.sandbox).await?;
         Ok(NewSession {
+            id: self.id,
             program,
             from: None,
             wait: false,
+            from_keeper: None,
             cwd: Some(cwd),
             env: self.env,
             idle_timeout_ms: self.idle_timeout_ms.unwrap_or(defaults.idle_timeout_ms),
+            idle_without_runs: self.idle_without_runs,
             command_timeout_ms: self.command_timeout_ms.unwrap_or(defaults.command_timeout_ms),
             max_history: self.max_history.unwrap_or(defaults.max_history),
             output_cap: self.output_cap.unwrap_or(defaults.output_cap).min(1 << 30),
@@ -112,12 +142,26 @@ impl StartSession {
             owner: caller.token.clone(),
             durable: service.defaults.durability(self.durable),
             auto: self.auto,
+            sandbox,
         })
     }
 }
 
-fn may_use(caller: &Caller, homes: Option<&Homes>, metadata: &Metadata) -> bool {
-    homes.is_none_or(|homes| caller.may_use(&homes.home(metadata)))
+/// What tells the sessions that a caller may use from others.
+struct Visible<'a> {
+    caller: &'a Caller,
+    /// Where they are at home, for a caller that may not use all of them.
+    homes: Option<Homes>,
+    bound: Option<Arc<Policy>>,
+}
+
+impl Visible<'_> {
+    fn has(&self, metadata: &Metadata) -> bool {
+        let is_near = |homes: &Homes| self.caller.may_use(&homes.home(metadata));
+        let is_confined =
+            || confinement::is_within(self.bound.as_deref(), super::policy(metadata).as_ref());
+        self.homes.as_ref().is_none_or(is_near) && (self.bound.is_none() || is_confined())
+    }
 }
 
 impl Service {
@@ -126,17 +170,23 @@ impl Service {
         caller: &Caller,
         wanted: StartSession,
     ) -> Result<Metadata, ServiceError> {
-        let from = self.template(caller, &wanted).await?;
-        let new = NewSession { from, ..wanted.resolve(self, caller).await? };
-        self.create(caller, new).await
+        let template = self.template(caller, &wanted).await?;
+        let new = wanted.resolve(self, caller).await?;
+        match template {
+            None => self.create(caller, new).await,
+            Some(Template::Session(id)) => {
+                self.create(caller, NewSession { from: Some(id), ..new }).await
+            }
+            Some(Template::Pool(name)) => self.start_pooled(caller, &name, new).await,
+        }
     }
 
     /// The session that a new one begins with the state of.
-    async fn template(
+    pub(super) async fn template(
         &self,
         caller: &Caller,
         wanted: &StartSession,
-    ) -> Result<Option<SessionId>, ServiceError> {
+    ) -> Result<Option<Template>, ServiceError> {
         let Some(name) = &wanted.from else {
             return Ok(None);
         };
@@ -147,11 +197,11 @@ impl Service {
         }
         // A pool is for every caller, wherever its session is.
         if self.has_pool(name) {
-            return self.pooled(name).await.map(Some);
+            return Ok(Some(Template::Pool(name.clone())));
         }
         let id = self.resolve(caller, name).await?;
         self.place(caller, &id).await?;
-        Ok(Some(id))
+        Ok(Some(Template::Session(id)))
     }
 
     pub(super) async fn create(
@@ -160,12 +210,15 @@ impl Service {
         new: NewSession,
     ) -> Result<Metadata, ServiceError> {
         let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
-        let new = self.limited(new);
+        let new = self.confined(caller, self.limited(new));
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
-        let (directory, metadata) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
+        let (place, metadata) = blocking(move || {
+            let (directory, metadata) = launcher.create(&sessions, new)?;
+            Ok((Place::new(&sessions, directory, &metadata), metadata))
+        })
+        .await?;
         self.live.fetch_add(1, Ordering::Relaxed);
-        let place = Place::new(self.keepers.sessions(), directory, &metadata);
         self.keepers.admit(&Arc::new(place));
         Ok(metadata)
     }
@@ -182,9 +235,22 @@ impl Service {
         token: Option<&str>,
         count: u64,
     ) -> Result<Reserved, ServiceError> {
+        self.admit_places(token, Places::New(count)).await
+    }
+
+    pub(super) async fn admit_places(
+        &self,
+        token: Option<&str>,
+        places: Places,
+    ) -> Result<Reserved, ServiceError> {
         let limits = &self.limits;
+        let count = match places {
+            Places::New(count) => count,
+            Places::Ready => 1,
+        };
+        let is_ready = places == Places::Ready;
         let room = self.room.reserve(token, count);
-        let is_near = self.live.load(Ordering::Relaxed) + room.all > limits.sessions;
+        let is_near = !is_ready && self.live.load(Ordering::Relaxed) + room.all > limits.sessions;
         let is_limited = token.is_some() && limits.sessions_per_token < limits.sessions;
         if !is_near && !is_limited {
             return Ok(room);
@@ -211,7 +277,7 @@ impl Service {
             };
             Err(ServiceError::new(ErrorCode::TooManySessions, message))
         };
-        if live.len() as u64 + room.all > limits.sessions {
+        if !is_ready && live.len() as u64 + room.all > limits.sessions {
             return refuse(live.len() as u64, limits.sessions, "");
         }
         if token.is_some() && own + room.own > limits.sessions_per_token {
@@ -225,9 +291,21 @@ impl Service {
         blocking(move || Ok(sessions.list()?)).await
     }
 
-    /// Where sessions are at home, for a caller that may not use all of them.
-    fn homes(caller: &Caller, all: &[(Directory, Metadata)]) -> Option<Homes> {
-        caller.workspaces.is_some().then(|| Homes::of(all.iter().map(|(_, metadata)| metadata)))
+    /// The sessions that a caller may use, newest first.
+    pub(crate) async fn session_ids(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<SessionId>, ServiceError> {
+        let all = self.all().await?;
+        let seen = self.visible(caller, &all);
+        let visible = all.into_iter().filter(|(_, metadata)| seen.has(metadata));
+        Ok(visible.map(|(_, metadata)| metadata.session_id).collect())
+    }
+
+    fn visible<'a>(&self, caller: &'a Caller, all: &[(Directory, Metadata)]) -> Visible<'a> {
+        let homes = || Homes::of(all.iter().map(|(_, metadata)| metadata));
+        let homes = caller.workspaces.is_some().then(homes);
+        Visible { caller, homes, bound: self.bound(caller) }
     }
 
     /// A page of sessions, newest first, and where the next one begins.
@@ -237,9 +315,9 @@ impl Service {
         filter: &Filter,
     ) -> Result<(Vec<Metadata>, Option<SessionId>), ServiceError> {
         let all = self.all().await?;
-        let homes = Self::homes(caller, &all);
+        let seen = self.visible(caller, &all);
         let matching = all.into_iter().map(|(_, metadata)| metadata).filter(|m| {
-            may_use(caller, homes.as_ref(), m)
+            seen.has(m)
                 && filter.status.as_deref().is_none_or(|status| m.status.as_str() == status)
                 && filter.workspace.as_deref().is_none_or(|w| m.workspace.as_deref() == Some(w))
         });
@@ -278,6 +356,7 @@ impl Service {
     pub(crate) async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), ServiceError> {
         let place = self.place(caller, id).await?;
         self.keepers.forget(id);
+        self.forget_caller_of(id);
         let launcher = self.keepers.launcher().clone();
         blocking(move || Ok(launcher.end(&place.directory)?)).await
     }
@@ -286,10 +365,10 @@ impl Service {
     /// ended holds up no other.
     pub(crate) async fn end_all(&self, caller: &Caller) -> Result<EndedAll, ServiceError> {
         let mut all = self.all().await?;
-        let homes = Self::homes(caller, &all);
+        let seen = self.visible(caller, &all);
         all.retain(|(_, metadata)| {
             let is_live = metadata.status != SessionStatus::Terminated;
-            is_live && may_use(caller, homes.as_ref(), metadata)
+            is_live && seen.has(metadata)
         });
         let end = |(directory, metadata): (Directory, Metadata)| async move {
             (metadata.session_id.clone(), self.end_one(directory, metadata.session_id).await)
@@ -311,6 +390,7 @@ impl Service {
 
     async fn end_one(&self, directory: Directory, id: SessionId) -> Result<OneEnded, ServiceError> {
         self.keepers.forget(&id);
+        self.forget_caller_of(&id);
         let launcher = self.keepers.launcher().clone();
         blocking(move || match launcher.end(&directory) {
             Ok(()) => Ok(OneEnded::Now),
@@ -446,7 +526,8 @@ impl Service {
         place: &Arc<Place>,
     ) -> Result<Option<Reached>, ServiceError> {
         // A connection may be left to a keeper that has ended the session already.
-        if place.directory.has_socket()
+        let directory = place.directory.clone();
+        if blocking(move || Ok(directory.has_socket())).await?
             && let Some(reached) = self.keepers.reach_idle(place)
         {
             return Ok(Some(reached));

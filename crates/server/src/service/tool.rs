@@ -11,7 +11,7 @@ use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNo
 use sessile_gateway::tool::{self, Action, Extent, NextCall, Shape, Target};
 use sessile_protocol::{Answer, Completed, Request, RunNo, SessionId};
 use sessile_store::{Entry, SessionStatus};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -79,6 +79,25 @@ impl Service {
         }
     }
 
+    /// The actions that run nothing, in a session of a caller's choice.
+    pub(crate) async fn tool_in(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        request: &tool::Request,
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let mut workspace = Workspace { reached: self.reach(caller, id).await?, is_new: false };
+        match &request.action {
+            Action::State(extent) => workspace.state(*extent).await,
+            Action::Reset => workspace.reset().await,
+            Action::History { limit } => {
+                let history = workspace.history(*limit).await?;
+                workspace.describe(&History::of(history)).await
+            }
+            Action::Exec(_) | Action::Eval(_) => Err(ServiceError::unexpected()),
+        }
+    }
+
     async fn tool_run(
         &self,
         caller: &Caller,
@@ -116,12 +135,7 @@ impl Service {
         extent: Extent,
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
-        let Answer::State(view) = workspace.reached.call(Request::State).await? else {
-            return Err(ServiceError::unexpected());
-        };
-        let history = workspace.history(tool::STATE_HISTORY).await?;
-        let state = tool::State::of(State::live_with_changes(&view), history, extent);
-        workspace.describe(&state).await
+        workspace.state(extent).await
     }
 
     async fn tool_reset(
@@ -130,8 +144,7 @@ impl Service {
         request: &tool::Request,
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
-        workspace.reached.call(Request::Reset).await?;
-        workspace.describe(&Reset::done()).await
+        workspace.reset().await
     }
 
     async fn tool_history(
@@ -148,7 +161,7 @@ impl Service {
     /// The workspace's session, made anew if there is none, or none any more.
     async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
         let workspace = self.workspace_directory(caller, target).await?;
-        let key = target.key(&workspace);
+        let key = self.key(caller, target, &workspace);
         let mut new =
             self.defaults.session(NewSession::of_workspace(&workspace, target.session_key.clone()));
         new.owner.clone_from(&caller.token);
@@ -159,6 +172,7 @@ impl Service {
         // One that is just ending is found once more, and is then over.
         for _ in 0..3 {
             let (place, is_new) = self.claim(caller, key.clone(), new.clone()).await?;
+            self.admit_confined(caller, &place)?;
             match self.keepers.reach(place).await {
                 Ok(reached) => {
                     let mut known = lock(&self.workspaces);
@@ -170,6 +184,11 @@ impl Service {
             }
         }
         Err(ServiceError::unexpected())
+    }
+
+    /// What a workspace's session is found by. One in a sandbox is another one.
+    pub(super) fn key(&self, caller: &Caller, target: &Target, workspace: &Path) -> String {
+        target.key(workspace, self.bound(caller).map(|bound| bound.mark()).as_deref())
     }
 
     /// The directory that a caller means.
@@ -189,7 +208,8 @@ impl Service {
         target: &Target,
     ) -> Result<SessionId, ServiceError> {
         let workspace = self.workspace_directory(caller, target).await?;
-        let (sessions, key) = (self.keepers.sessions().clone(), target.key(&workspace));
+        let (sessions, key) =
+            (self.keepers.sessions().clone(), self.key(caller, target, &workspace));
         let found = blocking(move || Ok(sessions.claim(&key)?.session())).await?;
         found.ok_or_else(|| {
             let message = "this workspace has no session yet; exec and eval start one";
@@ -212,7 +232,7 @@ impl Service {
         new: NewSession,
     ) -> Result<(Arc<Place>, bool), ServiceError> {
         let room = self.admit_sessions(caller.token.as_deref(), 1).await;
-        let new = self.limited(new);
+        let new = self.confined(caller, self.limited(new));
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let (place, is_new) = blocking(move || {
@@ -238,6 +258,20 @@ impl Service {
 }
 
 impl Workspace {
+    async fn state(&mut self, extent: Extent) -> Result<Map<String, Value>, ServiceError> {
+        let Answer::State(view) = self.reached.call(Request::State).await? else {
+            return Err(ServiceError::unexpected());
+        };
+        let history = self.history(tool::STATE_HISTORY).await?;
+        let state = tool::State::of(State::live_with_changes(&view), history, extent);
+        self.describe(&state).await
+    }
+
+    async fn reset(&mut self) -> Result<Map<String, Value>, ServiceError> {
+        self.reached.call(Request::Reset).await?;
+        self.describe(&Reset::done()).await
+    }
+
     /// An answer, with the session that it is about.
     async fn describe(&self, answer: &impl Serialize) -> Result<Map<String, Value>, ServiceError> {
         let mut answer = answer::fields(answer);

@@ -4,9 +4,10 @@
 //! the same time are one look; each has CPU since its own last one. When nobody
 //! watches any more, the connections go.
 
-use super::{Caller, Service, ServiceError};
+use super::{Caller, Service, ServiceError, confinement};
 use crate::keepers::{blocking, lock};
 use sessile_client::top::{Observation, Row, Sampler};
+use sessile_sandbox::Policy;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub(super) type SharedSampler = Mutex<Weak<Mutex<Sampler>>>;
 pub(crate) struct TopWatch {
     sampler: Arc<Mutex<Sampler>>,
     caller: Caller,
+    bound: Option<Arc<Policy>>,
     scope: Scope,
     before: Option<Arc<Observation>>,
 }
@@ -42,7 +44,8 @@ impl Service {
             *shared = Arc::downgrade(&sampler);
             sampler
         });
-        TopWatch { sampler, caller: caller.clone(), scope, before: None }
+        let bound = self.bound(caller);
+        TopWatch { sampler, caller: caller.clone(), bound, scope, before: None }
     }
 
     /// One look, with the CPU that was used in this time.
@@ -64,7 +67,12 @@ impl TopWatch {
         let sampler = self.sampler.clone();
         let now = blocking(move || Ok(lock(&sampler).look_unless(FRESH)?)).await?;
         let before = self.before.replace(now.clone());
-        let mut rows = now.rows(before.as_deref(), |m| self.caller.may_use(&m.work_dir));
+        let mut rows = now.rows(before.as_deref(), |m| {
+            let is_within = |bound: &Arc<Policy>| {
+                confinement::is_within(Some(bound), super::policy(m).as_ref())
+            };
+            self.caller.may_use(&m.work_dir) && self.bound.as_ref().is_none_or(is_within)
+        });
         rows.retain(|row| match self.scope {
             Scope::All => true,
             Scope::Live => row.is_live(),

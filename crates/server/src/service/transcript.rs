@@ -10,7 +10,7 @@ use crate::keepers::{Link, LinkError, Place, blocking};
 use sessile_gateway::following::{
     self, Asked, Began, Detail, Event, Following, FollowingError, Happened, Position,
 };
-use sessile_protocol::{Answer, Failure, OpenRun, Request, RunNo, SessionId};
+use sessile_protocol::{Answer, OpenRun, Request, RunNo, SessionId};
 use sessile_store::{Directory, Entry, SessionStatus, timestamp};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -264,8 +264,7 @@ fn arrange(
     let found: BTreeSet<RunNo> = past.iter().map(|began| began.run).chain(going).collect();
     let mut runs = Following::new(position, past, &open, detail);
     for run in wanted.difference(&found) {
-        let Failure { message, .. } = directory.absence(*run).explain(*run);
-        runs.cancel(*run, message);
+        runs.cancel(*run, directory.absence(*run).explain(*run));
     }
     runs
 }

@@ -3,7 +3,7 @@
 
 use super::{Caller, Service, ServiceError};
 use sessile_gateway::answer::whole_end;
-use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
+use sessile_protocol::{Queued, ReadOutput, RunNo, SessionId, StreamView};
 
 /// Bytes of the head, and of the tail, that are kept of each stream: together
 /// as much as an answer shows.
@@ -26,6 +26,8 @@ pub(crate) struct Watch {
     latest: Latest,
     /// It is blocked in a read of its stdin, and has read all of it.
     pub(crate) waiting_for_input: bool,
+    /// It waits for its turn.
+    pub(crate) queued: Option<Queued>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +82,15 @@ impl Watch {
     pub(crate) fn since(session: SessionId, run: RunNo, cursors: [u64; 2]) -> Self {
         let [stdout, stderr] =
             cursors.map(|first| Written { total: first, first, ..Written::default() });
-        Self { session, run, stdout, stderr, latest: Latest::Stdout, waiting_for_input: false }
+        Self {
+            session,
+            run,
+            stdout,
+            stderr,
+            latest: Latest::Stdout,
+            waiting_for_input: false,
+            queued: None,
+        }
     }
 
     /// Where it began to read stdout and stderr.
@@ -120,6 +130,7 @@ impl Service {
             };
             let view = self.output(caller, &watch.session, read).await?;
             watch.waiting_for_input = view.waiting_for_input;
+            watch.queued = view.queued.map(|queued| *queued);
             if !view.stdout.is_empty() {
                 watch.latest = Latest::Stdout;
                 watch.stdout.add(&view.stdout, view.stdout_next);

@@ -100,9 +100,9 @@ impl Hands {
 /// `/v1/sessions/{id}/events?output=true`, and an `exec` is answered with
 /// `accepted` and the run's number.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/ws", tag = "runs",
+    get, path = "/v1/sessions/{id}/ws", operation_id = "open_session_socket", tag = "runs",
     params(wire::SessionParam, SessionQuery),
-    responses((status = 101, description = "Switches to WebSocket"), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 101, description = "Switches to WebSocket"))
 )]
 pub(super) async fn session_socket(
     State(app): State<App>,
@@ -139,13 +139,13 @@ pub(super) async fn session_socket(
 /// `signal` and `resize`. With `screen=true`, a terminal that is drawn on already
 /// is joined: first comes `screen`, whose `data` draws it.
 #[utoipa::path(
-    get, path = "/v1/sessions/{id}/runs/{run}/ws", tag = "runs",
+    get, path = "/v1/sessions/{id}/runs/{run}/ws", operation_id = "open_run_socket", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
         RunQuery,
     ),
-    responses((status = 101, description = "Switches to WebSocket"), (status = "4XX", body = wire::ErrorBody))
+    responses((status = 101, description = "Switches to WebSocket"))
 )]
 pub(super) async fn run_socket(
     State(app): State<App>,
@@ -297,7 +297,7 @@ impl Conversation {
                 Ok(None)
             }
             RunOrder::Signal(wanted) => {
-                service.signal(caller, id, run, signal_number(&wanted.signal)?).await?;
+                service.signal(caller, id, run, signal_number(&wanted.signal.0)?).await?;
                 Ok(None)
             }
             // Clients send it whenever their window changes, whatever runs in

@@ -4,6 +4,7 @@ use super::super::wire;
 use crate::service::{ErrorCode, ServiceError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use sessile_gateway::input;
 use sessile_protocol::RunNo;
 
 #[derive(Debug)]
@@ -39,29 +40,29 @@ pub(super) struct Size {
 impl Order {
     pub(super) fn parse(text: &[u8]) -> Result<Self, ServiceError> {
         let mut fields: Map<String, Value> =
-            serde_json::from_slice(text).map_err(|error| refuse(error.to_string()))?;
+            input::from_slice(text).map_err(|error| refuse(error.to_string()))?;
         let kind = fields.remove("type").unwrap_or_default();
         if kind == "exec" {
-            let exec = serde_json::from_value(Value::Object(fields));
+            let exec = input::from_value(Value::Object(fields));
             return exec.map(Self::Exec).map_err(|error| refuse(error.to_string()));
         }
         let run = match fields.remove("run") {
             None | Some(Value::Null) => None,
             Some(run) => {
-                let wrong = || refuse(format!("run must be the number of a run, not {run}"));
-                Some(RunNo(run.as_u64().ok_or_else(wrong)?))
+                let message = format!("run must be the number of a run, not {run}");
+                Some(RunNo(input::from_value(run).map_err(|_| refuse(message))?))
             }
         };
         let rest = Value::Object(fields);
         let order = match kind.as_str() {
-            Some("stdin") => serde_json::from_value(rest).map(RunOrder::Stdin),
+            Some("stdin") => input::from_value(rest).map(RunOrder::Stdin),
             Some("eof") => {
                 let input = wire::InputRequest { eof: true, ..wire::InputRequest::default() };
                 Ok(RunOrder::Stdin(input))
             }
-            Some("signal") => serde_json::from_value(rest).map(RunOrder::Signal),
-            Some("keys") => serde_json::from_value(rest).map(RunOrder::Keys),
-            Some("resize") => serde_json::from_value(rest).map(RunOrder::Resize),
+            Some("signal") => input::from_value(rest).map(RunOrder::Signal),
+            Some("keys") => input::from_value(rest).map(RunOrder::Keys),
+            Some("resize") => input::from_value(rest).map(RunOrder::Resize),
             Some(_) | None => {
                 let message =
                     format!("type must be exec, stdin, eof, keys, signal or resize, not {kind}");

@@ -15,6 +15,19 @@ pub(in crate::http) struct Anything {
     fields: Map<String, Value>,
 }
 
+/// One event of a stream, as `text/event-stream` has it
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: axum writes it")]
+pub(in crate::http) struct ServerSentEvent {
+    /// Where a client that comes back goes on, in `Last-Event-ID`
+    #[schema(required = false)]
+    id: String,
+    #[schema(required = false)]
+    event: String,
+    /// JSON
+    data: String,
+}
+
 /// What is refused, and why
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ErrorBody {

@@ -1,26 +1,31 @@
 //! Values that are written in more ways than one, or have bounds.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use sessile_protocol::{Language, parse_duration, parse_size};
+use sessile_protocol::{Language, parse_bytes, parse_seconds};
 use std::collections::BTreeMap;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{KnownFormat, RefOr, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A length of time: `"30s"`, `"500ms"`, `"2h"`, or a number of seconds. At
-/// most a year: longer is a mistake.
+/// A length of time: `"30s"`, `"500ms"`, `"2h"`, or a number of seconds. More
+/// than a year is taken for a year: nobody waits that long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Span(pub(in crate::http) u64);
 
-const YEAR_MS: u64 = 366 * 24 * 3600 * 1000;
+const YEAR_MS: f64 = 366.0 * 24.0 * 3600.0 * 1000.0;
 
 impl Span {
     fn of(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("{text:?} is not a length of time, such as \"30s\", \"500ms\" or \"2h\"");
-        let duration = parse_duration(text).map_err(|_| wrong())?;
-        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        if ms > YEAR_MS { Err(format!("{text:?} is over a year")) } else { Ok(Self(ms)) }
+        let seconds = parse_seconds(text).map_err(|_| {
+            format!("{text:?} is not a length of time, such as \"30s\", \"500ms\" or \"2h\"")
+        })?;
+        Ok(Self::seconds(seconds))
+    }
+
+    fn seconds(seconds: f64) -> Self {
+        let ms = (seconds * 1000.0).min(YEAR_MS).round() as u64;
+        // A very short time is not none at all, which often means: without end.
+        Self(if seconds > 0.0 { ms.max(1) } else { ms })
     }
 }
 
@@ -34,12 +39,8 @@ impl<'de> Deserialize<'de> for Span {
         }
         match Form::deserialize(deserializer)? {
             Form::Text(text) => Self::of(&text).map_err(serde::de::Error::custom),
-            Form::Seconds(seconds) if (0.0..=YEAR_MS as f64 / 1000.0).contains(&seconds) => {
-                Ok(Self((seconds * 1000.0).round() as u64))
-            }
-            Form::Seconds(_) => {
-                Err(serde::de::Error::custom("seconds must be from 0 to those of a year"))
-            }
+            Form::Seconds(seconds) if seconds >= 0.0 => Ok(Self::seconds(seconds)),
+            Form::Seconds(_) => Err(serde::de::Error::custom("seconds must be 0 or more")),
         }
     }
 }
@@ -48,17 +49,15 @@ impl PartialSchema for Span {
     fn schema() -> RefOr<Schema> {
         let text = ObjectBuilder::new()
             .schema_type(Type::String)
-            .pattern(Some(r"^[0-9]{1,6}(ms|s|m|h)$"))
+            .pattern(Some(r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|sec|m|min|h|d)?\s*$"))
             .examples(["30s", "500ms"]);
         let seconds = ObjectBuilder::new()
             .schema_type(Type::Number)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
-            .minimum(Some(0))
-            .maximum(Some(YEAR_MS / 1000));
-        let either = OneOfBuilder::new()
-            .item(text)
-            .item(seconds)
-            .description(Some("A length of time: \"30s\", \"500ms\", \"2h\", or seconds"));
+            .minimum(Some(0));
+        let either = OneOfBuilder::new().item(text).item(seconds).description(Some(
+            "A length of time: \"30s\", \"500ms\", \"2h\", or seconds. More than a year is taken for a year",
+        ));
         Schema::OneOf(either.build()).into()
     }
 }
@@ -71,11 +70,11 @@ pub(in crate::http) fn span_text<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Span>, D::Error> {
     let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
     let span = match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=YEAR_MS as f64 / 1000.0).contains(&seconds) => {
-            Ok(Span((seconds * 1000.0).round() as u64))
+        // As some write a number: 1e3. Names such as `inf` are numbers to `parse`.
+        Ok(seconds) if text.contains(['e', 'E']) && (0.0..f64::INFINITY).contains(&seconds) => {
+            Ok(Span::seconds(seconds))
         }
-        Ok(_) => Err("seconds must be from 0 to those of a year".to_owned()),
-        Err(_) => Span::of(&text),
+        Ok(_) | Err(_) => Span::of(&text),
     };
     span.map(Some).map_err(serde::de::Error::custom)
 }
@@ -85,28 +84,58 @@ pub(super) fn language<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Languag
     name.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-pub(super) fn size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a number of bytes, such as 1048576 or \"1MiB\"")]
-    enum Form {
-        Bytes(u64),
-        Text(String),
+/// A number of bytes, or that with a unit: 1048576 or `"1MiB"`. More than a
+/// stream can have is taken for that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::http) struct Size(pub(in crate::http) u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a number of bytes, such as 1048576 or \"1MiB\"")]
+        enum Form {
+            Bytes(u64),
+            // A whole number that is too large for the other.
+            Huge(f64),
+            Text(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Bytes(bytes) => Ok(Self(bytes.min(MOST))),
+            Form::Huge(bytes) if bytes >= 0.0 && bytes.fract() == 0.0 => {
+                Ok(Self((bytes as u64).min(MOST)))
+            }
+            Form::Huge(_) => Err(serde::de::Error::custom("not a whole number of bytes")),
+            Form::Text(text) => {
+                let bytes = parse_bytes(&text).map_err(serde::de::Error::custom)?;
+                Ok(Self((bytes as u64).min(MOST)))
+            }
+        }
     }
-    let bytes = match Option::<Form>::deserialize(d)? {
-        None => None,
-        Some(Form::Bytes(bytes)) => Some(bytes),
-        Some(Form::Text(text)) => Some(parse_size(&text).map_err(serde::de::Error::custom)?),
-    };
-    within(bytes, 0, MOST)
 }
+
+impl PartialSchema for Size {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(
+                r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([bB]|[kKmMgGtT]([bB]|[iI][bB]?)?)?\s*$",
+            ))
+            .examples(["64MiB"]);
+        let bytes = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        let either = OneOfBuilder::new().item(bytes).item(text).description(Some(
+            "Bytes: 1048576, \"1MiB\" or \"64K\" (1024 of a unit are one of the next)",
+        ));
+        Schema::OneOf(either.build()).into()
+    }
+}
+
+impl ToSchema for Size {}
 
 /// The largest number that every client can write.
 const MOST: u64 = i64::MAX as u64;
 
 /// The most of a stream that a session keeps.
-pub(super) fn kept<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    within(size(d)?, 0, 1 << 30)
-}
+pub(in crate::http) const MOST_KEPT: u64 = 1 << 30;
 
 pub(super) fn run<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
     within(Option::<u64>::deserialize(d)?, 0, MOST)
@@ -137,8 +166,26 @@ pub(in crate::http) fn within_text<'de, D: Deserializer<'de>>(
     most: u64,
 ) -> Result<Option<u64>, D::Error> {
     let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
-    let number = text.parse().map_err(|_| serde::de::Error::custom("not a whole number"))?;
+    let number = whole(&text).ok_or_else(|| serde::de::Error::custom("not a whole number"))?;
     within(Some(number), least, most)
+}
+
+/// Any number that every client can write, in a query.
+pub(in crate::http) fn number_text<'de, D: Deserializer<'de>>(
+    d: D,
+) -> Result<Option<u64>, D::Error> {
+    within_text(d, 0, MOST)
+}
+
+/// A whole number as text: `2`, and `2.0`, which is the same.
+pub(in crate::http) fn whole(text: &str) -> Option<u64> {
+    let digits = match text.split_once('.') {
+        Some((digits, zeros)) if zeros.bytes().all(|b| b == b'0') => digits,
+        Some(_) => return None,
+        None => text,
+    };
+    // `parse` takes a sign, too.
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 /// Environment variables.
@@ -176,3 +223,77 @@ impl PartialSchema for Environment {
 }
 
 impl ToSchema for Environment {}
+
+/// A signal: its name or its number.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::http) struct SignalName(pub(in crate::http) String);
+
+impl<'de> Deserialize<'de> for SignalName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a signal, such as \"TERM\" or 15")]
+        enum Form {
+            Number(u64),
+            Name(String),
+        }
+        Ok(Self(match Form::deserialize(deserializer)? {
+            Form::Number(number) => number.to_string(),
+            Form::Name(name) => name,
+        }))
+    }
+}
+
+impl PartialSchema for SignalName {
+    fn schema() -> RefOr<Schema> {
+        let names = sessile_gateway::SIGNALS.join("|");
+        let pattern = format!("^(SIG)?({names}|[1-9]|[1-5][0-9]|6[0-4])$");
+        let name = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+        let number =
+            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(64));
+        let either = OneOfBuilder::new()
+            .item(name.examples(["TERM"]))
+            .item(number)
+            .description(Some("A signal: \"INT\", \"TERM\", \"KILL\", …, or its number"));
+        Schema::OneOf(either.build()).into()
+    }
+}
+
+impl ToSchema for SignalName {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_length_of_time_has_many_forms_and_an_end() {
+        let read = |value| serde_json::from_value::<Span>(value).map(|span| span.0).ok();
+        for (value, ms) in [
+            (json!("500ms"), 500),
+            (json!(" 1.5 min "), 90_000),
+            (json!("2"), 2000),
+            (json!(0.25), 250),
+            (json!(2), 2000),
+            (json!(0), 0),
+            (json!(1e-300), 1),
+            (json!("0.1ms"), 1),
+        ] {
+            assert_eq!(read(value.clone()), Some(ms), "{value}");
+        }
+        let year = Some(YEAR_MS as u64);
+        assert_eq!(read(json!("9".repeat(400))), year);
+        assert_eq!((read(json!("400d")), read(json!(1e300))), (year, year));
+        for wrong in [json!(-1), json!("-1s"), json!(""), json!("soon"), json!("inf"), json!(true)]
+        {
+            assert_eq!(read(wrong.clone()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_read_as_text() {
+        assert_eq!((whole("2"), whole("2.0"), whole("2.00")), (Some(2), Some(2), Some(2)));
+        for wrong in ["", ".0", "2.5", "+2", "-2", "2e0", "two", "99999999999999999999"] {
+            assert_eq!(whole(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Old ids: an agent goes on, whatever has become of its session, and says what was lost.
+//!
+//! A session whose keeper was killed, or that ended because nobody used it, goes on
+//! from what was kept of it. One whose directory is gone is looked for in the store. If
+//! nothing is left but the record, the agent begins anew under its old id. What it was
+//! is written into the thread, and told with the next task; the log has one line.
+
+use super::profile::Profile;
+use super::thread_file::{self, storage};
+use super::{audit, profile::now_ms};
+use crate::keepers::{blocking, lock};
+use crate::service::{Caller, ErrorCode, Service, ServiceError, StartSession};
+use sessile_agent::continuity::{Continuity, Status};
+use sessile_agent::thread::{Entry, What};
+use sessile_client::AgentFiles;
+use sessile_gateway::answer::Continuity as Became;
+use sessile_protocol::{RunNo, SessionId};
+use sessile_store::SessionStatus;
+use std::sync::Arc;
+
+/// How a session ended that nobody has ended.
+const IDLE: &str = "idle timeout";
+
+const CONVERSATION: &str = "the conversation";
+const STATE: &str = "variables and other state of the interpreters";
+
+/// What is left of an agent whose directory is gone.
+#[derive(Debug)]
+struct Left {
+    record: audit::Record,
+    /// Its thread, where the store has it.
+    thread: Option<Vec<Entry>>,
+}
+
+impl Service {
+    /// The agent that the caller calls so. One whose session, or whose thread, is gone
+    /// goes on from what is left.
+    pub(crate) async fn resolve_agent(
+        self: &Arc<Self>,
+        caller: &Caller,
+        text: &str,
+    ) -> Result<SessionId, ServiceError> {
+        let error = match self.resolve(caller, text).await {
+            Ok(id) => {
+                let place = self.place(caller, &id).await?;
+                if thread_file::is_there(&place.directory) {
+                    return Ok(id);
+                }
+                let _turn = self.agents.recovering.lock().await;
+                if place.directory.path().is_dir() {
+                    if !thread_file::is_there(&place.directory)
+                        && let Some(left) = self.left_of(&id).await
+                    {
+                        self.take_up_thread(caller, &id, left).await?;
+                    }
+                    return Ok(id);
+                }
+                // Somebody has deleted it since it was last used. Whoever works for it
+                // does so on files that nobody sees, and goes when nobody asks it.
+                self.forget(&id);
+                lock(&self.agents.live).remove(&id);
+                let message = format!("Session {id} not found");
+                ServiceError::new(ErrorCode::SessionNotFound, message)
+            }
+            Err(error) => error,
+        };
+        let id = match text.parse::<SessionId>() {
+            Ok(id) if error.code == ErrorCode::SessionNotFound => id,
+            Ok(_) | Err(_) => return Err(error),
+        };
+        // Of two that ask at the same time, one does it.
+        let _turn = self.agents.recovering.lock().await;
+        if self.sessions().find(&id).is_ok() {
+            return Ok(id);
+        }
+        // Whoever works for it still does so on files that nobody sees.
+        lock(&self.agents.live).remove(&id);
+        match self.left_of(&id).await {
+            Some(left) => self.begin_anew(caller, &id, left).await.map(|()| id),
+            None => Err(error),
+        }
+    }
+
+    /// Has the agent's session be there, whatever became of it; and what that was.
+    pub(super) async fn go_on_with(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Continuity, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let moved = blocking(move || Ok(thread_file::digest(&place.directory)?.moved)).await?;
+        if let Some(moved) = moved {
+            return Err(super::moving::elsewhere(&moved));
+        }
+        self.wake_agent(caller, id).await
+    }
+
+    /// The same in the middle of a task.
+    pub(super) async fn wake_agent(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Continuity, ServiceError> {
+        match self.wake(caller, id).await {
+            Ok(became) => Ok(told(&became)),
+            Err(error) if error.code == ErrorCode::SessionEnded => {
+                let place = self.place(caller, id).await?;
+                let was_idle = blocking(move || {
+                    let mut metadata = place.directory.metadata()?;
+                    let was_idle = metadata.ended_by.as_deref() == Some(IDLE);
+                    if was_idle {
+                        // What was kept of it is there, as of one that was lost.
+                        metadata.status = SessionStatus::Lost;
+                        (metadata.ended_at, metadata.ended_by) = (None, None);
+                        place.directory.write_metadata(&metadata)?;
+                    }
+                    Ok(was_idle)
+                })
+                .await?;
+                if !was_idle {
+                    return Err(error);
+                }
+                Ok(told(&self.wake(caller, id).await?))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The session is there, and its thread is not: it was taken up from a store.
+    async fn take_up_thread(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+        left: Left,
+    ) -> Result<(), ServiceError> {
+        let mut continuity = told(&self.wake(caller, id).await?);
+        if continuity.is_live() {
+            continuity.status = Status::Restored;
+        }
+        self.go_on_from(caller, id, left, continuity).await
+    }
+
+    /// Nothing is there but the record.
+    async fn begin_anew(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+        left: Left,
+    ) -> Result<(), ServiceError> {
+        let workspace = left.record.workspace_id.clone();
+        let start = StartSession {
+            id: Some(id.clone()),
+            workspace: Some(workspace.clone()),
+            sandbox: left.record.sandbox.clone(),
+            ..StartSession::default()
+        };
+        self.start(caller, start).await.map_err(|error| {
+            if error.code != ErrorCode::BadDirectory {
+                return error;
+            }
+            let message =
+                format!("the session is gone, and so is its workspace {workspace}: {error}");
+            ServiceError::new(ErrorCode::BadDirectory, message)
+        })?;
+        let lost = vec![STATE.to_owned(), "environment variables".to_owned()];
+        let continuity = Continuity { status: Status::Fresh, as_of_run: None, lost };
+        self.go_on_from(caller, id, left, continuity).await
+    }
+
+    async fn go_on_from(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+        left: Left,
+        mut continuity: Continuity,
+    ) -> Result<(), ServiceError> {
+        let Left { record, thread } = left;
+        let place = self.place(caller, id).await?;
+        let profile = match record.agent.clone() {
+            Some(profile) => profile,
+            None => Profile::of_unknown(&*self.agents.model(None)?)?,
+        };
+        let (profile, mut entries) = match thread {
+            Some(entries) => (profile, entries),
+            None => {
+                continuity.status = Status::Fresh;
+                continuity.lost.push(CONVERSATION.to_owned());
+                let profile = profile.anew(&record)?;
+                let first = profile.first_entry();
+                (profile, vec![first])
+            }
+        };
+        entries.push(Entry {
+            entry: entries.len() as u64 + 1,
+            at_ms: now_ms(),
+            what: What::Continued(continuity.clone()),
+        });
+        let directory = place.directory.clone();
+        blocking(move || {
+            let digest = thread_file::create(&directory, &profile, &entries)?;
+            audit::write(&directory, &profile, &digest)
+        })
+        .await?;
+        if continuity.status == Status::Fresh {
+            warn(&record);
+        }
+        Ok(())
+    }
+
+    /// What is left of an agent: beside its session's place, or in the store.
+    async fn left_of(self: &Arc<Self>, id: &SessionId) -> Option<Left> {
+        let (sessions, launcher, id) = (self.sessions().clone(), self.launcher(), id.clone());
+        let found = blocking(move || {
+            if let Some(record) = audit::read(&sessions, &id) {
+                let stored = launcher.fetch_agent(&id).ok().flatten();
+                let thread = stored.and_then(|stored| thread_of(&stored));
+                return Ok(Some(Left { record, thread }));
+            }
+            let stored = launcher
+                .fetch_agent(&id)
+                .map_err(|error| ServiceError::new(ErrorCode::Storage, error.to_string()))?;
+            Ok(stored.and_then(|stored| {
+                let record = serde_json::from_slice(&stored.record).ok()?;
+                Some(Left { record, thread: thread_of(&stored) })
+            }))
+        })
+        .await;
+        match found {
+            Ok(left) => left,
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be asked for an agent");
+                None
+            }
+        }
+    }
+
+    /// Brings an agent's record to the store; with its thread, if its session is saved
+    /// there, too.
+    pub(super) async fn keep_agent(self: &Arc<Self>, id: &SessionId) {
+        let (sessions, launcher, of) = (self.sessions().clone(), self.launcher(), id.clone());
+        let kept = blocking(move || {
+            let record = std::fs::read(audit::path(&sessions, &of));
+            let record = record.map_err(|e| storage("record", &e))?;
+            let directory = sessions.find(&of)?;
+            let is_durable = directory.metadata()?.durable.is_some();
+            let thread = if is_durable { thread_file::bytes(&directory)? } else { Vec::new() };
+            launcher
+                .store_agent(&of, AgentFiles { record, thread })
+                .map_err(|e| storage("record in the store", &e))
+        })
+        .await;
+        if let Err(error) = kept {
+            tracing::warn!(session = %id, %error, "an agent's record is not in the store");
+        }
+    }
+}
+
+fn thread_of(stored: &AgentFiles) -> Option<Vec<Entry>> {
+    let contents = sessile_agent::thread::read(&stored.thread).ok()?;
+    Some(contents.entries)
+}
+
+/// The one line that operators look for, in a form of its own.
+fn warn(record: &audit::Record) {
+    let line = serde_json::json!({
+        "level": "warn",
+        "message": "Session found in store but not in memory (restart?)",
+        "sessionId": record.session_id,
+        "threadId": record.thread_id,
+        "lastActivity": record.last_activity,
+    });
+    tracing::warn!(target: "sessile_line", line = %line);
+}
+
+/// What became of a session, as the thread tells it.
+pub(super) fn told(continuity: &Became) -> Continuity {
+    let runs = |runs: &[RunNo]| {
+        runs.iter().map(|run| format!("run {run}, which was going")).collect::<Vec<_>>()
+    };
+    match continuity {
+        Became::Live => Continuity::default(),
+        Became::Restored { as_of_run, lost_runs, .. } => Continuity {
+            status: Status::Restored,
+            as_of_run: Some(as_of_run.0),
+            lost: runs(lost_runs),
+        },
+        Became::Fresh { lost_runs, .. } => Continuity {
+            status: Status::Fresh,
+            as_of_run: None,
+            lost: std::iter::once(STATE.to_owned()).chain(runs(lost_runs)).collect(),
+        },
+    }
+}

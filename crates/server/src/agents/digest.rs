@@ -1,0 +1,178 @@
+//! What a thread has come to, without reading all of it.
+//!
+//! A thread only grows, so what its first part has come to stays true. That is kept
+//! in `thread.digest.json`; whoever looks at a thread reads it, and then what was
+//! appended since. A digest that is missing, or does not fit, is made anew from the
+//! whole thread, so that nothing hangs on it.
+
+use super::thread_file::storage;
+use crate::service::ServiceError;
+use serde::{Deserialize, Serialize};
+use sessile_agent::continuity::Continuity;
+use sessile_agent::ids::TaskNo;
+use sessile_agent::thread::{Before, Entry, Moved, What, read_on};
+use sessile_store::Directory;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+const DIGEST: &str = "thread.digest.json";
+const VERSION: u32 = 1;
+
+/// A conversation beyond this is not one.
+pub(super) const MAX_THREAD: u64 = 1 << 30;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Digest {
+    version: u32,
+    /// How much of the file it stands for.
+    pub(super) bytes: u64,
+    pub(super) entries: u64,
+    pub(super) steps: u64,
+    pub(super) last_ms: u64,
+    pub(super) tasks: Vec<TaskLine>,
+    is_rewinding: bool,
+    pub(super) moved: Option<Moved>,
+    /// What no task has told of yet.
+    #[serde(default)]
+    pub(super) continuity: Continuity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TaskLine {
+    pub(super) task: TaskNo,
+    pub(super) began: Spot,
+    pub(super) ended: Option<Spot>,
+    /// Where it says that the session was brought back meanwhile.
+    #[serde(default)]
+    pub(super) continued: Option<Spot>,
+    /// A rewind has taken back at least a part of it.
+    pub(super) is_taken_back: bool,
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Spot {
+    pub(super) entry: u64,
+    at: u64,
+    length: u64,
+}
+
+impl Digest {
+    /// Of a thread as it is now.
+    pub(super) fn read(directory: &Directory, thread: &File) -> Result<Self, ServiceError> {
+        let kept = directory.read_json::<Self>(DIGEST).ok();
+        let length = thread.metadata().map_err(|e| storage("thread", &e))?.len();
+        if length > MAX_THREAD {
+            return Err(storage("thread", &"it is larger than 1 GiB"));
+        }
+        let mut digest = kept.filter(|kept| kept.fits(thread, length)).unwrap_or_default();
+        digest.read_on(thread, length)?;
+        Ok(digest)
+    }
+
+    /// Whether it can be of this file: it ends where a line does.
+    fn fits(&self, thread: &File, length: u64) -> bool {
+        let mut last = [0];
+        self.version == VERSION
+            && (1..=length).contains(&self.bytes)
+            && thread.read_exact_at(&mut last, self.bytes - 1).is_ok()
+            && last == *b"\n"
+    }
+
+    fn read_on(&mut self, thread: &File, length: u64) -> Result<(), ServiceError> {
+        let (entries, starts, end) = piece(thread, self.bytes, length, self.before())?;
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        for ((entry, start), end) in entries.iter().zip(&starts).zip(ends) {
+            self.take(entry, *start, end - start);
+        }
+        Ok(())
+    }
+
+    pub(super) fn before(&self) -> Before {
+        Before { entries: self.entries, steps: self.steps }
+    }
+
+    /// Another entry, of so many bytes at this place.
+    pub(super) fn take(&mut self, entry: &Entry, at: u64, length: u64) {
+        let spot = Spot { entry: entry.entry, at, length };
+        self.version = VERSION;
+        self.entries = entry.entry;
+        self.last_ms = entry.at_ms;
+        self.bytes = at + length;
+        match &entry.what {
+            What::Task { task, .. } => {
+                let (ended, continued, is_taken_back) = (None, None, false);
+                let line = TaskLine { task: *task, began: spot, ended, continued, is_taken_back };
+                self.tasks.push(line);
+                self.continuity = Continuity::default();
+            }
+            What::Continued(continuity) => match self.tasks.last_mut() {
+                Some(line) if line.ended.is_none() => line.continued = Some(spot),
+                Some(_) | None => self.continuity = continuity.clone(),
+            },
+            What::Ended { .. } => {
+                if let Some(line) = self.tasks.last_mut() {
+                    line.ended = Some(spot);
+                }
+            }
+            What::Reply { .. } => self.steps += 1,
+            What::Rewinding(_) => self.is_rewinding = true,
+            What::NotRewound { .. } => self.is_rewinding = false,
+            What::Rewound { rewind, .. } => {
+                self.is_rewinding = false;
+                let is_after =
+                    |line: &&mut TaskLine| line.ended.is_none_or(|ended| ended.entry > rewind.kept);
+                self.tasks.iter_mut().filter(is_after).for_each(|line| line.is_taken_back = true);
+            }
+            What::Moved(moved) => self.moved = Some(moved.clone()),
+            What::Imported { .. } => self.moved = None,
+            What::Created { .. }
+            | What::Approval { .. }
+            | What::Intent(_)
+            | What::Outcome(_)
+            | What::Summary { .. }
+            | What::Stopping { .. }
+            | What::Checkpoint(_)
+            | What::SessionRewound { .. }
+            | What::Activity { .. } => {}
+        }
+    }
+
+    /// Whether a task, or a rewind, is not over.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_rewinding || self.tasks.last().is_some_and(|line| line.ended.is_none())
+    }
+
+    pub(super) fn task(&self, task: TaskNo) -> Option<&TaskLine> {
+        // Numbers go up by one; a thread of another's making may not.
+        let at = self.tasks.partition_point(|line| line.task < task);
+        self.tasks.get(at).filter(|line| line.task == task)
+    }
+
+    pub(super) fn keep(&self, directory: &Directory) -> Result<(), ServiceError> {
+        directory.write_json(DIGEST, self).map_err(|e| storage("digest", &e))
+    }
+}
+
+/// The entries from one place to another, where they begin, and where the last one
+/// that is whole ends.
+pub(super) fn piece(
+    thread: &File,
+    from: u64,
+    to: u64,
+    before: Before,
+) -> Result<(Vec<Entry>, Vec<u64>, u64), ServiceError> {
+    let length = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
+    let mut bytes = vec![0; length];
+    thread.read_exact_at(&mut bytes, from).map_err(|e| storage("thread", &e))?;
+    let contents = read_on(&bytes, before).map_err(|e| storage("thread", &e))?;
+    let starts = contents.starts.into_iter().map(|start| from + start).collect();
+    Ok((contents.entries, starts, from + contents.bytes))
+}
+
+/// One entry.
+pub(super) fn entry_at(thread: &File, spot: Spot) -> Result<Entry, ServiceError> {
+    let before = Before { entries: spot.entry - 1, steps: 0 };
+    let (entries, _, _) = piece(thread, spot.at, spot.at + spot.length, before)?;
+    entries.into_iter().next().ok_or_else(|| storage("thread", &"an entry is missing"))
+}

@@ -1,0 +1,187 @@
+//! What happens in a thread, for whoever watches.
+
+use super::digest::piece;
+use super::driver::{Handle, Seen};
+use super::thread_file;
+use crate::keepers::blocking;
+use crate::service::ServiceError;
+use sessile_agent::ids::TaskNo;
+use sessile_agent::model::Failure;
+use sessile_agent::thread::{Before, Entry, What};
+use sessile_store::Directory;
+use std::collections::VecDeque;
+use tokio::sync::{broadcast, watch};
+
+/// Entries have numbers, and a reader goes on after one. Words of the model are told
+/// as they come, and are part of an entry later.
+#[derive(Clone, Debug)]
+pub(crate) enum AgentEvent {
+    Entry(Box<Entry>),
+    Delta(String),
+    /// The model is asked once more, after a while. Words that came before are void.
+    Retry(Retrying),
+    /// This call waits for approval.
+    Approve(String),
+}
+
+/// What is told while it happens, and is not in the thread.
+#[derive(Clone, Debug)]
+pub(super) enum Progress {
+    Delta(String),
+    Retry(Retrying),
+}
+
+/// A wait for a model that has failed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Retrying {
+    /// The attempt that has failed: 1, 2, …
+    pub(crate) attempt: u32,
+    pub(crate) after_ms: u64,
+    pub(crate) failure: Failure,
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentFollower {
+    directory: Directory,
+    /// The last entry that was told.
+    after: u64,
+    /// What was read of the file.
+    read: Reading,
+    known: VecDeque<Entry>,
+    live: Option<Live>,
+    told_waiting: Option<String>,
+    /// The wait for the model that was under way when this began.
+    retrying: Option<Retrying>,
+    told_retrying: Option<Retrying>,
+}
+
+/// How far a file was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    pub(super) bytes: u64,
+    pub(super) before: Before,
+}
+
+#[derive(Debug)]
+struct Live {
+    seen: watch::Receiver<Seen>,
+    progress: broadcast::Receiver<Progress>,
+}
+
+enum News {
+    Entries,
+    Progress(Progress),
+    Over,
+}
+
+impl AgentFollower {
+    pub(super) fn new(directory: Directory, after: u64, handle: Option<Handle>) -> Self {
+        // First those that are told from now on: none is missed between.
+        let live = handle.map(|handle| Live { progress: handle.progress(), seen: handle.seen });
+        let (read, known) = (Reading::default(), VecDeque::new());
+        let retrying = live.as_ref().and_then(|live| live.seen.borrow().retrying.clone());
+        let (told_waiting, told_retrying) = (None, None);
+        Self { directory, after, read, known, live, told_waiting, retrying, told_retrying }
+    }
+
+    /// From where somebody else has read to.
+    pub(super) fn reading_on(self, read: Reading) -> Self {
+        Self { after: read.before.entries, read, ..self }
+    }
+
+    /// The next event; none when nobody works on the thread and all was told.
+    pub(crate) async fn next(&mut self) -> Result<Option<AgentEvent>, ServiceError> {
+        loop {
+            if let Some(entry) = self.known.pop_front() {
+                self.after = entry.entry;
+                return Ok(Some(AgentEvent::Entry(Box::new(entry))));
+            }
+            self.look().await?;
+            if !self.known.is_empty() {
+                continue;
+            }
+            let Some(live) = &mut self.live else { return Ok(None) };
+            let Seen { entries, is_busy, waiting, .. } = live.seen.borrow().clone();
+            if entries > self.after {
+                continue;
+            }
+            if !is_busy {
+                return Ok(None);
+            }
+            if let Some(retrying) = self.retrying.take() {
+                self.told_retrying = Some(retrying.clone());
+                return Ok(Some(AgentEvent::Retry(retrying)));
+            }
+            if waiting != self.told_waiting {
+                self.told_waiting.clone_from(&waiting);
+                if let Some(call) = waiting {
+                    return Ok(Some(AgentEvent::Approve(call)));
+                }
+            }
+            match live.news().await {
+                News::Entries => {}
+                News::Progress(Progress::Delta(text)) => return Ok(Some(AgentEvent::Delta(text))),
+                News::Progress(Progress::Retry(retrying)) => {
+                    if self.told_retrying.as_ref() == Some(&retrying) {
+                        continue;
+                    }
+                    return Ok(Some(AgentEvent::Retry(retrying)));
+                }
+                // What was written last is looked for once more.
+                News::Over => self.live = None,
+            }
+        }
+    }
+
+    /// Reads what is new in the file.
+    async fn look(&mut self) -> Result<(), ServiceError> {
+        if let Some(live) = &mut self.live
+            && live.seen.borrow_and_update().entries <= self.after
+        {
+            return Ok(());
+        }
+        let (directory, read) = (self.directory.clone(), self.read);
+        let (entries, end) = blocking(move || {
+            let file = thread_file::look(&directory)?;
+            let length = file.metadata().map_err(|e| thread_file::storage("thread", &e))?.len();
+            let (entries, _, end) = piece(&file, read.bytes, length, read.before)?;
+            Ok((entries, end))
+        })
+        .await?;
+        let is_step = |entry: &&Entry| matches!(entry.what, What::Reply { .. });
+        self.read.before.steps += entries.iter().filter(is_step).count() as u64;
+        self.read.before.entries += entries.len() as u64;
+        self.read.bytes = end;
+        let after = self.after;
+        self.known.extend(entries.into_iter().filter(|entry| entry.entry > after));
+        Ok(())
+    }
+
+    pub(crate) async fn until_ended(&mut self, task: TaskNo) -> Result<(), ServiceError> {
+        while let Some(event) = self.next().await? {
+            if let AgentEvent::Entry(entry) = event
+                && matches!(entry.what, What::Ended { task: ended, .. } if ended == task)
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Live {
+    async fn news(&mut self) -> News {
+        tokio::select! {
+            changed = self.seen.changed() => match changed {
+                Ok(()) => News::Entries,
+                Err(_) => News::Over,
+            },
+            told = self.progress.recv() => match told {
+                Ok(progress) => News::Progress(progress),
+                // A slow reader misses words, which come again in the whole answer.
+                Err(broadcast::error::RecvError::Lagged(_)) => News::Entries,
+                Err(broadcast::error::RecvError::Closed) => News::Over,
+            },
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! A model, reached over HTTP.
+
+use super::following::Progress;
+use crate::service::{ErrorCode, ServiceError};
+use sessile_agent::conversation::Turn;
+use sessile_agent::limits::Price;
+use sessile_agent::model::{Block, Failure, Fault, Reply, Request, Stop, Usage, Wire};
+use sessile_agent::tools::Tool;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast;
+
+/// What a server's configuration says of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub name: String,
+    pub wire: Wire,
+    /// Without the path of the format: `https://host/v1`.
+    pub base_url: String,
+    /// As its server calls it.
+    pub model: String,
+    pub key: Key,
+    pub headers: BTreeMap<String, String>,
+    pub price: Price,
+    pub max_output_tokens: u32,
+    pub stream: bool,
+    /// Certificates that its server's is checked against, besides the system's.
+    pub ca: Option<PathBuf>,
+    /// A program of the session that works in its place.
+    pub command: Option<CommandAgent>,
+}
+
+/// What an agent thinks with.
+#[derive(Clone, Debug)]
+pub(super) enum Mind {
+    Model {
+        model: Arc<Model>,
+        client: reqwest::Client,
+    },
+    /// A task is open whose model the configuration does not have any more. It ends.
+    Missing(Failure),
+}
+
+impl Mind {
+    pub(super) fn is_command(&self) -> bool {
+        match self {
+            Self::Model { model, .. } => model.command.is_some(),
+            Self::Missing(_) => false,
+        }
+    }
+
+    pub(super) fn price(&self) -> Price {
+        match self {
+            Self::Model { model, .. } => model.price,
+            Self::Missing(_) => Price::default(),
+        }
+    }
+}
+
+/// A program that takes a task and writes JSON lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandAgent {
+    /// Its words. `{task}` in one of them stands for the task, which otherwise comes on
+    /// stdin.
+    pub command: Vec<String>,
+}
+
+/// Where the key is. The key itself is read for each request, so that a new one is
+/// used at once, and is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    None,
+    Environment(String),
+    File(PathBuf),
+}
+
+/// More than any answer of a model.
+const MAX_ANSWER: usize = 32 << 20;
+
+impl Key {
+    fn read(&self) -> Result<Option<String>, Failure> {
+        let missing = |why: String| Err(Failure::new(Fault::BadKey, why));
+        match self {
+            Self::None => Ok(None),
+            Self::Environment(name) => match std::env::var(name) {
+                Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+                Ok(_) | Err(_) => missing(format!(
+                    "the key is missing: {name} is not set in the server's environment"
+                )),
+            },
+            Self::File(path) => match std::fs::read_to_string(path) {
+                Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+                Ok(_) => missing(format!("the key is missing: {} is empty", path.display())),
+                Err(error) => missing(format!("the key is missing: {}: {error}", path.display())),
+            },
+        }
+    }
+}
+
+/// What the model is asked, on its own: it goes to another task.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) instructions: String,
+    pub(super) turns: Vec<Turn>,
+    pub(super) tools: Vec<Tool>,
+}
+
+impl Model {
+    /// The variable that its key is in.
+    #[must_use]
+    pub fn key_variable(&self) -> Option<String> {
+        match &self.key {
+            Key::Environment(name) => Some(name.clone()),
+            Key::None | Key::File(_) => None,
+        }
+    }
+
+    /// What it is asked over.
+    pub(super) fn client(&self) -> Result<reqwest::Client, ServiceError> {
+        // An error says that it was installed before.
+        let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+        let mut client = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(20))
+            // A request has the key in it, which is for nobody else.
+            .redirect(reqwest::redirect::Policy::none())
+            // A model may think for minutes before its first word.
+            .read_timeout(Duration::from_secs(600));
+        if let Some(path) = &self.ca {
+            let refuse = |why: String| {
+                let message = format!("ca-file of model {:?}: {why}", self.name);
+                ServiceError::new(ErrorCode::BadRequest, message)
+            };
+            let pem = std::fs::read(path)
+                .map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+            let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+                .map_err(|_| refuse(format!("{} has no certificates in it", path.display())))?;
+            if certificates.is_empty() {
+                return Err(refuse(format!("{} has no certificates in it", path.display())));
+            }
+            client = client.tls_certs_merge(certificates);
+        }
+        client.build().map_err(|error| {
+            ServiceError::new(ErrorCode::Internal, format!("model {:?}: {error}", self.name))
+        })
+    }
+
+    /// The model's answer. Its words are told as they come, if somebody wants them.
+    pub(super) async fn ask(
+        &self,
+        client: &reqwest::Client,
+        question: &Question,
+        words: Option<&broadcast::Sender<Progress>>,
+    ) -> Result<Reply, Failure> {
+        let key = self.key.read()?;
+        // Some servers repeat what they were sent, and a failure is kept in the thread.
+        let secrets: Vec<_> = key.iter().chain(self.headers.values()).cloned().collect();
+        let answer = self.post(client, question, words, key).await;
+        answer.map_err(|failure| failure.without(&secrets))
+    }
+
+    async fn post(
+        &self,
+        client: &reqwest::Client,
+        question: &Question,
+        words: Option<&broadcast::Sender<Progress>>,
+        key: Option<String>,
+    ) -> Result<Reply, Failure> {
+        let request = Request {
+            model: &self.model,
+            instructions: &question.instructions,
+            turns: &question.turns,
+            tools: &question.tools,
+            max_output_tokens: self.max_output_tokens,
+            stream: self.stream,
+        };
+        let envelope = self.wire.envelope(&request);
+        let url = format!("{}{}", self.base_url.trim_end_matches('/'), envelope.path);
+        let mut post = client
+            .post(url)
+            .header("content-type", "application/json")
+            .timeout(Duration::from_secs(3600));
+        for (name, value) in envelope.headers {
+            post = post.header(*name, *value);
+        }
+        for (name, value) in &self.headers {
+            post = post.header(name, value);
+        }
+        if let Some(key) = key {
+            let (name, before) = envelope.key_header;
+            let mut value = reqwest::header::HeaderValue::from_str(&format!("{before}{key}"))
+                .map_err(|_| {
+                    Failure::new(Fault::BadKey, "the key has characters that no key has")
+                })?;
+            value.set_sensitive(true);
+            post = post.header(name, value);
+        }
+        let body = envelope.body.to_string();
+        let size = body.len();
+        let answer = post.body(body).send().await.map_err(unreachable)?;
+        let status = answer.status().as_u16();
+        if status >= 300 {
+            return Err(refusal(answer).await);
+        }
+        let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let reply = match kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            true => self.streamed(answer, words).await?,
+            false => self.wire.reply(&whole(answer).await?)?,
+        };
+        if is_empty(&reply) {
+            let why = "the model has answered with neither words nor calls";
+            return Err(Failure::new(Fault::Nonsense, why));
+        }
+        Ok(counted(reply, size))
+    }
+
+    async fn streamed(
+        &self,
+        mut answer: reqwest::Response,
+        words: Option<&broadcast::Sender<Progress>>,
+    ) -> Result<Reply, Failure> {
+        let mut decoder = self.wire.decoder();
+        let mut read = 0;
+        while let Some(bytes) = answer.chunk().await.map_err(|_| Failure::broken())? {
+            read += bytes.len();
+            if read > MAX_ANSWER {
+                return Err(Failure::new(Fault::Nonsense, "the model's answer does not end"));
+            }
+            for delta in decoder.push(&bytes)? {
+                // Nobody may be watching.
+                let _ = words.map(|words| words.send(Progress::Delta(delta.0)));
+            }
+        }
+        decoder.finish()
+    }
+}
+
+/// Why the model's server does not answer what it was asked.
+async fn refusal(answer: reqwest::Response) -> Failure {
+    let status = answer.status();
+    let header = |name: &str| {
+        let value = answer.headers().get(name).and_then(|value| value.to_str().ok());
+        value.map(str::to_owned)
+    };
+    if status.is_redirection() {
+        // What comes after the path may be somebody's secret.
+        let to = header("location").unwrap_or_default();
+        let to = to.split(['?', '#']).next().unwrap_or_default();
+        let said = format!("it sends requests on to {to:?}, where the key is not sent");
+        return Failure::of_status(status.as_u16(), None, said.as_bytes());
+    }
+    let retry_after = header("retry-after").map(|text| in_seconds(&text, jiff::Timestamp::now()));
+    let body = whole(answer).await.unwrap_or_default();
+    Failure::of_status(status.as_u16(), retry_after.as_deref(), &body)
+}
+
+/// A date in `Retry-After` as the number of seconds that the header may also have.
+fn in_seconds(text: &str, now: jiff::Timestamp) -> String {
+    match jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text.trim()) {
+        Ok(then) => then.duration_since(now).as_secs().max(0).to_string(),
+        Err(_) => text.to_owned(),
+    }
+}
+
+fn is_empty(reply: &Reply) -> bool {
+    let says_nothing = reply.blocks.iter().all(|block| match block {
+        Block::Text { text } => text.trim().is_empty(),
+        Block::Call(_) => false,
+        Block::Opaque { .. } => true,
+    });
+    match reply.stop {
+        Stop::Done | Stop::Calls => says_nothing,
+        // That is an answer in itself.
+        Stop::Length | Stop::Refused => false,
+    }
+}
+
+/// A token of English text has about four bytes.
+const BYTES_OF_A_TOKEN: usize = 4;
+
+/// A server that does not count tokens is no reason to know no limits: they are
+/// estimated, by the size of the request and of the answer.
+fn counted(mut reply: Reply, asked: usize) -> Reply {
+    if reply.usage == Usage::default() {
+        let said: usize = reply.blocks.iter().map(size_of).sum();
+        let tokens = |bytes: usize| bytes.div_ceil(BYTES_OF_A_TOKEN) as u64;
+        reply.usage =
+            Usage { input_tokens: tokens(asked), cached_tokens: 0, output_tokens: tokens(said) };
+    }
+    reply
+}
+
+fn size_of(block: &Block) -> usize {
+    match block {
+        Block::Text { text } => text.len(),
+        Block::Call(call) => call.input.text().len(),
+        Block::Opaque { value, .. } => value.to_string().len(),
+    }
+}
+
+async fn whole(mut answer: reqwest::Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.chunk().await.map_err(|_| Failure::broken())? {
+        body.extend_from_slice(&bytes);
+        if body.len() > MAX_ANSWER {
+            return Err(Failure::new(Fault::Nonsense, "the model's answer does not end"));
+        }
+    }
+    Ok(body)
+}
+
+/// The URL may have a secret in it, so it is left out.
+fn unreachable(error: reqwest::Error) -> Failure {
+    let error = error.without_url();
+    let mut why = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !why.contains(&said) {
+            why = format!("{why}: {said}");
+        }
+        source = cause.source();
+    }
+    let message = format!("the model's server cannot be reached: {why}");
+    if why.contains("certificate") {
+        let advice = "check the base URL, or name its authority's certificate as ca-file";
+        return Failure::new(Fault::BadCertificate, format!("{message}; {advice}"));
+    }
+    Failure::new(Fault::Unreachable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_to_try_again_at_is_a_number_of_seconds() {
+        let now: jiff::Timestamp = "2026-11-17T19:00:00Z".parse().unwrap();
+        assert_eq!(in_seconds("Tue, 17 Nov 2026 19:00:30 GMT", now), "30");
+        assert_eq!(in_seconds("Tue, 17 Nov 2026 18:00:00 GMT", now), "0");
+        assert_eq!(in_seconds("7", now), "7");
+    }
+
+    #[test]
+    fn tokens_that_nobody_counts_are_estimated() {
+        let blocks = vec![Block::Text { text: "12345678".into() }];
+        let usage = Usage::default();
+        let reply = Reply { blocks, stop: Stop::Done, usage, model: String::new() };
+        let counted = counted(reply.clone(), 4000);
+        assert_eq!((counted.usage.input_tokens, counted.usage.output_tokens), (1000, 2));
+        assert!(!is_empty(&reply));
+        assert!(is_empty(&Reply { blocks: Vec::new(), ..reply }));
+    }
+}

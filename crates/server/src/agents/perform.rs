@@ -1,0 +1,225 @@
+//! Carrying out a call of a tool, once.
+
+use super::continuing::told;
+use super::files::{self, Done};
+use crate::keepers::{blocking, lock};
+use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError};
+use serde_json::{Map, Value};
+use sessile_agent::Input;
+use sessile_agent::continuity::Continuity;
+use sessile_agent::model::{Arguments, Call};
+use sessile_agent::thread::{Intent, Outcome};
+use sessile_agent::tools::{FileCall, Tool, file_tools};
+use sessile_client::{NoView, Workspace};
+use sessile_gateway::answer;
+use sessile_gateway::text::{self, Rest, Sizing};
+use sessile_gateway::tool::answers::Finished;
+use sessile_gateway::tool::{self, Action, NextCall, Request, Shape};
+use sessile_protocol::{Completed, Exec, RunNo, SessionId};
+use std::sync::{Arc, Mutex};
+
+const RUNTIME: &str = "runtime";
+
+/// A run is waited for in pieces: a keeper that is killed meanwhile is found out.
+const PIECE_MS: u64 = 60_000;
+
+/// The tools of an agent, as its model is told of them.
+pub(super) fn tools() -> Vec<Tool> {
+    let schema = tool::schema();
+    let runtime = Tool {
+        name: RUNTIME.to_owned(),
+        description: schema["description"].as_str().unwrap_or_default().to_owned(),
+        schema: parameters(&schema),
+    };
+    std::iter::once(runtime).chain(file_tools()).collect()
+}
+
+/// Which session it is, is not the model's to say.
+fn parameters(schema: &Value) -> Value {
+    let found = ["input_schema", "parameters"].into_iter().find_map(|name| schema.get(name));
+    let mut parameters = found.unwrap_or(schema).clone();
+    if let Some(properties) = parameters["properties"].as_object_mut() {
+        for hidden in ["workspace", "session_key", "auto", "auto_files"] {
+            properties.remove(hidden);
+        }
+    }
+    parameters
+}
+
+/// What is under way in the session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running(Arc<Mutex<UnderWay>>);
+
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// The run that a call has led to, while it is going.
+    run: Option<RunNo>,
+    /// What has become of the session meanwhile, and is not in the thread yet.
+    became: Vec<Continuity>,
+}
+
+impl Running {
+    pub(super) fn get(&self) -> Option<RunNo> {
+        lock(&self.0).run
+    }
+
+    pub(super) fn set(&self, run: Option<RunNo>) {
+        lock(&self.0).run = run;
+    }
+
+    /// The session was looked for.
+    pub(super) fn became(&self, continuity: Continuity) {
+        if !continuity.is_live() {
+            lock(&self.0).became.push(continuity);
+        }
+    }
+
+    pub(super) fn take_became(&self) -> Vec<Continuity> {
+        std::mem::take(&mut lock(&self.0).became)
+    }
+}
+
+/// How often a call is asked for whose keeper is killed meanwhile. The key stays the
+/// same, so that it is carried out once.
+const ATTEMPTS: u32 = 3;
+
+pub(super) struct Performance {
+    pub(super) service: Arc<Service>,
+    pub(super) caller: Caller,
+    pub(super) session: SessionId,
+    pub(super) call: Call,
+    pub(super) key: String,
+    pub(super) is_repeated: bool,
+    pub(super) intent: Option<Intent>,
+    pub(super) running: Running,
+}
+
+impl Performance {
+    /// Whatever goes wrong is an outcome, too: the model reads it.
+    pub(super) async fn carry_out(self) -> Input {
+        let input = match self.wake().await {
+            Ok(()) if self.call.tool == RUNTIME => self.runtime().await.map(Input::Performed),
+            Ok(()) => self.file().await,
+            Err(error) => Err(error),
+        };
+        let run = self.running.get();
+        self.running.set(None);
+        input.unwrap_or_else(|error| Input::Performed(self.failed(&error, run)))
+    }
+
+    /// The session may have ended for want of use, or lost its keeper, since the last call.
+    async fn wake(&self) -> Result<(), ServiceError> {
+        let continuity = self.service.wake_agent(&self.caller, &self.session).await?;
+        self.running.became(continuity);
+        Ok(())
+    }
+
+    fn failed(&self, error: &ServiceError, run: Option<RunNo>) -> Outcome {
+        let is_lost = matches!(error.code, ErrorCode::RunLost | ErrorCode::KeeperUnavailable);
+        let text = match run.filter(|_| is_lost) {
+            Some(run) => format!(
+                "{error}; run {run} was interrupted, and how far it got is not known: look \
+                 before you do it again"
+            ),
+            None => error.to_string(),
+        };
+        let call = self.call.id.clone();
+        Outcome { call, text, is_error: true, run: run.map(|run| run.0) }
+    }
+
+    async fn runtime(&self) -> Result<Outcome, ServiceError> {
+        let Arguments::Json(arguments) = &self.call.input else {
+            return Err(ServiceError::unexpected());
+        };
+        let request = Request::checked(arguments)?;
+        let (run, shape) = match &request.action {
+            Action::Exec(run) => (run, Shape::Exec),
+            Action::Eval(run) => (run, Shape::Eval),
+            Action::State(_) | Action::Reset | Action::History { .. } => {
+                let answer = self.service.tool_in(&self.caller, &self.session, &request).await?;
+                return Ok(self.outcome(&answer, None));
+            }
+        };
+        let mut exec = run.order();
+        // Only the first of all orders with this key starts a run.
+        exec.key = Some(self.key.clone());
+        let mut attempt = 1;
+        let (begun, done) = loop {
+            match self.done(exec.clone()).await {
+                Err(error) if error.code == ErrorCode::KeeperUnavailable && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    self.wake().await?;
+                }
+                outcome => break outcome?,
+            }
+        };
+        let place = self.service.place(&self.caller, &self.session).await?;
+        let rest = Rest::Directory(place.directory.path().to_owned());
+        let sizing = Sizing { options: request.output, rest };
+        let mut answer = answer::fields(&Finished::of(&done, shape, &sizing));
+        text::fit(&mut answer, tool::MOST_BESIDES);
+        Ok(self.outcome(&answer, Some(begun)))
+    }
+
+    /// The run of this order, when it is over.
+    async fn done(&self, exec: Exec) -> Result<(RunNo, Box<Completed>), ServiceError> {
+        let begun = self.service.begin(&self.caller, &self.session, exec).await?;
+        self.running.became(told(&begun.continuity));
+        let run = begun.answer;
+        self.running.set(Some(run));
+        loop {
+            let finished = self.service.finished(
+                &self.caller,
+                &self.session,
+                run,
+                PIECE_MS,
+                tool::MAX_OUTPUT,
+                Awaited::Result,
+            );
+            if let Some(done) = finished.await? {
+                return Ok((run, done));
+            }
+        }
+    }
+
+    fn again(&self) -> NextCall {
+        let arguments = match &self.call.input {
+            Arguments::Json(Value::Object(map)) => map.clone(),
+            Arguments::Json(_) | Arguments::Malformed(_) => Map::new(),
+        };
+        NextCall::runtime(arguments)
+    }
+
+    fn outcome(&self, answer: &Map<String, Value>, run: Option<RunNo>) -> Outcome {
+        let is_error = answer.get("success") == Some(&Value::Bool(false));
+        let text = text::tell(answer, &self.again());
+        Outcome { call: self.call.id.clone(), text, is_error, run: run.map(|run| run.0) }
+    }
+
+    /// The files as the session sees them. A sandbox is seen through what runs in it.
+    async fn workspace(&self) -> Result<Workspace, ServiceError> {
+        let place = self.service.place(&self.caller, &self.session).await?;
+        let directory = place.directory.clone();
+        match blocking(move || Ok(Workspace::of(&directory.metadata()?))).await? {
+            Ok(workspace) => Ok(workspace),
+            Err(NoView) => self.service.awaken(&self.caller, &place).await,
+        }
+    }
+
+    async fn file(&self) -> Result<Input, ServiceError> {
+        let call = FileCall::parse(&self.call.tool, &self.call.input)
+            .map_err(|bad| ServiceError::new(ErrorCode::BadRequest, bad.to_string()))?;
+        let workspace = self.workspace().await?;
+        let (is_repeated, intent) = (self.is_repeated, self.intent.clone());
+        let done =
+            blocking(move || Ok(files::perform(&workspace, &call, intent.as_ref(), is_repeated)));
+        let call = self.call.id.clone();
+        Ok(match done.await? {
+            Done::Told(Ok(text)) => {
+                Input::Performed(Outcome { call, text, is_error: false, run: None })
+            }
+            Done::Told(Err(text)) => Input::Performed(Outcome::error(call, text)),
+            Done::Intends { before, after } => Input::Intended(Intent { call, before, after }),
+        })
+    }
+}

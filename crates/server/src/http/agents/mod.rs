@@ -1,0 +1,340 @@
+//! Agents: made, given tasks, watched, taken back.
+
+mod bodies;
+mod moving;
+
+pub(super) use bodies::{ApproveEvent, DeltaEvent, RetryEvent, ThreadEvent};
+pub(super) use moving::{__path_export, __path_import, __path_moved, export, import, moved};
+
+use super::App;
+use super::body::{AgentSession, Body, Params};
+use super::branch_wire::ForkRequest;
+use super::runs;
+use super::stream::{KEEP_ALIVE, failure};
+use super::wire;
+use crate::agents::{AgentEvent, AgentFollower, AgentView, Retrying, TaskView};
+use crate::service::{Caller, ErrorCode, OrderKey, ServiceError, StreamGuard};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event as Message, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use bodies::{
+    AgentList, Decision, NewTask, RewindAgent, RewoundAgent, StartAgent, Taken, TaskBegun,
+    TaskList, TasksQuery, ThreadPage, ThreadQuery, WaitQuery,
+};
+use futures_util::stream;
+use serde::Serialize;
+use serde_json::json;
+use sessile_agent::RewindTo;
+use sessile_agent::ids::TaskNo;
+use sessile_agent::thread::Verdict;
+use sessile_gateway::answer::Rewound;
+use sessile_protocol::SessionId;
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// Make an agent
+#[utoipa::path(
+    post, path = "/v1/agents", operation_id = "start_agent", tag = "agents",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's agent")),
+    request_body = StartAgent,
+    responses((status = 201, body = AgentView))
+)]
+pub(super) async fn start(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Body(body): Body<StartAgent>,
+) -> Result<(StatusCode, Json<AgentView>), ServiceError> {
+    let key = runs::key(&headers)?.map(|key| OrderKey::new(key, &format!("agent {body:?}")));
+    let made = app.service.create_agent(&caller, key, body.order()?).await?;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// All agents
+#[utoipa::path(
+    get, path = "/v1/agents", operation_id = "list_agents", tag = "agents",
+    responses((status = 200, body = AgentList))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<AgentList>, ServiceError> {
+    Ok(Json(AgentList { agents: app.service.agents(&caller).await? }))
+}
+
+/// An agent, by its session
+#[utoipa::path(
+    get, path = "/v1/agents/{id}", operation_id = "show_agent", tag = "agents",
+    params(wire::SessionParam),
+    responses((status = 200, body = AgentView))
+)]
+pub(super) async fn show(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+) -> Result<Json<AgentView>, ServiceError> {
+    Ok(Json(app.service.agent(&caller, &id).await?))
+}
+
+/// Make agents with the same past
+///
+/// The session is forked, and each fork has a copy of the thread.
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/fork", operation_id = "fork_agent", tag = "agents",
+    params(wire::SessionParam),
+    request_body = ForkRequest,
+    responses((status = 201, body = AgentList))
+)]
+pub(super) async fn fork(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Body(body): Body<ForkRequest>,
+) -> Result<(StatusCode, Json<AgentList>), ServiceError> {
+    let agents = app.service.fork_agent(&caller, &id, body.into()).await?;
+    Ok((StatusCode::CREATED, Json(AgentList { agents })))
+}
+
+/// Give an agent a task
+///
+/// It is carried out by the server, whatever becomes of the caller.
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/tasks", operation_id = "begin_task", tag = "agents",
+    params(wire::SessionParam, ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's task")),
+    request_body = NewTask,
+    responses((status = 202, body = TaskBegun))
+)]
+pub(super) async fn submit(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    headers: HeaderMap,
+    Body(body): Body<NewTask>,
+) -> Result<(StatusCode, Json<TaskBegun>), ServiceError> {
+    let key = runs::key(&headers)?;
+    let begun = app.service.submit_task(&caller, &id, body.text, body.limits, key).await?;
+    let (task, continuity) = begun;
+    Ok((StatusCode::ACCEPTED, Json(TaskBegun { task, continuity })))
+}
+
+/// The newest tasks of an agent
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/tasks", operation_id = "list_tasks", tag = "agents",
+    params(wire::SessionParam, TasksQuery),
+    responses((status = 200, body = TaskList))
+)]
+pub(super) async fn tasks(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Params(query): Params<TasksQuery>,
+) -> Result<Json<TaskList>, ServiceError> {
+    let limit = usize::try_from(query.limit.unwrap_or(100)).unwrap_or(usize::MAX);
+    Ok(Json(TaskList { tasks: app.service.tasks(&caller, &id, limit).await? }))
+}
+
+/// An agent's thread
+///
+/// Everything that its model was shown and did, and what was taken back. As it
+/// happens, the same is at `…/events`.
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/thread", operation_id = "show_thread", tag = "agents",
+    params(wire::SessionParam, ThreadQuery),
+    responses((status = 200, body = ThreadPage))
+)]
+pub(super) async fn thread(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Params(query): Params<ThreadQuery>,
+) -> Result<Json<ThreadPage>, ServiceError> {
+    let limit = usize::try_from(query.limit.unwrap_or(1000)).unwrap_or(usize::MAX);
+    let (entries, has_more) =
+        app.service.thread(&caller, &id, query.after.unwrap_or(0), limit).await?;
+    let next = entries.last().filter(|_| has_more).map(|entry| entry.entry);
+    Ok(Json(ThreadPage { entries, next }))
+}
+
+/// Take an agent back to a step
+///
+/// Its conversation, its interpreters and its files are as they were right after that
+/// step. What came later stays in the thread, and does not count any more.
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/rewind", operation_id = "rewind_agent", tag = "agents",
+    params(wire::SessionParam),
+    request_body = RewindAgent,
+    responses((status = 200, body = RewoundAgent))
+)]
+pub(super) async fn rewind(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Body(body): Body<RewindAgent>,
+) -> Result<Json<RewoundAgent>, ServiceError> {
+    take_back(&app, &caller, id, RewindTo::Step(body.step)).await
+}
+
+/// Take back an agent's last task
+///
+/// As a rewind to the step before it.
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/undo", operation_id = "undo_task", tag = "agents",
+    params(wire::SessionParam),
+    responses((status = 200, body = RewoundAgent))
+)]
+pub(super) async fn undo(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+) -> Result<Json<RewoundAgent>, ServiceError> {
+    take_back(&app, &caller, id, RewindTo::LastTask).await
+}
+
+async fn take_back(
+    app: &App,
+    caller: &Caller,
+    id: SessionId,
+    to: RewindTo,
+) -> Result<Json<RewoundAgent>, ServiceError> {
+    let done = app.service.rewind_agent(caller, &id, to).await?;
+    let session = done.session.map(|view| Rewound::from(&*view));
+    Ok(Json(RewoundAgent { session_id: id, rewind: done.rewind, session }))
+}
+
+/// What has become of a task
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/tasks/{task}", operation_id = "show_task", tag = "agents",
+    params(wire::SessionParam, ("task" = u64, Path, description = "The task's number"), WaitQuery),
+    responses((status = 200, body = TaskView))
+)]
+pub(super) async fn task(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Path((_, task)): Path<(String, String)>,
+    Params(query): Params<WaitQuery>,
+) -> Result<Json<TaskView>, ServiceError> {
+    let Ok(number) = task.parse() else {
+        let message = format!("{task:?} is not the number of a task");
+        return Err(ServiceError::new(ErrorCode::NotFound, message));
+    };
+    let wait = Duration::from_millis(query.wait.map_or(0, |span| span.0));
+    Ok(Json(app.service.task(&caller, &id, TaskNo(number), wait).await?))
+}
+
+/// Stop the task that is under way
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/cancel", operation_id = "cancel_task", tag = "agents",
+    params(wire::SessionParam),
+    responses((status = 200, body = Taken))
+)]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+) -> Result<Json<Taken>, ServiceError> {
+    app.service.cancel_task(&caller, &id).await?;
+    Ok(Json(Taken { accepted: true }))
+}
+
+/// Say whether a call may be carried out
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/approvals", operation_id = "decide_call", tag = "agents",
+    params(wire::SessionParam),
+    request_body = Decision,
+    responses((status = 200, body = Taken))
+)]
+pub(super) async fn decide(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    Body(body): Body<Decision>,
+) -> Result<Json<Taken>, ServiceError> {
+    let verdict = match body.allow {
+        true => Verdict::Allowed,
+        false => Verdict::Denied(body.reason.unwrap_or_default()),
+    };
+    app.service.decide_call(&caller, &id, body.call, verdict).await?;
+    Ok(Json(Taken { accepted: true }))
+}
+
+/// What happens in an agent's thread
+///
+/// An event per entry, with its number as id; with `Last-Event-ID` they go on after
+/// that one. `delta` has words of the model as they come, `retry` says
+/// that it has failed and is asked again, and `approve` names a call that waits; none of
+/// these has an id. The stream ends when nothing is under way.
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/events", operation_id = "follow_agent", tag = "agents",
+    params(
+        wire::SessionParam,
+        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,18}$", description = "The last event that was seen"),
+    ),
+    responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
+)]
+pub(super) async fn events(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    AgentSession(id): AgentSession,
+    headers: HeaderMap,
+) -> Result<Response, ServiceError> {
+    let after = match headers.get("last-event-id").map(|value| value.to_str().unwrap_or("-")) {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| {
+            let message = format!("{text:?} is not the id of an event");
+            ServiceError::new(ErrorCode::BadRequest, message)
+        })?,
+    };
+    let guard = app.service.open_stream()?;
+    let follower = app.service.follow_agent(&caller, &id, after).await?;
+    let streaming = Streaming { id, follower, _guard: guard, has_failed: false };
+    let events = stream::unfold(streaming, |mut streaming| async move {
+        let message = streaming.next().await?;
+        Some((Ok::<_, Infallible>(message), streaming))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+struct Streaming {
+    id: SessionId,
+    follower: AgentFollower,
+    _guard: StreamGuard,
+    has_failed: bool,
+}
+
+impl Streaming {
+    async fn next(&mut self) -> Option<Message> {
+        if self.has_failed {
+            return None;
+        }
+        match self.follower.next().await {
+            Ok(event) => Some(self.message(event?)),
+            Err(error) => {
+                self.has_failed = true;
+                Some(failure(&error))
+            }
+        }
+    }
+
+    fn message(&self, event: AgentEvent) -> Message {
+        match event {
+            AgentEvent::Entry(entry) => {
+                let id = entry.entry.to_string();
+                let data = json!(ThreadEvent { session_id: self.id.clone(), entry: *entry });
+                let name = data["type"].as_str().unwrap_or("entry").to_owned();
+                Message::default().id(id).event(name).data(data.to_string())
+            }
+            AgentEvent::Delta(text) => without_id("delta", &DeltaEvent { text }),
+            AgentEvent::Retry(Retrying { attempt, after_ms, failure }) => {
+                without_id("retry", &RetryEvent { attempt, after_ms, failure })
+            }
+            AgentEvent::Approve(call) => without_id("approve", &ApproveEvent { call }),
+        }
+    }
+}
+
+fn without_id(name: &str, data: &impl Serialize) -> Message {
+    Message::default().event(name).data(json!(data).to_string())
+}

@@ -1,0 +1,202 @@
+//! What the API's description says beside what each call says of itself: how
+//! any call is refused, which fields exclude each other, and which answer's values
+//! the next call takes.
+
+use super::docs::Security;
+use super::wire;
+use axum::http::Method;
+use utoipa::openapi::link::LinkBuilder;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::{
+    AllOfBuilder, AnyOfBuilder, Object, ObjectBuilder, SchemaType, Type,
+};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder, Schema};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Sessile",
+        description = "Live shells, Python and Node that remember.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    modifiers(&Security),
+    security(("token" = [])),
+    paths(super::ports::through),
+    components(schemas(
+        wire::ErrorBody,
+        super::agents::ThreadEvent,
+        super::agents::DeltaEvent,
+        super::agents::RetryEvent,
+        super::agents::ApproveEvent
+    )),
+    tags(
+        (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
+        (name = "runs", description = "Runs: begun, waited for, read, fed"),
+        (name = "checkpoints", description = "Forks of sessions, and going back"),
+        (name = "saving", description = "Sessions in files"),
+        (name = "files", description = "Files of a session's workspace"),
+        (name = "layer", description = "What a session in a sandbox has changed: told, applied, dropped"),
+        (name = "jobs", description = "Jobs: what runs have left in the background"),
+        (name = "ports", description = "Ports: servers in sessions, reached from outside"),
+        (name = "terminals", description = "Terminals of runs: looked at, typed on"),
+        (name = "agents", description = "Agents: models that work in a session"),
+        (name = "tools", description = "Tools for agents"),
+        (name = "server", description = "The server itself")
+    )
+)]
+pub(super) struct Description;
+
+/// Adds what holds for more than one call.
+pub(super) fn complete(mut description: OpenApi) -> OpenApi {
+    for (path, item) in &mut description.paths.paths {
+        for (_, operation) in operations(item) {
+            refusals(path, operation);
+            values(operation);
+            links(operation);
+        }
+    }
+    exclusions(&mut description);
+    description
+}
+
+pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    let all = [
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::PATCH, &mut item.patch),
+        (Method::DELETE, &mut item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Whatever a call is refused for, it is told in the same form. A server that
+/// goes down, a keeper that does not answer, a disk that is full: 503.
+fn refusals(path: &str, operation: &mut Operation) {
+    let statuses: &[_] = match path {
+        "/healthz" => &[],
+        "/readyz" => &[("503", "It cannot now; try again")],
+        _ => &[("4XX", "It is refused, and why"), ("503", "It cannot now; try again")],
+    };
+    for (status, meaning) in statuses {
+        let body = Content::new(Some(Ref::from_schema_name("ErrorBody")));
+        let response =
+            ResponseBuilder::new().description(*meaning).content("application/json", body);
+        operation.responses.responses.insert((*status).to_owned(), response.build().into());
+    }
+}
+
+/// A parameter that may be left out is never `null`: a query or a header cannot
+/// say that.
+fn values(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter
+            && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema
+            && let SchemaType::Array(types) = &schema.schema_type
+            && let Some(first) = types.iter().find(|kind| **kind != Type::Null)
+        {
+            schema.schema_type = SchemaType::Type(first.clone());
+        }
+    }
+}
+
+/// Calls that go on with a new session.
+const OF_A_SESSION: &[&str] = &[
+    "show_session",
+    "exec",
+    "eval",
+    "show_state",
+    "list_runs",
+    "take_checkpoint",
+    "rewind",
+    "fork_session",
+    "rename_session",
+    "end_session",
+];
+
+/// Calls that go on with a run.
+const OF_A_RUN: &[&str] =
+    &["show_run", "read_output", "send_input", "signal_run", "show_screen", "press_keys"];
+
+fn links(operation: &mut Operation) {
+    const ID: &str = "$request.path.id";
+    let (statuses, targets, parameters): (&[&str], _, &[_]) =
+        match operation.operation_id.as_deref().unwrap_or_default() {
+            "start_session" | "restore_session" => {
+                (&["201"], OF_A_SESSION, &[("id", "$response.body#/session_id")])
+            }
+            "fork_session" => (&["201"], OF_A_SESSION, &[("id", "$response.body#/session_ids/0")]),
+            "exec" | "eval" => {
+                (&["200", "202"], OF_A_RUN, &[("id", ID), ("run", "$response.body#/run")])
+            }
+            "take_checkpoint" => {
+                (&["201"], &["drop_checkpoint"], &[("id", ID), ("name", "$response.body#/name")])
+            }
+            _ => return,
+        };
+    for status in statuses {
+        if let Some(RefOr::T(response)) = operation.responses.responses.get_mut(*status) {
+            for target in targets {
+                let link = parameters
+                    .iter()
+                    .fold(LinkBuilder::new().operation_id(*target), |link, (name, value)| {
+                        link.parameter(*name, *value)
+                    });
+                response.links.insert((*target).to_owned(), link.build().into());
+            }
+        }
+    }
+}
+
+/// Fields that are not given together.
+fn exclusions(description: &mut OpenApi) {
+    let Some(components) = &mut description.components else { return };
+    let mut either = |name: &str, alternatives: Vec<Object>| {
+        let Some(schema) = components.schemas.remove(name) else { return };
+        let any = alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        let both = AllOfBuilder::new().item(schema).item(Schema::AnyOf(any.build()));
+        components.schemas.insert(name.to_owned(), Schema::AllOf(both.build()).into());
+    };
+    let nothing = || ObjectBuilder::new().schema_type(Type::Null);
+    let without = |field: &str| ObjectBuilder::new().property(field, nothing()).build();
+    either("RewindRequest", vec![without("checkpoint"), without("runs")]);
+    // A session that begins from another has that one's shell.
+    either("StartSession", vec![without("from"), without("shell")]);
+    let plain = ObjectBuilder::new()
+        .schema_type(SchemaType::Array(vec![Type::String, Type::Null]))
+        .enum_values(Some([Some("utf8"), None]));
+    let base64 = ObjectBuilder::new().schema_type(Type::String).pattern(Some(
+        "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$",
+    ));
+    either(
+        "InputRequest",
+        vec![
+            ObjectBuilder::new().property("encoding", plain).build(),
+            ObjectBuilder::new().property("data", base64).build(),
+        ],
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_call_has_a_name_of_its_own_and_links_name_calls_that_are_there() {
+        let mut description = super::super::openapi();
+        let mut names = BTreeSet::new();
+        let mut linked = BTreeSet::new();
+        for item in description.paths.paths.values_mut() {
+            for (_, operation) in super::operations(item) {
+                let name = operation.operation_id.clone().unwrap();
+                assert!(names.insert(name.clone()), "{name} is there twice");
+                for response in operation.responses.responses.values() {
+                    let utoipa::openapi::RefOr::T(response) = response else { continue };
+                    linked.extend(response.links.keys().cloned());
+                }
+            }
+        }
+        assert!(linked.len() > 10);
+        assert!(linked.is_subset(&names), "{linked:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! What happens to files, as server-sent events.
+
+use super::GivenPath;
+use crate::http::body::{Params, Session};
+use crate::http::stream::{KEEP_ALIVE, failure};
+use crate::http::{App, wire};
+use crate::service::{Caller, ServiceError, StreamGuard, internal};
+use axum::Extension;
+use axum::extract::State;
+use axum::response::sse::{Event as Message, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::json;
+use sessile_files::{Change, Watcher};
+use sessile_gateway::answer::{FileChange, change_name};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::spawn_blocking;
+use utoipa::IntoParams;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct WatchQuery {
+    /// A directory, relative to the workspace, or absolute and within it
+    #[serde(rename = "path", default)]
+    #[param(rename = "path", value_type = Option<String>)]
+    _path: String,
+    /// With all directories below it, at most 4096
+    #[serde(default)]
+    recursive: bool,
+}
+
+/// What happens to the files of a directory
+///
+/// `ready` first: what happens from then on is told. `created`, `modified` (when
+/// a writer has closed it, or its permissions changed) and `removed`, each with
+/// the `path`; a move is a `removed` and a `created`. `overflow` when more has
+/// happened than could be told: list the directory anew then, as after a
+/// connection that broke.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/files/watch", tag = "files", operation_id = "watch_files",
+    params(wire::SessionParam, WatchQuery),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(in crate::http) async fn watch(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    GivenPath(path): GivenPath,
+    Params(query): Params<WatchQuery>,
+) -> Result<Response, ServiceError> {
+    let guard = app.service.open_stream()?;
+    let watcher = app.service.watch_files(&caller, &id, path, query.recursive).await?;
+    let news =
+        news(&watcher).map_err(|error| internal(&format!("cannot wait for files: {error}")))?;
+    let ready = Message::default().event("ready").data("{}");
+    let told = VecDeque::from([ready]);
+    let watching = Watching { watcher: Some(watcher), news, told, _guard: guard };
+    let events = stream::unfold(watching, |mut watching| async move {
+        let message = watching.next().await?;
+        Some((Ok::<_, Infallible>(message), watching))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+/// The watcher's descriptor once more: what it says is read on another thread.
+fn news(watcher: &Watcher) -> io::Result<AsyncFd<OwnedFd>> {
+    let descriptor = watcher.as_fd().try_clone_to_owned()?;
+    // SAFETY: the descriptor is owned, and the same one as long as it is there.
+    let news = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    Ok(news?)
+}
+
+struct Watching {
+    /// Gone when it has failed.
+    watcher: Option<Watcher>,
+    /// When there is something to read.
+    news: AsyncFd<OwnedFd>,
+    told: VecDeque<Message>,
+    _guard: StreamGuard,
+}
+
+impl Watching {
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            if let Some(message) = self.told.pop_front() {
+                return Some(message);
+            }
+            self.watcher.as_ref()?;
+            let mut ready = self.news.readable().await.ok()?;
+            let mut watcher = self.watcher.take()?;
+            // A directory that is new is watched with all that is in it already.
+            let read = spawn_blocking(move || (watcher.changes(), watcher));
+            let (changes, watcher) = read.await.ok()?;
+            self.watcher = Some(watcher);
+            match changes {
+                // The system says that there is nothing: wait for the next.
+                Ok(changes) if changes.is_empty() => ready.clear_ready(),
+                Ok(changes) => self.told.extend(changes.iter().map(message)),
+                Err(error) => {
+                    self.watcher = None;
+                    self.told.push_back(failure(&error.into()));
+                }
+            }
+        }
+    }
+}
+
+fn message(change: &Change) -> Message {
+    let data = json!(FileChange::from(change)).to_string();
+    Message::default().event(change_name(change.kind)).data(data)
+}

@@ -1,0 +1,161 @@
+//! What a session in a sandbox has changed: told, applied, dropped.
+
+use super::App;
+use super::body::{Body, Params, Session};
+use super::files::GivenPath;
+use super::wire;
+use crate::service::{Caller, ServiceError};
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde::Deserialize;
+use sessile_gateway::answer::{DiffForm, LayerApplied, LayerDiff, LayerDiscarded};
+use sessile_layer::Force;
+use utoipa::{IntoParams, ToSchema};
+
+type Answer<T> = Result<Json<T>, ServiceError>;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DiffQuery {
+    /// A table of the paths instead of the text of the changes
+    #[serde(default)]
+    stat: bool,
+    /// Paths from the workspace with all that is below them, separated by commas;
+    /// a comma in a name is written `\,`. All of them when absent
+    #[serde(rename = "path", default)]
+    #[param(rename = "path", value_type = Option<String>, example = "src,README.md")]
+    _path: String,
+}
+
+/// What the session has changed
+///
+/// In a sandbox whose files are an `overlay`; else 409 `no_layer`. Paths that the
+/// session may not see or change are not told.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/diff", tag = "layer", operation_id = "diff_layer",
+    params(wire::SessionParam, DiffQuery),
+    responses(
+        (status = 200, body = LayerDiff),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn diff(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    GivenPath(path): GivenPath,
+    Params(query): Params<DiffQuery>,
+) -> Answer<LayerDiff> {
+    let form = if query.stat { DiffForm::Stat } else { DiffForm::Unified };
+    let diff = app.service.diff_layer(&caller, &id, split(&path)).await?;
+    Ok(Json(LayerDiff::of(&diff, form)))
+}
+
+/// Some paths of a layer
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApplyRequest {
+    /// From the workspace, each with all that is below it; all of them when absent
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    paths: Option<Vec<String>>,
+    /// Replace what has changed in the real directory meanwhile
+    #[serde(default)]
+    force: bool,
+}
+
+/// Bring changes to the real directory
+///
+/// What has changed there since the session took it over is named in a refusal
+/// (409 `layer_conflict`), and nothing is applied then, unless `force` says
+/// otherwise.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/apply", tag = "layer", operation_id = "apply_layer",
+    params(wire::SessionParam),
+    request_body = ApplyRequest,
+    responses(
+        (status = 200, body = LayerApplied),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn apply(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Body(body): Body<ApplyRequest>,
+) -> Answer<LayerApplied> {
+    let force = if body.force { Force::Yes } else { Force::No };
+    let applied = app.service.apply_layer(&caller, &id, bytes(body.paths), force).await?;
+    Ok(Json((&applied).into()))
+}
+
+/// Some paths of a layer
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DiscardRequest {
+    /// From the workspace, each with all that is below it; all of them when absent
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    paths: Option<Vec<String>>,
+}
+
+/// Drop changes: the session sees the real files again
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/discard", tag = "layer", operation_id = "discard_layer",
+    params(wire::SessionParam),
+    request_body = DiscardRequest,
+    responses(
+        (status = 200, body = LayerDiscarded),
+        (status = "4XX", body = wire::ErrorBody),
+        (status = 503, body = wire::ErrorBody),
+    )
+)]
+pub(super) async fn discard(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Session(id): Session,
+    Body(body): Body<DiscardRequest>,
+) -> Answer<LayerDiscarded> {
+    let discarded = app.service.discard_layer(&caller, &id, bytes(body.paths)).await?;
+    Ok(Json((&discarded).into()))
+}
+
+fn bytes(paths: Option<Vec<String>>) -> Vec<Vec<u8>> {
+    paths.unwrap_or_default().into_iter().map(String::into_bytes).collect()
+}
+
+/// Paths of a list with commas.
+fn split(list: &[u8]) -> Vec<Vec<u8>> {
+    let mut paths = vec![Vec::new()];
+    let mut rest = list.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        match (byte, rest.peek()) {
+            (b'\\', Some(b',')) => {
+                rest.next();
+                paths.last_mut().expect("it is never empty").push(b',');
+            }
+            (b',', _) => paths.push(Vec::new()),
+            (byte, _) => paths.last_mut().expect("it is never empty").push(byte),
+        }
+    }
+    paths.retain(|path| !path.is_empty());
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_separated_by_commas() {
+        let said = |list: &str| -> Vec<String> {
+            split(list.as_bytes()).into_iter().map(|p| String::from_utf8(p).unwrap()).collect()
+        };
+        assert_eq!(said("a,b/c"), ["a", "b/c"]);
+        assert_eq!(said(r"a\,b,c\d,"), ["a,b", r"c\d"]);
+        assert!(said("").is_empty());
+    }
+}

@@ -1,0 +1,77 @@
+//! Queries: a name that the description does not have, or that is there twice, is
+//! refused. Otherwise `?lmit=5` would be answered as if nothing was asked for.
+
+use super::description::operations;
+use crate::service::ServiceError;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::Response;
+use sessile_gateway::input::InputError;
+use std::collections::HashMap;
+use std::sync::Arc;
+use utoipa::openapi::path::{ParameterIn, PathItem};
+use utoipa::openapi::{OpenApi, RefOr};
+
+/// The names that each call knows.
+#[derive(Debug)]
+pub(super) struct Names(HashMap<String, HashMap<Method, Vec<String>>>);
+
+impl Names {
+    pub(super) fn of(description: &OpenApi) -> Self {
+        let paths = description.paths.paths.iter();
+        Self(paths.map(|(path, item)| (path.clone(), of_path(item))).collect())
+    }
+
+    fn check(&self, path: &str, method: &Method, query: &str) -> Result<(), InputError> {
+        // What a GET answers, a HEAD does, too, but for the body.
+        let method = if *method == Method::HEAD { &Method::GET } else { method };
+        let Some(known) = self.0.get(path).and_then(|methods| methods.get(method)) else {
+            return Ok(());
+        };
+        let mut seen = Vec::new();
+        for (name, _) in form_urlencoded::parse(query.as_bytes()) {
+            if !known.iter().any(|known| *known == name) {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                return Err(InputError::unknown(&name, &known));
+            }
+            if seen.contains(&name) {
+                return Err(InputError::twice(&name));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+}
+
+fn of_path(item: &PathItem) -> HashMap<Method, Vec<String>> {
+    let mut item = item.clone();
+    let mut known = HashMap::new();
+    for (method, operation) in operations(&mut item) {
+        let parameters = operation.parameters.iter().flatten();
+        let names = parameters.filter_map(|parameter| match parameter {
+            RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => {
+                Some(parameter.name.clone())
+            }
+            RefOr::T(_) | RefOr::Ref(_) => None,
+        });
+        known.insert(method, names.collect());
+    }
+    known
+}
+
+/// Refuses what is not known before anything is done.
+pub(super) async fn check(
+    State(names): State<Arc<Names>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ServiceError> {
+    if let Some(query) = request.uri().query()
+        && let Some(path) = request.extensions().get::<MatchedPath>()
+    {
+        names.check(path.as_str(), request.method(), query).map_err(|error| {
+            ServiceError::bad_request(format!("the query is not what this takes: {error}"))
+        })?;
+    }
+    Ok(next.run(request).await)
+}

@@ -1,0 +1,256 @@
+//! Files of a session's workspace, for a caller who may use the session.
+//!
+//! The system keeps all of it beneath the workspace (see `sessile-files`). What
+//! comes and goes in pieces is passed on as it comes: `incoming` and `outgoing`.
+
+mod incoming;
+mod outgoing;
+
+pub(crate) use incoming::{CutOff, Piece, incoming};
+
+use super::{Caller, RunOrder, Service, ServiceError};
+use crate::keepers::{Place, blocking};
+use incoming::Incoming;
+use outgoing::Outgoing;
+use sessile_client::{NoView, Workspace};
+use sessile_files::{
+    Content, Entry, Inside, Kind, Replace, Root, Unpacked, Watcher, Writing, Written,
+};
+use sessile_protocol::{Exec, Language, SessionId};
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Bytes that are written at once.
+const PIECE: usize = 64 << 10;
+
+/// What is in a directory, and so deep below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListOrder {
+    pub(crate) depth: u32,
+    /// Entries at most.
+    pub(crate) limit: usize,
+}
+
+fn root(workspace: Workspace) -> Result<Root, ServiceError> {
+    Ok(Root::open(&workspace.path)?.called(workspace.called))
+}
+
+/// A run that does nothing.
+fn nothing(language: Language) -> &'static str {
+    match language {
+        Language::Bash | Language::Zsh | Language::Sh => ":",
+        Language::Python => "None",
+        Language::Node => "undefined",
+    }
+}
+
+impl Service {
+    /// Does something with a session's files, on a thread for what may block.
+    async fn with_files<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        work: impl FnOnce(Root) -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let directory = place.directory.clone();
+        let looked = move || match Workspace::of(&directory.metadata()?) {
+            Ok(workspace) => work(root(workspace)?).map(Ok),
+            Err(NoView) => Ok(Err(work)),
+        };
+        match blocking(looked).await? {
+            Ok(done) => Ok(done),
+            Err(work) => {
+                let workspace = self.awaken(caller, &place).await?;
+                blocking(move || work(root(workspace)?)).await
+            }
+        }
+    }
+
+    /// The files of a session in a sandbox that nothing runs in: after a reset, or
+    /// when its shell has exited. Its kernel is started, because they are seen
+    /// through a process of it.
+    pub(crate) async fn awaken(
+        &self,
+        caller: &Caller,
+        place: &Arc<Place>,
+    ) -> Result<Workspace, ServiceError> {
+        let directory = place.directory.clone();
+        let language = blocking(move || Ok(directory.metadata()?.language)).await?;
+        let exec = Exec { text: nothing(language).into(), ..Exec::default() };
+        self.exec(caller, &place.id, RunOrder { exec, wait_ms: None }).await?;
+        let directory = place.directory.clone();
+        blocking(move || Ok(Workspace::of(&directory.metadata()?)?)).await
+    }
+
+    pub(crate) async fn stat_file(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+    ) -> Result<Entry, ServiceError> {
+        self.with_files(caller, id, move |root| Ok(root.stat(&root.path(&path)?)?)).await
+    }
+
+    /// What is in a directory, and whether there is more than was asked for.
+    pub(crate) async fn list_files(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        order: ListOrder,
+    ) -> Result<(Vec<Entry>, bool), ServiceError> {
+        let list = move |root: Root| {
+            let mut entries = Vec::new();
+            let mut has_more = false;
+            root.list(&root.path(&path)?, order.depth, |entry| {
+                has_more = entries.len() >= order.limit;
+                if has_more {
+                    return ControlFlow::Break(());
+                }
+                entries.push(entry);
+                ControlFlow::Continue(())
+            })?;
+            Ok((entries, has_more))
+        };
+        self.with_files(caller, id, list).await
+    }
+
+    pub(crate) async fn read_file(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+    ) -> Result<Content, ServiceError> {
+        self.with_files(caller, id, move |root| Ok(root.read(&root.path(&path)?)?)).await
+    }
+
+    /// Writes a file as it comes. One that is cut off is not written at all.
+    pub(crate) async fn write_file(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        writing: Writing,
+        mut content: Incoming,
+    ) -> Result<Written, ServiceError> {
+        let write = move |root: Root| {
+            let mut draft = root.write(&root.path(&path)?, writing)?;
+            let mut piece = vec![0; PIECE];
+            loop {
+                match content.read(&mut piece) {
+                    Ok(0) => return Ok(draft.finish()?),
+                    Ok(length) => draft.write(&piece[..length])?,
+                    Err(_) => return Err(cut_off()),
+                }
+            }
+        };
+        self.with_files(caller, id, write).await
+    }
+
+    pub(crate) async fn make_directory(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        parents: bool,
+    ) -> Result<Entry, ServiceError> {
+        let make = move |root: Root| {
+            let path = root.path(&path)?;
+            if !parents {
+                return Ok(root.make(&path)?);
+            }
+            root.make_all(&path)?;
+            Ok(root.stat(&path)?)
+        };
+        self.with_files(caller, id, make).await
+    }
+
+    pub(crate) async fn move_file(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        from: Vec<u8>,
+        to: Vec<u8>,
+        replace: Replace,
+    ) -> Result<Entry, ServiceError> {
+        let rename =
+            move |root: Root| Ok(root.rename(&root.path(&from)?, &root.path(&to)?, replace)?);
+        self.with_files(caller, id, rename).await
+    }
+
+    pub(crate) async fn remove_file(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        recursive: bool,
+    ) -> Result<(), ServiceError> {
+        let remove = move |root: Root| {
+            let path = root.path(&path)?;
+            let removed = if recursive { root.remove_all(&path) } else { root.remove(&path) };
+            Ok(removed?)
+        };
+        self.with_files(caller, id, remove).await
+    }
+
+    /// A tree as a tar, which is made as it is taken.
+    pub(crate) async fn pack_files(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+    ) -> Result<Outgoing, ServiceError> {
+        let begin = move |root: Root| {
+            let path = root.path(&path)?;
+            // While it can still be said what is wrong.
+            match root.stat(&path)?.kind {
+                Kind::Directory => root.list(&path, 1, |_| ControlFlow::Break(()))?,
+                Kind::File | Kind::Symlink | Kind::Other => {}
+            }
+            Ok((root, path))
+        };
+        let (root, path): (Root, Inside) = self.with_files(caller, id, begin).await?;
+        Ok(outgoing::outgoing(move |into| root.pack(&path, into)))
+    }
+
+    /// Unpacks a tar as it comes.
+    pub(crate) async fn unpack_files(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        mut archive: Incoming,
+    ) -> Result<Unpacked, ServiceError> {
+        let unpack = move |root: Root| {
+            let unpacked = root.unpack(&root.path(&path)?, &mut archive);
+            if archive.is_cut_off() {
+                return Err(cut_off());
+            }
+            let unpacked = unpacked?;
+            // What is behind its end is of no interest, but has to be taken.
+            let _ = std::io::copy(&mut archive, &mut std::io::sink());
+            Ok(unpacked)
+        };
+        self.with_files(caller, id, unpack).await
+    }
+
+    pub(crate) async fn watch_files(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        path: Vec<u8>,
+        recursive: bool,
+    ) -> Result<Watcher, ServiceError> {
+        let watch = move |root: Root| {
+            let path = root.path(&path)?;
+            Ok(Watcher::of(Arc::new(root), &path, recursive)?)
+        };
+        self.with_files(caller, id, watch).await
+    }
+}
+
+fn cut_off() -> ServiceError {
+    ServiceError::bad_request("the body was cut off")
+}

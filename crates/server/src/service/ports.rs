@@ -1,0 +1,69 @@
+//! Servers that run in sessions, reached from outside.
+
+use super::{Caller, ErrorCode, Service, ServiceError, internal};
+use crate::keepers::blocking;
+use sessile_client::PortPlace;
+use sessile_protocol::{Answer, Port, PortsView, Request, SessionId};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+/// A listener on the same machine takes a connection at once, or its queue is
+/// full.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Service {
+    /// Where the processes of a session listen: nowhere, when it has no keeper.
+    pub(crate) async fn ports(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Vec<Port>, ServiceError> {
+        Ok(self.ports_view(caller, id).await?.ports)
+    }
+
+    /// A connection to a port that a process of the session listens on.
+    pub(crate) async fn connect(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        port: u16,
+    ) -> Result<TcpStream, ServiceError> {
+        let view = self.ports_view(caller, id).await?;
+        let place = PortPlace::find(&view, port)?;
+        let mut refused = None;
+        for address in place.addresses().to_owned() {
+            match connect(place.clone(), address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.unwrap_or_else(|| internal("a port without an address")))
+    }
+
+    async fn ports_view(&self, caller: &Caller, id: &SessionId) -> Result<PortsView, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let Some(mut reached) = self.reach_if_live(&place).await? else {
+            return Ok(PortsView::default());
+        };
+        let Answer::Ports(view) = reached.call(Request::Ports).await? else {
+            return Err(ServiceError::unexpected());
+        };
+        Ok(view)
+    }
+}
+
+async fn connect(place: PortPlace, address: SocketAddr) -> Result<TcpStream, ServiceError> {
+    let failed = |what: String| ServiceError::new(ErrorCode::PortFailed, what);
+    let socket = blocking(move || Ok(place.socket(address)?)).await?;
+    let socket = TcpSocket::from_std_stream(std::net::TcpStream::from(socket));
+    match timeout(PATIENCE, socket.connect(address)).await {
+        Ok(Ok(stream)) => {
+            let _ = stream.set_nodelay(true);
+            Ok(stream)
+        }
+        Ok(Err(error)) => Err(failed(format!("the port takes no connection: {error}"))),
+        Err(_) => Err(failed("the port takes no connection: its queue is full".to_owned())),
+    }
+}
