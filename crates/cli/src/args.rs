@@ -40,12 +40,18 @@ pub(crate) enum Command {
     Wait(crate::commands::wait::Wait),
     Input(crate::commands::input::Input),
     Jobs(crate::commands::jobs::Jobs),
+    Port(crate::commands::port::Port),
     Signal(crate::commands::signal::Signal),
     Screen(crate::commands::screen::Screen),
     Keys(crate::commands::keys::Keys),
     Resize(crate::commands::resize::Resize),
     Pty(crate::commands::pty::Pty),
     Attach(crate::commands::attach::Attach),
+    Cp(crate::commands::cp::Cp),
+    Files(crate::commands::files::Files),
+    Diff(crate::commands::diff::Diff),
+    Apply(crate::commands::apply::Apply),
+    Discard(crate::commands::discard::Discard),
     Fork(crate::commands::fork::Fork),
     Checkpoint(crate::commands::checkpoint::Checkpoint),
     Checkpoints(crate::commands::checkpoints::Checkpoints),
@@ -57,6 +63,7 @@ pub(crate) enum Command {
     List(crate::commands::list::List),
     State(crate::commands::state::State),
     History(crate::commands::history::History),
+    Sandbox(crate::commands::sandbox::Sandbox),
     Save(crate::commands::save::Save),
     Restore(crate::commands::restore::Restore),
     Rename(crate::commands::rename::Rename),
@@ -67,6 +74,7 @@ pub(crate) enum Command {
     Tool(crate::commands::tool::Tool),
     Serve(crate::commands::serve::Serve),
     Mcp(crate::commands::mcp::Mcp),
+    Agent(crate::commands::agent::Agent),
     Api(crate::commands::api::Api),
     Token(crate::commands::token::Token),
     Config(crate::commands::config::Config),
@@ -106,6 +114,15 @@ pub(crate) fn saved_to(text: &str) -> Result<SavedTo, String> {
     }
     sessile_vault::check_url(text).map_err(|error| error.to_string())?;
     Ok(SavedTo::Store(text.to_owned()))
+}
+
+/// Where writes to a workspace go.
+pub(crate) fn file_mode(text: &str) -> Result<sessile_sandbox::FileMode, String> {
+    match text {
+        "overlay" => Ok(sessile_sandbox::FileMode::Overlay),
+        "direct" => Ok(sessile_sandbox::FileMode::Direct),
+        _ => Err("say overlay or direct".to_owned()),
+    }
 }
 
 pub(crate) fn size(text: &str) -> Result<u64, String> {

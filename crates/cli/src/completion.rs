@@ -9,11 +9,13 @@ use crate::people::words::on_one_line;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use clap_complete::env::{CompleteEnv, Shells};
 use sessile_protocol::{Answer, Language, Request};
 use sessile_store::{Metadata, Scope, SessionStatus};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -27,6 +29,28 @@ const PROGRAM: &str = "sessile";
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Of finished runs.
 const NEWEST: u64 = 20;
+/// What only a live session can do. All else can be asked of one that has ended.
+const ONLY_LIVE: [&str; 17] = [
+    "attach",
+    "checkpoint",
+    "end",
+    "exec",
+    "fork",
+    "input",
+    "interrupt",
+    "jobs",
+    "keys",
+    "port",
+    "reset",
+    "resize",
+    "rewind",
+    "signal",
+    "undo",
+    "write",
+    "write-key",
+];
+/// For bash, in which a word is not what it is elsewhere.
+const WORDS: &str = include_str!("completion/words.bash");
 
 /// Answers a shell that completes, if this is one.
 pub(crate) fn answer() -> Option<ExitCode> {
@@ -47,6 +71,9 @@ pub(crate) fn script(shell: &str) -> io::Result<Vec<u8>> {
     let completer = shells.completer(shell).ok_or(io::ErrorKind::NotFound)?;
     let mut script = Vec::new();
     completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    if shell == "bash" {
+        script.extend(WORDS.as_bytes());
+    }
     if shell == "zsh" {
         // As a file in fpath it is read when something is completed for the
         // first time, and has to answer then.
@@ -79,7 +106,10 @@ fn with_value(command: &str, arg: Arg) -> Arg {
     let is_option = !arg.is_positional();
     let arg = arg.hide(is_option);
     let find: fn() -> Vec<CompletionCandidate> = match (command, arg.get_id().as_str()) {
-        (_, "id") | ("start", "from") => sessions,
+        ("cp", "from" | "to") => return arg.add(ArgValueCompleter::new(ends_of_a_copy)),
+        (_, "place") => places,
+        (command, "id" | "ids") if ONLY_LIVE.contains(&command) => live_sessions,
+        (_, "id" | "ids") | ("start", "from") => sessions,
         (_, "run") => runs,
         ("signal", "job") => jobs,
         ("rewind", "name") | ("drop", "names") => checkpoints,
@@ -91,9 +121,49 @@ fn with_value(command: &str, arg: Arg) -> Arg {
 }
 
 fn sessions() -> Vec<CompletionCandidate> {
+    offered(&listed())
+}
+
+fn live_sessions() -> Vec<CompletionCandidate> {
+    let mut all = listed();
+    all.retain(|found| found.status != SessionStatus::Terminated);
+    offered(&all)
+}
+
+fn listed() -> Vec<Metadata> {
     let list = settings().and_then(|settings| settings.sessions.list_in(Scope::Directory).ok());
-    let all = list.unwrap_or_default();
-    all.iter().enumerate().flat_map(|(place, (_, found))| of_session(place, found)).collect()
+    list.unwrap_or_default().into_iter().map(|(_, found)| found).collect()
+}
+
+fn offered(all: &[Metadata]) -> Vec<CompletionCandidate> {
+    let each = all.iter().enumerate().flat_map(|(place, found)| of_session(place, found));
+    // For those who begin to type it.
+    let last = CompletionCandidate::new(sessile_store::LAST)
+        .help(Some("the session that was used last".into()))
+        .display_order(Some(all.len()))
+        .hide(true);
+    each.chain((!all.is_empty()).then_some(last)).collect()
+}
+
+/// Sessions as the beginning of `ID:path`.
+fn places() -> Vec<CompletionCandidate> {
+    let of = |session: CompletionCandidate| {
+        let mut value = session.get_value().to_owned();
+        value.push(":");
+        CompletionCandidate::new(value)
+            .help(session.get_help().cloned())
+            .display_order(session.get_display_order())
+            .hide(session.is_hide_set())
+    };
+    sessions().into_iter().map(of).collect()
+}
+
+/// Files of this machine, too.
+fn ends_of_a_copy(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let mut all = places();
+    all.retain(|c| c.get_value().as_encoded_bytes().starts_with(begun.as_encoded_bytes()));
+    all.extend(PathCompleter::any().complete(begun));
+    all
 }
 
 /// Its name, and its id for those who begin to type that. What has ended is
@@ -210,7 +280,7 @@ mod tests {
         serde_json::from_value(text).unwrap()
     }
 
-    fn offered(name: Option<&str>, status: SessionStatus) -> Vec<(String, bool)> {
+    fn shown(name: Option<&str>, status: SessionStatus) -> Vec<(String, bool)> {
         let all = of_session(0, &session(name, status));
         let value = |c: &CompletionCandidate| c.get_value().to_string_lossy().into_owned();
         all.iter().map(|c| (value(c), !c.is_hide_set())).collect()
@@ -220,11 +290,19 @@ mod tests {
     fn a_session_is_offered_by_name_or_else_by_id() {
         let id = || "sess_0123".to_owned();
         let live = SessionStatus::Active;
-        assert_eq!(offered(None, live), [(id(), true)]);
-        assert_eq!(offered(Some("web"), live), [("web".to_owned(), true), (id(), false)]);
-        assert_eq!(offered(Some("a b"), live), [(id(), true)]);
+        assert_eq!(shown(None, live), [(id(), true)]);
+        assert_eq!(shown(Some("web"), live), [("web".to_owned(), true), (id(), false)]);
+        assert_eq!(shown(Some("a b"), live), [(id(), true)]);
         let over = SessionStatus::Terminated;
-        assert_eq!(offered(Some("web"), over), [("web".to_owned(), false), (id(), false)]);
+        assert_eq!(shown(Some("web"), over), [("web".to_owned(), false), (id(), false)]);
+    }
+
+    #[test]
+    fn last_is_offered_to_those_who_begin_to_type_it() {
+        assert!(offered(&[]).is_empty());
+        let all = offered(&[session(None, SessionStatus::Active)]);
+        let last = all.last().unwrap();
+        assert!(last.get_value() == "@last" && last.is_hide_set());
     }
 
     #[test]
@@ -241,5 +319,6 @@ mod tests {
         assert!(with(&["output"], "run") && with(&["rewind"], "name") && with(&["drop"], "names"));
         assert!(with(&["pty", "write"], "id") && with(&["signal"], "job"));
         assert!(with(&["start"], "from") && !with(&["start"], "name"));
+        assert!(with(&["files", "cat"], "place"));
     }
 }

@@ -4,8 +4,8 @@
 //! The order comes on stdin and what became of it goes to stdout, both as JSON.
 
 use crate::uploader::{host, variables};
-use sessile_client::{Fetch, Fetched};
-use sessile_vault::{Taken, Vault, VaultError};
+use sessile_client::{AgentFiles, Fetch, Fetched};
+use sessile_vault::{Note, Taken, Vault, VaultError};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
@@ -41,11 +41,34 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
                 taken: serde_json::to_value(&taken).unwrap_or_default(),
             })
         }
+        Fetch::Ask { url, session_id } => {
+            let holder = Vault::open(&url, &variables())?.holder(&session_id)?;
+            let held =
+                holder.map(|holder| Fetched::Held { epoch: holder.epoch, host: holder.host });
+            Ok(held.unwrap_or(Fetched::NotFound))
+        }
         Fetch::GiveBack { url, session_id, taken } => {
             if let Ok(taken) = serde_json::from_value::<Taken>(taken) {
                 Vault::open(&url, &variables())?.give_back(&session_id, &taken)?;
             }
             Ok(Fetched::GivenBack)
+        }
+        Fetch::PutAgent { url, session_id, agent } => {
+            let vault = Vault::open(&url, &variables())?;
+            // The record last: whoever finds it finds the thread.
+            if !agent.thread.is_empty() {
+                vault.put_note(&session_id, Note::Thread, agent.thread)?;
+            }
+            vault.put_note(&session_id, Note::Record, agent.record)?;
+            Ok(Fetched::Kept)
+        }
+        Fetch::GetAgent { url, session_id } => {
+            let vault = Vault::open(&url, &variables())?;
+            let Some(record) = vault.get_note(&session_id, Note::Record)? else {
+                return Ok(Fetched::NotFound);
+            };
+            let thread = vault.get_note(&session_id, Note::Thread)?.unwrap_or_default();
+            Ok(Fetched::Agent(AgentFiles { record, thread }))
         }
     }
 }

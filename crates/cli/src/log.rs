@@ -18,7 +18,11 @@ pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyh
         LogForm::Text => lines.boxed(),
         LogForm::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
-    let mut layers = vec![lines.with_filter(ours(level.parse()?)).boxed()];
+    let level: LevelFilter = level.parse()?;
+    let mut layers = vec![lines.with_filter(ours(level)).boxed()];
+    if level >= LevelFilter::WARN {
+        layers.push(Whole.with_filter(Targets::new().with_target(LINE, LevelFilter::WARN)).boxed());
+    }
     layers.extend(further);
     tracing_subscriber::registry().with(layers).try_init()?;
     Ok(())
@@ -27,5 +31,30 @@ pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyh
 /// Our own words at the level that is asked for. Libraries are held to their
 /// warnings: what they tell in detail may be headers and bodies.
 pub(crate) fn ours(level: LevelFilter) -> Targets {
-    Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sessile", level)
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target("sessile", level)
+        .with_target(LINE, LevelFilter::OFF)
+}
+
+/// Lines whose form is a contract: they are written as they come, in either form of the
+/// log.
+const LINE: &str = "sessile_line";
+
+struct Whole;
+
+impl<S: tracing::Subscriber> Layer<S> for Whole {
+    fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+        struct Line(String);
+        impl tracing::field::Visit for Line {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "line" {
+                    self.0 = format!("{value:?}");
+                }
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        eprintln!("{}", line.0);
+    }
 }

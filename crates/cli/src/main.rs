@@ -9,9 +9,14 @@ mod call;
 mod commands;
 mod completion;
 mod config;
+mod confinement;
+mod delta;
+mod drawer;
 mod fetcher;
 mod following;
 mod interrupts;
+mod layers;
+mod local;
 mod log;
 mod memory;
 mod open_files;
@@ -33,7 +38,10 @@ mod top;
 mod transcript;
 mod uploader;
 mod viewer;
+mod workspace;
 
+use sessile_client::ClientError;
+use sessile_protocol::{Failure, Shortage};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -51,6 +59,12 @@ fn main() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == sessile_client::FETCHER) {
         return fetcher::main();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == sessile_server::mcp::DRAWER) {
+        return drawer::main();
+    }
+    if let Some(code) = delta::answer() {
+        return code;
     }
     let args = match args::parse() {
         Ok(args) => args,
@@ -82,7 +96,20 @@ fn reasons(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    text
+    match shortage(error) {
+        Some(shortage) => format!("{text}; {}", shortage.advice()),
+        None => text,
+    }
+}
+
+/// What the machine has run out of, if that is behind an error.
+fn shortage(error: &anyhow::Error) -> Option<Shortage> {
+    // Some errors are another in every respect, and are not found behind it.
+    error.chain().find_map(|cause| {
+        let asked = cause.downcast_ref::<ClientError>().and_then(ClientError::shortage);
+        let refused = cause.downcast_ref::<Failure>().and_then(|failure| failure.shortage);
+        asked.or(refused).or_else(|| Shortage::behind(cause))
+    })
 }
 
 /// One line of what may be a paragraph and a summary.

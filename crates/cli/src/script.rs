@@ -51,7 +51,7 @@ fn by_extension(path: &str) -> Option<&'static str> {
 }
 
 /// A word that every shell reads as it is.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -4,7 +4,7 @@ use crate::config::{Flags, Listing, Source};
 use crate::progress::Progress;
 use sessile_client::{Bounds, GoingOn, Launcher, SavedTo, TakenUp};
 use sessile_protocol::SessionId;
-use sessile_store::{Sessions, StoreError, UserState};
+use sessile_store::{Directory, Metadata, Scope, Sessions, StoreError, UserState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -69,16 +69,37 @@ impl Settings {
             }
             Err(StoreError::NotFound(what)) => match text.parse::<SessionId>() {
                 Ok(id) if self.take_up(&id)? => Ok(id),
-                Ok(_) | Err(_) => Err(StoreError::NotFound(what).into()),
+                Ok(_) | Err(_) => {
+                    Err(self.elsewhere(text).unwrap_or(StoreError::NotFound(what)).into())
+                }
             },
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether another machine has taken a session up.
+    /// Where a session of the user's is that is not in this sessions directory, as an
+    /// error that says so: those of SDKs are in the local server's.
+    fn elsewhere(&self, text: &str) -> Option<StoreError> {
+        let (directories, all): (Vec<Directory>, Vec<Metadata>) =
+            self.sessions.recorded_in(Scope::User).ok()?.into_iter().unzip();
+        let id = sessile_store::choose(text, &all, None).ok()?;
+        let at = all.iter().position(|metadata| metadata.session_id == id)?;
+        let root = directories.get(at)?.path().parent()?.to_owned();
+        Some(StoreError::Elsewhere { id: id.to_string(), root })
+    }
+
+    /// Whether another machine has taken a session up. A store that cannot be
+    /// asked keeps nobody from going on here.
     fn has_moved(&self, id: &SessionId) -> bool {
-        let metadata = self.sessions.find(id).and_then(|directory| directory.metadata());
-        metadata.is_ok_and(|metadata| metadata.moved_to().is_some())
+        let Ok(directory) = self.sessions.find(id) else {
+            return false;
+        };
+        self.launcher.learn_of_move(&directory).unwrap_or_else(|error| {
+            if std::io::stderr().is_terminal() {
+                eprintln!("{id} goes on here, though its store cannot be asked: {error}");
+            }
+            false
+        })
     }
 
     /// Has a session of the configured store go on here, if it is there.

@@ -95,7 +95,11 @@ pub(crate) fn stream(
             continue;
         }
         let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let why = if view.waiting_for_input && until_input { Left::Input } else { Left::Time };
+        let why = match view.queued {
+            Some(queued) => Left::Queued(*queued),
+            None if view.waiting_for_input && until_input => Left::Input,
+            None => Left::Time,
+        };
         if is_over {
             return Ok(Streamed::Finished { done: result(client, run)?, line });
         } else if is_late || why == Left::Input {

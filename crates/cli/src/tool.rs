@@ -12,12 +12,17 @@ use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
 use sessile_gateway::tool::{self, Action, Extent, Request, Run, Shape, Target};
 use sessile_gateway::{Error, ErrorCode};
 use sessile_protocol::{Answer, Auto, Failure};
+use sessile_sandbox::Policy;
 use sessile_store::{Directory, Entry, Sessions, StoreError};
 use std::path::PathBuf;
 
 /// Answers a request that makes sense.
-pub(crate) fn answer(settings: &Settings, request: &Request) -> sessile_gateway::Result<Value> {
-    let place = Place::of(settings, request)?;
+pub(crate) fn answer(
+    settings: &Settings,
+    request: &Request,
+    sandbox: Option<Policy>,
+) -> sessile_gateway::Result<Value> {
+    let place = Place::of(settings, request, sandbox)?;
     let outcome = match &request.action {
         Action::Exec(run) => place.run(run, Shape::Exec, request.output),
         Action::Eval(run) => place.run(run, Shape::Eval, request.output),
@@ -47,6 +52,8 @@ struct Place {
     key: String,
     session_key: Option<String>,
     auto: Option<Auto>,
+    /// What its sessions are confined by, at least.
+    sandbox: Option<Policy>,
 }
 
 /// A workspace's session.
@@ -57,7 +64,11 @@ struct Found {
 }
 
 impl Place {
-    fn of(settings: &Settings, request: &Request) -> sessile_gateway::Result<Self> {
+    fn of(
+        settings: &Settings,
+        request: &Request,
+        sandbox: Option<Policy>,
+    ) -> sessile_gateway::Result<Self> {
         let given = request.target.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let workspace =
             std::fs::canonicalize(&given).ok().filter(|path| path.is_dir()).ok_or_else(|| {
@@ -74,9 +85,10 @@ impl Place {
             sessions_dir: Some(root),
             sessions_dir_from: settings.sessions_dir_from.clone(),
         };
-        let key = request.target.key(&workspace);
+        let mark = sandbox.as_ref().map(Policy::mark);
+        let key = request.target.key(&workspace, mark.as_deref());
         let Target { session_key, auto, .. } = request.target.clone();
-        Ok(Self { settings, workspace, key, session_key, auto })
+        Ok(Self { settings, workspace, key, session_key, auto, sandbox })
     }
 
     /// The workspace's session, made anew if there is none, or none any more.
@@ -85,6 +97,7 @@ impl Place {
         if let Some(id) = claim.session()
             && let Ok(directory) = self.settings.sessions.find(&id)
         {
+            self.check_confined(&directory)?;
             match self.settings.launcher.open(&directory) {
                 Ok(client) => return Ok(Found { directory, client, is_new: false }),
                 Err(ClientError::Ended(_) | ClientError::Store(_)) => {}
@@ -93,12 +106,24 @@ impl Place {
         }
         let spec = NewSession {
             auto: self.auto,
+            sandbox: self.sandbox.clone(),
             ..NewSession::of_workspace(&self.workspace, self.session_key.clone())
         };
         let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
         claim.record(&metadata.session_id)?;
         let client = self.settings.launcher.open(&directory)?;
         Ok(Found { directory, client, is_new: true })
+    }
+
+    /// A session that is found by the sandbox is in it. Nobody may have put another
+    /// one there.
+    fn check_confined(&self, directory: &Directory) -> anyhow::Result<()> {
+        let Some(bound) = &self.sandbox else { return Ok(()) };
+        let own = directory.metadata()?.sandbox;
+        let own = own.and_then(|own| serde_json::from_value::<Policy>(own).ok());
+        let is_confined = own.is_some_and(|own| own.is_within(bound));
+        anyhow::ensure!(is_confined, "the session of this workspace is not in the sandbox");
+        Ok(())
     }
 
     fn run(&self, run: &Run, shape: Shape, options: OutputOptions) -> anyhow::Result<Value> {

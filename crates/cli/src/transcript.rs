@@ -118,7 +118,7 @@ impl<W: Write> Transcript<W> {
                 let _ = writeln!(out, "{}", self.painted(BOLD, &news(happened)));
                 out.into_bytes()
             }
-            Event::Cancelled { run, why } => {
+            Event::Cancelled { run, why, .. } => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(RED, &format!("{run} = {why}")));
                 out.into_bytes()

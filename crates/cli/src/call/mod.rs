@@ -3,13 +3,17 @@
 mod pinned;
 
 use crate::config::{Config, Source};
+use crate::local;
 use crate::presence::{Announcement, Presence};
+use crate::settings::Settings;
 use anyhow::{Context, bail};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
+use sessile_store::LocalPlace;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,11 +21,15 @@ use tokio::net::TcpStream;
 
 /// A server, and how it is spoken to.
 #[derive(Debug)]
-pub(crate) struct Remote {
-    address: SocketAddr,
-    /// The certificate that it must show, if it speaks TLS.
-    certificate: Option<PathBuf>,
-    token: Option<String>,
+pub(crate) enum Remote {
+    Network {
+        address: SocketAddr,
+        /// The certificate that it must show, if it speaks TLS.
+        certificate: Option<PathBuf>,
+        token: Option<String>,
+    },
+    /// The user's own server.
+    Local(LocalPlace),
 }
 
 impl Remote {
@@ -40,7 +48,14 @@ impl Remote {
             }
             None => bail!(no_server(config)()),
         };
-        Ok(Self { address, certificate, token })
+        Ok(Self::Network { address, certificate, token })
+    }
+
+    /// The user's own server, started if there is none.
+    pub(crate) fn local(settings: &Settings) -> anyhow::Result<Self> {
+        let words = ["serve", "--local"].map(OsString::from);
+        local::find_or_start(settings, &words)?;
+        Ok(Self::Local(settings.launcher.user().local()))
     }
 
     /// Sends a request; the answer's body is still to come.
@@ -50,11 +65,44 @@ impl Remote {
         path: &str,
         body: Vec<u8>,
     ) -> anyhow::Result<Response<Incoming>> {
-        let stream = TcpStream::connect(self.address).await.with_context(|| {
-            format!("no server is at {}; start one with: sessile serve", self.address)
-        })?;
-        let request = self.request(method, path, body)?;
-        match &self.certificate {
+        self.send(self.request(method, path, body)?).await
+    }
+
+    /// Sends a file.
+    pub(crate) async fn upload(
+        &self,
+        path: &str,
+        file: Vec<u8>,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let mut request = self.request("POST", path, file)?;
+        let kind = header::HeaderValue::from_static("application/octet-stream");
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        self.send(request).await
+    }
+
+    /// Follows events from after one on.
+    pub(crate) async fn resume(
+        &self,
+        path: &str,
+        after: u64,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let mut request = self.request("GET", path, Vec::new())?;
+        request.headers_mut().insert("last-event-id", after.into());
+        self.send(request).await
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
+        let (address, certificate) = match self {
+            Self::Network { address, certificate, .. } => (address, certificate),
+            Self::Local(place) => {
+                let stream = local::connect_for_calls(place);
+                return send(stream.context("the local server has gone")?, request).await;
+            }
+        };
+        let stream = TcpStream::connect(address)
+            .await
+            .with_context(|| format!("no server is at {address}; start one with: sessile serve"))?;
+        match certificate {
             Some(file) => send(pinned::connect(stream, file).await?, request).await,
             None => send(stream, request).await,
         }
@@ -67,11 +115,12 @@ impl Remote {
         body: Vec<u8>,
     ) -> anyhow::Result<Request<Full<Bytes>>> {
         let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes())?;
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, self.address.to_string());
-        if let Some(token) = &self.token {
+        let (host, token) = match self {
+            Self::Network { address, token, .. } => (address.to_string(), token.as_ref()),
+            Self::Local(_) => ("localhost".to_owned(), None),
+        };
+        let mut request = Request::builder().method(method).uri(path).header(header::HOST, host);
+        if let Some(token) = token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         if !body.is_empty() {

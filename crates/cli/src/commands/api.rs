@@ -24,20 +24,30 @@ pub(crate) struct Api {
     path: String,
     /// The request's body [default for POST: our stdin, unless that is a terminal]
     json: Option<String>,
+    /// Call your own local server (see serve --local), which is started if there is none
+    #[arg(long)]
+    local: bool,
 }
 
 impl Api {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         ensure!(self.path.starts_with('/'), "a path begins with /, such as /v1/sessions");
-        let config = Listing::of(settings, &Flags::default())?.config()?;
-        let user = settings.launcher.user();
-        let private = user.private_of(&config.sessions_dir).with_context(no_server(&config))?;
-        let remote = Remote::find(&config, &private, token(&private))?;
+        let remote = match self.local {
+            true => Remote::local(settings)?,
+            false => Self::remote(settings)?,
+        };
         let body = self.body()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let outcome = runtime.block_on(self.call(&remote, body));
         runtime.shutdown_background();
         outcome
+    }
+
+    pub(super) fn remote(settings: &Settings) -> anyhow::Result<Remote> {
+        let config = Listing::of(settings, &Flags::default())?.config()?;
+        let user = settings.launcher.user();
+        let private = user.private_of(&config.sessions_dir).with_context(no_server(&config))?;
+        Remote::find(&config, &private, token(&private))
     }
 
     async fn call(&self, remote: &Remote, body: Vec<u8>) -> anyhow::Result<ExitCode> {

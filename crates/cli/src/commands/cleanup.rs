@@ -4,6 +4,7 @@ use crate::{args, output};
 use clap::Args;
 use jiff::Timestamp;
 use sessile_gateway::answer::Cleaned;
+use sessile_protocol::SessionId;
 use sessile_store::{Metadata, SessionStatus};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,8 +25,19 @@ pub(crate) struct Cleanup {
     older_than: Option<Duration>,
 }
 
+/// Removes all ended sessions: which they were.
+pub(crate) fn remove_ended(settings: &Settings) -> anyhow::Result<Vec<SessionId>> {
+    Cleanup { lost: false, older_than: None }.remove(settings)
+}
+
 impl Cleanup {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let cleaned = self.remove(settings)?;
+        output::json(&Cleaned { cleaned })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn remove(&self, settings: &Settings) -> anyhow::Result<Vec<SessionId>> {
         let now = Timestamp::now();
         let mut cleaned = Vec::new();
         let done = Counter::default();
@@ -54,8 +66,7 @@ impl Cleanup {
             }
         }
         drop(progress);
-        output::json(&Cleaned { cleaned })?;
-        Ok(ExitCode::SUCCESS)
+        Ok(cleaned)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sessile_client::{Client, ClientError};
 use sessile_gateway::answer::{self, Output, RunResult};
 use sessile_protocol::{
-    Answer, Completed, Exec as Order, Language, Request, SessionId, TerminalSize, Until,
+    Answer, Completed, EndedJob, Exec as Order, Language, Request, SessionId, TerminalSize, Until,
 };
 use sessile_store::Directory;
 use std::io::{self, IsTerminal, Read};
@@ -38,9 +38,14 @@ use std::time::Duration;
 pub(crate) struct Exec {
     /// The session
     id: String,
-    /// Interrupt the command after this long; 0: never [default: the session's]
+    /// Interrupt the command this long after it has begun, without the time in
+    /// the queue; 0: never [default: the session's]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
+    /// Give up if the command has not begun after this long, because others are
+    /// ahead of it; it is not run then; 0: never
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    queue_timeout: Option<Duration>,
     /// Interrupt the command when it has written nothing, and was given no
     /// input, for this long; 0: never
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
@@ -98,6 +103,7 @@ impl Exec {
             text,
             language: self.language,
             timeout_ms: self.timeout.map(milliseconds),
+            queue_timeout_ms: self.queue_timeout.map(milliseconds),
             silence_ms: self.no_output_timeout.map(milliseconds),
             stdin: stdin.map(Into::into),
             env: self.env.into_iter().collect(),
@@ -230,7 +236,12 @@ pub(crate) fn pass(client: &mut Client, order: Order) -> anyhow::Result<u8> {
         bail!(ClientError::Unexpected);
     };
     // Nothing in the streams would tell.
-    for note in &done.notes {
+    // A job that failed is news to whoever has just started it. Others would only be
+    // noise in the stderr of another command.
+    let failed =
+        |job: &&EndedJob| job.run == done.run && job.exit_code.is_some_and(|code| code != 0);
+    let jobs = done.jobs_ended.iter().filter(failed).map(|job| job.told_with(done.run));
+    for note in jobs.chain(done.notes.iter().cloned()) {
         eprintln!("sessile: {note}");
     }
     Ok(streaming::exit_code(&done))
@@ -267,7 +278,7 @@ fn show(
             if let Some(previous) = client.revived() {
                 remark(line, &answer::revival(previous))?;
             }
-            remark(line, &outcome::going(run, id.as_str(), why, has_terminal))?;
+            remark(line, &outcome::going(run, id.as_str(), &why, has_terminal))?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -288,7 +299,11 @@ fn on_its_terminal(
     let Answer::Accepted { run, waiting_for_input } = answer else {
         bail!(ClientError::Unexpected)
     };
-    let why = if waiting_for_input { outcome::Left::Input } else { outcome::Left::Time };
+    let why = match reader::so_far(client, run, 0)?.queued {
+        Some(queued) => outcome::Left::Queued(*queued),
+        None if waiting_for_input => outcome::Left::Input,
+        None => outcome::Left::Time,
+    };
     Ok(Streamed::Left { run, why, line: Line::Fresh })
 }
 

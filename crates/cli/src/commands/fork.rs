@@ -1,3 +1,4 @@
+use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::{branching, output};
 use clap::{Args, ValueEnum};
@@ -10,7 +11,8 @@ use std::process::ExitCode;
 /// From then on they are independent of it and of each other. Python is copied
 /// live, with all that it has loaded; shells by their state. Background
 /// processes, sockets and threads stay with the original: what was not carried
-/// is listed.
+/// is listed. In a sandbox, --files copy gives each a layer of its own, and all
+/// kernels are carried by their state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile fork sess_…\n  \
@@ -28,7 +30,7 @@ pub(crate) struct Fork {
     /// Wait for runs that are going, instead of refusing
     #[arg(long)]
     wait: bool,
-    /// A name for the forks, shown by `list`
+    /// A name for the fork; several are called NAME-1, NAME-2, …
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -47,7 +49,20 @@ impl Fork {
         };
         let order =
             ForkOrder { count: self.count, files, wait: self.wait, name: self.name, new: None };
-        let answer = branching::ask(settings, &self.id, "forking", Request::Fork(order))?;
+        order.check()?;
+        let original = settings.session(&self.id)?;
+        let directory = settings.sessions.find(&original)?;
+        let owner = directory.metadata()?.owner;
+        // Held until others can see that the forks have them.
+        let _reserved = settings.sessions.reserve_names(&order.names(), owner.as_deref())?;
+        if settings.launcher.forks_by_copying(&directory, &order)? {
+            let _progress = Progress::of(format!("forking {original}"));
+            let sessions = &settings.sessions;
+            let view = settings.launcher.fork_confined(sessions, &directory, &order)?;
+            output::json(&Forked::from(&view))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let answer = branching::ask(settings, original.as_str(), "forking", Request::Fork(order))?;
         let Answer::Forked(view) = answer else {
             anyhow::bail!(sessile_client::ClientError::Unexpected);
         };

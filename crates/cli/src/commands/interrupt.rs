@@ -31,12 +31,13 @@ impl Interrupt {
                 };
                 run
             }
-            Liveness::Gone
-                if directory.observed_metadata()?.status == SessionStatus::Terminated =>
-            {
-                bail!(ClientError::Ended(id.to_string()))
+            Liveness::Gone => {
+                let metadata = directory.observed_metadata()?;
+                if metadata.status == SessionStatus::Terminated {
+                    bail!(ClientError::ended(&metadata))
+                }
+                None
             }
-            Liveness::Gone => None,
         };
         output::json(&InterruptedSession::new(id, interrupted))?;
         Ok(ExitCode::SUCCESS)

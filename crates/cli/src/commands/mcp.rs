@@ -1,6 +1,8 @@
 use crate::args;
+use crate::confinement::Confinement;
 use crate::settings::{Settings, environment};
 use clap::{Args, ValueEnum};
+use sessile_sandbox::Policy;
 use sessile_server::mcp::{Home, Offer};
 use sessile_server::{Limits, Service, SessionDefaults, mcp};
 use sessile_store::Sessions;
@@ -12,9 +14,11 @@ use std::time::Duration;
 /// Serve the tools to an MCP client over stdin and stdout
 ///
 /// The client starts this. Sessions live on when it ends, and are found again
-/// by the next one.
+/// by the next one. With --sandbox (or SESSILE_SANDBOX) all of them are confined,
+/// and the model has no say in it.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sessile mcp\n  sessile mcp --tools all --wait 20s")]
+#[command(after_help = "Examples:\n  sessile mcp\n  sessile mcp --tools all --wait 20s\n  \
+    sessile mcp --sandbox agent-safe")]
 pub(crate) struct Mcp {
     /// Which tools: one for all (runtime), those that name sessions, or both
     #[arg(long, value_enum, default_value_t = Tools::Runtime)]
@@ -25,6 +29,8 @@ pub(crate) struct Mcp {
     /// Directories that sessions may be in (may be repeated) [default: all]
     #[arg(long, value_name = "DIR")]
     workspace_root: Vec<PathBuf>,
+    #[command(flatten)]
+    confinement: Confinement,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,7 +47,8 @@ impl Mcp {
             Tools::Sessions => Offer::Sessions,
             Tools::All => Offer::All,
         };
-        let home = home(settings, &roots(self.workspace_root)?)?;
+        let sandbox = self.confinement.of_agents()?;
+        let home = home(settings, &roots(self.workspace_root)?, sandbox)?;
         let runtime = tokio::runtime::Runtime::new()?;
         runtime.block_on(mcp::serve(home, offer, self.wait))?;
         // Calls that block are not waited for: runs go on in their keepers.
@@ -63,11 +70,15 @@ fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// As for `sessile tool`: with the workspace, unless all are to be in one place.
-fn home(settings: &Settings, roots: &[PathBuf]) -> anyhow::Result<Home> {
+fn home(settings: &Settings, roots: &[PathBuf], sandbox: Option<Policy>) -> anyhow::Result<Home> {
     let store = settings.store()?;
     let launcher = settings.launcher.clone().with_store(store.clone());
-    let defaults =
-        SessionDefaults { environment: environment(), store, ..SessionDefaults::default() };
+    let defaults = SessionDefaults {
+        environment: environment(),
+        store,
+        sandbox: sandbox.map(Arc::new),
+        ..SessionDefaults::default()
+    };
     let Some(directory) = &settings.sessions_dir else {
         return Ok(Home::with_workspaces(launcher, roots, defaults)?);
     };

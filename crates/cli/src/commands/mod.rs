@@ -1,16 +1,22 @@
 //! One file per command: its arguments, whose doc comments are its help, and
 //! what it does.
 
+pub(crate) mod agent;
 pub(crate) mod api;
+pub(crate) mod apply;
 pub(crate) mod attach;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoints;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod cp;
+pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod drop;
 pub(crate) mod end;
 pub(crate) mod exec;
+pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod input;
@@ -22,6 +28,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod output;
+pub(crate) mod port;
 pub(crate) mod pty;
 pub(crate) mod rename;
 pub(crate) mod reset;
@@ -30,6 +37,7 @@ pub(crate) mod restore;
 pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox;
 pub(crate) mod save;
 pub(crate) mod screen;
 pub(crate) mod serve;
@@ -57,12 +65,18 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Wait(command) => command.execute(&settings),
         Command::Input(command) => command.execute(&settings),
         Command::Jobs(command) => command.execute(&settings),
+        Command::Port(command) => command.execute(&settings),
         Command::Signal(command) => command.execute(&settings),
         Command::Screen(command) => command.execute(&settings),
         Command::Keys(command) => command.execute(&settings),
         Command::Resize(command) => command.execute(&settings),
         Command::Pty(command) => command.execute(&settings),
         Command::Attach(command) => command.execute(&settings),
+        Command::Cp(command) => command.execute(&settings),
+        Command::Files(command) => command.execute(&settings),
+        Command::Diff(command) => command.execute(&settings),
+        Command::Apply(command) => command.execute(&settings),
+        Command::Discard(command) => command.execute(&settings),
         Command::Fork(command) => command.execute(&settings),
         Command::Checkpoint(command) => command.execute(&settings),
         Command::Checkpoints(command) => command.execute(&settings),
@@ -74,6 +88,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::List(command) => command.execute(&settings),
         Command::State(command) => command.execute(&settings),
         Command::History(command) => command.execute(&settings),
+        Command::Sandbox(command) => command.execute(&settings),
         Command::Save(command) => command.execute(&settings),
         Command::Restore(command) => command.execute(&settings),
         Command::Rename(command) => command.execute(&settings),
@@ -84,6 +99,7 @@ pub(crate) fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Tool(command) => command.execute(&settings),
         Command::Serve(command) => command.execute(&settings),
         Command::Mcp(command) => command.execute(&settings),
+        Command::Agent(command) => command.execute(&settings),
         Command::Api(command) => command.execute(&settings),
         Command::Token(command) => command.execute(&settings),
         Command::Config(command) => command.execute(&settings),

@@ -1,12 +1,14 @@
 use super::exec::{self, bytes_for_stdin, text_from_stdin};
 use super::start::milliseconds;
 use crate::config::Source;
+use crate::confinement::Confinement;
 use crate::settings::Settings;
 use crate::{args, interrupts, script};
 use anyhow::Context;
 use clap::Args;
 use sessile_client::NewSession;
 use sessile_protocol::{Exec as Order, Until};
+use sessile_sandbox::FileMode;
 use sessile_store::{Directory, Sessions};
 use std::fs::File;
 use std::io::Read;
@@ -28,7 +30,8 @@ use std::time::Duration;
     sessile run 'x=41' 'echo $((x+1))'\n  \
     sessile run -- echo hi there\n  \
     sessile run script.py input.txt -- --verbose\n  \
-    sessile run --shell python3 <program.txt")]
+    sessile run --shell python3 <program.txt\n  \
+    sessile run --sandbox read-only -- ls")]
 pub(crate) struct Run {
     /// The commands, or a script and its arguments
     #[arg(value_name = "CMD")]
@@ -43,6 +46,12 @@ pub(crate) struct Run {
     /// Give the commands this file as their stdin (`-` is our own stdin)
     #[arg(long, value_name = "FILE")]
     stdin: Option<String>,
+    /// With --sandbox: where writes go, overlay (thrown away at the end) or
+    /// direct [default: overlay]
+    #[arg(long, value_name = "overlay|direct", requires = "sandbox", value_parser = args::file_mode)]
+    files: Option<FileMode>,
+    #[command(flatten)]
+    confinement: Confinement,
     /// One more command; its words are joined by spaces. After a script: more
     /// arguments
     #[arg(last = true, value_name = "WORD")]
@@ -57,6 +66,8 @@ struct Plan {
 
 impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        // First: a command that was taken for a preset is told as that.
+        let sandbox = self.confinement.policy(self.files)?;
         let is_said = !(self.commands.is_empty() && self.words.is_empty());
         let stdin = bytes_for_stdin(self.stdin.as_deref(), is_said)?;
         let plan = self.plan()?;
@@ -68,6 +79,7 @@ impl Run {
             sessions_dir_from: Source::Default,
         };
         let new = NewSession {
+            sandbox,
             program: plan.program,
             idle_timeout_ms: 0,
             command_timeout_ms: milliseconds(self.timeout),

@@ -1,20 +1,28 @@
+mod greeting;
+
+use crate::args;
 use crate::config::{Auth, Config, Flags, Listing};
+use crate::local::{self, Address};
 use crate::otlp::Traces;
 use crate::presence::{Announcement, Presence};
 use crate::settings::{Settings, environment};
 use crate::{log, memory, open_files, output};
 use anyhow::bail;
 use clap::Args;
-use serde_json::json;
+use greeting::Greeting;
 use sessile_client::Launcher;
 use sessile_server::http::{Access, App, Guard};
-use sessile_server::{Door, Service, SessionDefaults, Tls, Tokens};
+use sessile_server::{
+    Door, Listener, LocalListener, Model, Program, Service, SessionDefaults, Stay, Tls, Tokens,
+};
 use sessile_store::Sessions;
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -25,11 +33,36 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// as a key of a TOML file; flags come first, then variables, then the file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile serve\n  \
+    sessile serve --local --background\n  \
     sessile serve --listen 127.0.0.1:8000 --workspace-root ~/projects\n  \
     sessile serve --listen 0.0.0.0:7377 --allow-host box.example --tls-cert box.pem --tls-key box.key")]
 pub(crate) struct Serve {
     #[command(flatten)]
     flags: Flags,
+    /// Serve your own programs only, on a Unix socket, without a token
+    ///
+    /// One server for all of them. It may use all directories, unless
+    /// --workspace-root says otherwise.
+    #[arg(
+        long,
+        conflicts_with_all = ["sandbox", "listen", "auth", "allow-host", "allow-origin", "tls-cert", "tls-key"]
+    )]
+    local: bool,
+    /// Have it run in the background: find it or start it, print where it is, and exit
+    #[arg(long, requires = "local")]
+    background: bool,
+    /// Go when no program has been connected for this long; 0: never
+    #[arg(
+        long,
+        requires = "local",
+        value_name = "TIME",
+        value_parser = args::duration,
+        default_value = "10m"
+    )]
+    idle_exit: Duration,
+    /// Print the path of the socket, whether there is a server or not, and exit
+    #[arg(long, requires = "local", conflicts_with = "background")]
+    print_address: bool,
     /// Print the API's description (OpenAPI 3.1) and exit
     #[arg(long)]
     openapi: bool,
@@ -42,7 +75,21 @@ impl Serve {
             output::all(&mut std::io::stdout().lock(), text.as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let config = Listing::of(settings, &self.flags)?.config()?;
+        let place = settings.launcher.user().local();
+        if self.print_address {
+            let line = format!("{}\n", place.socket().display());
+            output::all(&mut std::io::stdout().lock(), line.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.background {
+            output::json(&local::find_or_start(settings, &in_the_foreground())?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let config = match self.local {
+            true => Listing::local(settings, &self.flags, &place)?,
+            false => Listing::of(settings, &self.flags)?,
+        };
+        let config = config.config()?;
         memory::give_back();
         let runtime = tokio::runtime::Runtime::new()?;
         let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;
@@ -54,8 +101,14 @@ impl Serve {
         let launcher = launcher
             .with_fork_server()
             .with_store(config.store.clone())
-            .with_inherited(config.inherited.clone());
-        let outcome = runtime.block_on(serve(config, launcher));
+            .with_inherited(config.inherited.clone())
+            .with_hidden(config.models.iter().filter_map(Model::key_variable).collect());
+        let outcome = runtime.block_on(async {
+            match self.local {
+                true => serve_locally(config, launcher, self.idle_exit).await,
+                false => serve(config, launcher).await,
+            }
+        });
         traces.flush();
         // Calls that block are not waited for: runs go on in their keepers.
         runtime.shutdown_background();
@@ -63,6 +116,12 @@ impl Serve {
         tracing::info!("the server has stopped; sessions go on");
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The arguments of this process without the word that has it run in the
+/// background.
+fn in_the_foreground() -> Vec<OsString> {
+    std::env::args_os().skip(1).filter(|word| word != "--background").collect()
 }
 
 async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
@@ -73,17 +132,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         None => None,
     };
     let (access, token) = access(&config, &private)?;
-    let mut environment = environment();
-    environment.retain(|name, _| config.inherited.has(name));
-    let service = Service::new(sessions, launcher, &config.roots, config.limits.clone())?
-        .with_defaults(SessionDefaults {
-            idle_timeout: config.idle_timeout,
-            command_timeout: config.command_timeout,
-            durable: config.durable.clone(),
-            store: config.store.clone(),
-            environment,
-        })
-        .with_pools(config.pools.clone());
+    let service = service(&config, sessions, launcher)?;
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let adopted = service.adopt().await?;
@@ -93,28 +142,94 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         url: url.clone(),
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        tls_cert: config.tls.map(|files| files.cert),
+        tls_cert: config.tls.as_ref().map(|files| files.cert.clone()),
     };
     let stop = Stop::watch()?;
     let presence = Presence::announce(&private, &announcement)?;
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let hosts = names(config.hosts, address);
-    let guard = Guard { access, hosts, origins: config.origins, scheme };
-    let service = Arc::new(service);
-    let preparing = Arc::clone(&service);
-    tokio::spawn(async move { preparing.prepare_pools().await });
-    let app = App { service, guard: Arc::new(guard), mcp_wait: config.mcp_wait };
+    let hosts = names(config.hosts.clone(), address);
+    let guard = Guard { access, hosts, origins: config.origins.clone(), scheme };
     let door = Door {
-        listener,
+        listener: Listener::Network(listener),
+        stay: Stay::Always,
         tls,
         connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
-    sessile_server::serve(app, door, stop.come()).await;
+    attend(&config, service, guard, door, stop).await;
     drop(presence);
     Ok(())
+}
+
+/// Serves the programs of the user who runs it, as long as they need it.
+async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> anyhow::Result<()> {
+    let place = launcher.user().make_local()?;
+    let listener = LocalListener::bind(&place).await?;
+    let sessions = Sessions::at(config.sessions_dir.clone(), launcher.user().clone());
+    sessions.make()?;
+    let service = service(&config, sessions, launcher)?;
+    let adopted = service.adopt().await?;
+    let stay = Stay::WhileUsed {
+        idle,
+        program: Program::at(std::env::current_exe()?),
+        asked_to_go: signal(SignalKind::hangup())?,
+    };
+    let stop = Stop::watch()?;
+    // It holds no directory that somebody may want to unmount.
+    std::env::set_current_dir("/")?;
+    let address = Address::own(&place);
+    tracing::info!(adopted, version = address.version, "the local server has started");
+    output::json(&address)?;
+    // No page of a browser reaches it under any name.
+    let guard = Guard {
+        access: Access::Anybody,
+        hosts: vec!["*".to_owned()],
+        origins: Vec::new(),
+        scheme: "http",
+    };
+    let door = Door {
+        listener: Listener::Local(listener),
+        stay,
+        tls: None,
+        connections: open_files::connections(config.connections),
+        request_timeout: config.request_timeout,
+    };
+    attend(&config, service, guard, door, stop).await;
+    Ok(())
+}
+
+fn service(config: &Config, sessions: Sessions, launcher: Launcher) -> anyhow::Result<Service> {
+    let mut environment = environment();
+    environment.retain(|name, _| config.inherited.has(name));
+    let service = Service::new(sessions, launcher, &config.roots, config.limits.clone())?
+        .with_defaults(SessionDefaults {
+            idle_timeout: config.idle_timeout,
+            command_timeout: config.command_timeout,
+            durable: config.durable.clone(),
+            store: config.store.clone(),
+            environment,
+            sandbox: config.sandbox.clone().map(Arc::new),
+        })
+        .with_pools(config.pools.clone())
+        .with_models(config.models.clone());
+    Ok(service)
+}
+
+/// Answers whoever comes, until the server is to go.
+async fn attend(config: &Config, service: Service, guard: Guard, door: Door, stop: Stop) {
+    let service = Arc::new(service);
+    let preparing = Arc::clone(&service);
+    tokio::spawn(async move {
+        preparing.resume_agents().await;
+        if let Err(error) = preparing.adopt_callers().await {
+            tracing::warn!(%error, "cannot look for sessions that end with their programs");
+        }
+        preparing.keep_pools().await;
+    });
+    let app = App { service, guard: Arc::new(guard), mcp_wait: config.mcp_wait };
+    sessile_server::serve(app, door, stop.come()).await;
 }
 
 /// Who may call, and the file with the owner's token, if one is wanted.
@@ -170,66 +285,6 @@ fn warn_of_plain_text(address: SocketAddr, is_tls: bool) {
             %address,
             "tokens and output cross the network unencrypted; use --tls-cert and --tls-key, or a proxy that does"
         );
-    }
-}
-
-/// What a server says when it can be called.
-struct Greeting {
-    url: String,
-    /// The file with the owner's token, if one is wanted.
-    token: Option<PathBuf>,
-    adopted: usize,
-}
-
-impl Greeting {
-    fn text(&self) -> String {
-        let url = &self.url;
-        let found = match self.adopted {
-            0 => String::new(),
-            1 => "1 live session was found and goes on.\n".to_owned(),
-            n => format!("{n} live sessions were found and go on.\n"),
-        };
-        let who = match &self.token {
-            Some(file) => format!("Callers need the token in {}.\n", file.display()),
-            None => "Everybody on this machine may call: no token is asked for.\n".to_owned(),
-        };
-        let bearer = self
-            .token
-            .as_deref()
-            .map(|file| format!(" -H \"Authorization: Bearer $(cat {})\"", quoted(file)));
-        let order = r#"{"action": "exec", "command": "echo hello"}"#;
-        format!(
-            "Sessile is at {url} (API: {url}/docs)\n{who}{found}\n\
-             Call it:\n  curl -s {url}/v1/tools/runtime{} \\\n    \
-             -H 'Content-Type: application/json' -d '{order}'\n\n\
-             Add it to an MCP client:\n{}",
-            bearer.unwrap_or_default(),
-            self.mcp(url)
-        )
-    }
-
-    /// Without the token itself: what is printed may be kept somewhere.
-    fn mcp(&self, url: &str) -> String {
-        let mut server = json!({"type": "http", "url": format!("{url}/mcp")});
-        let mut note = String::new();
-        if let Some(file) = &self.token {
-            server["headers"] = json!({"Authorization": "Bearer TOKEN"});
-            note = format!("  (TOKEN is in {}; `sessile token show` prints it)\n", file.display());
-        }
-        let http = json!({"mcpServers": {"sessile": server}});
-        let stdio = json!({"mcpServers": {"sessile": {"command": "sessile", "args": ["mcp"]}}});
-        format!("  {http}\n{note}or, without this server:\n  {stdio}\n")
-    }
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if text.chars().all(is_plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

@@ -1,7 +1,9 @@
 use crate::args;
+use crate::confinement::Confinement;
 use crate::output;
 use crate::progress::Progress;
 use crate::settings::Settings;
+use anyhow::bail;
 use clap::Args;
 use sessile_client::{NewSession, SavedTo};
 use sessile_gateway::answer::Started;
@@ -27,10 +29,11 @@ use std::time::Duration;
     sessile start --idle-timeout 2h --command-timeout 5m\n  \
     sessile start python3 --durable\n  \
     sessile start --from sess_… --cwd ./project\n  \
-    sessile start --durable=s3://bucket/sessions")]
+    sessile start --durable=s3://bucket/sessions\n  \
+    sessile start --sandbox read-only --workspace ./project")]
 pub(crate) struct Start {
     /// The program of the session
-    #[arg(default_value = "bash", conflicts_with = "from")]
+    #[arg(default_value = DEFAULT_SHELL, conflicts_with = "from")]
     shell: String,
     /// A session to begin with the state of; it must not have a run going, see --wait
     #[arg(long, value_name = "ID")]
@@ -42,17 +45,23 @@ pub(crate) struct Start {
     options: Options,
 }
 
+const DEFAULT_SHELL: &str = "bash";
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
     /// Set an environment variable (may be repeated)
     #[arg(long = "env", value_name = "K=V", value_parser = args::assignment)]
     pub(crate) env: Vec<(String, String)>,
     /// Directory to start in [default: the current one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", visible_alias = "workspace")]
     pub(crate) cwd: Option<PathBuf>,
-    /// End the session after this long without a run; 0: never
+    /// End the session after this long without a run, a job in the background,
+    /// or somebody who looks at it; 0: never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = args::duration)]
     pub(crate) idle_timeout: Duration,
+    /// Count only runs for --idle-timeout: neither jobs nor who looks at it
+    #[arg(long)]
+    pub(crate) idle_without_runs: bool,
     /// Interrupt a command after this long; 0: never
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = args::duration)]
     pub(crate) command_timeout: Duration,
@@ -75,15 +84,18 @@ pub(crate) struct Options {
     /// Take a checkpoint before each run, and keep the last N: see `undo`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) auto: Option<u32>,
-    /// With --auto: of the files of the workspace, too
-    #[arg(long, requires = "auto")]
-    pub(crate) files: bool,
+    /// With --auto: of the files of the workspace, too. With --sandbox: where
+    /// writes go, overlay (a layer of the session) or direct [default: overlay]
+    #[arg(long, value_name = "overlay|direct", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) confinement: Confinement,
 }
 
 impl Start {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let from = self.from.as_deref().map(|id| settings.session(id)).transpose()?;
-        let new = self.options.session(self.shell);
+        let new = self.options.session(self.shell)?;
         let durable = settings.saved_to(new.durable.clone())?;
         let new = NewSession { from, wait: self.wait, durable, ..new };
         let progress = Progress::of("starting a session");
@@ -95,14 +107,35 @@ impl Start {
 }
 
 impl Options {
-    fn session(self, program: String) -> NewSession {
-        NewSession {
+    fn session(self, mut program: String) -> anyhow::Result<NewSession> {
+        let (mut with_files, mut mode) = (false, None);
+        for word in self.files {
+            match word.as_str() {
+                "" => with_files = true,
+                word => match args::file_mode(word) {
+                    Ok(said) => mode = Some(said),
+                    // A shell that was named behind the bare option.
+                    Err(_) if program == DEFAULT_SHELL && self.auto.is_some() => {
+                        (with_files, program) = (true, word.to_owned());
+                    }
+                    Err(why) => bail!("--files {word}: {why}"),
+                },
+            }
+        }
+        if with_files && self.auto.is_none() {
+            bail!("--files alone is for --auto N; with --sandbox say --files overlay or direct");
+        }
+        let sandbox = self.confinement.policy(mode)?;
+        Ok(NewSession {
+            id: None,
             program,
             from: None,
             wait: false,
+            from_keeper: None,
             cwd: self.cwd,
             env: self.env.into_iter().collect(),
             idle_timeout_ms: milliseconds(self.idle_timeout),
+            idle_without_runs: self.idle_without_runs,
             command_timeout_ms: milliseconds(self.command_timeout),
             max_history: self.max_history,
             output_cap: self.output_cap,
@@ -112,8 +145,9 @@ impl Options {
             name: self.name,
             owner: None,
             durable: self.durable,
-            auto: self.auto.map(|keep| Auto { keep, files: self.files }),
-        }
+            auto: self.auto.map(|keep| Auto { keep, files: with_files }),
+            sandbox,
+        })
     }
 }
 

@@ -1,11 +1,13 @@
 use crate::config::{Flags, Listing};
+use crate::confinement::Confinement;
 use crate::settings::Settings;
 use crate::{args, output};
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use sessile_server::{Grant, Tokens};
+use sessile_sandbox::Policy;
+use sessile_server::{Grant, Terms, Tokens};
 use sessile_store::Sessions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,11 +16,12 @@ use std::time::Duration;
 /// Tokens for callers of a server
 ///
 /// The owner's token is made when a server starts first, and may do everything.
-/// Others can be limited to workspaces and have an end. A server that is running
-/// knows of a change at once.
+/// Others can be limited to workspaces, have their sessions confined, and have an
+/// end. A server that is running knows of a change at once.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
+    sessile token create agent --sandbox agent-safe\n  \
     sessile token list\n  sessile token revoke ci\n  sessile token show --raw"
 )]
 pub(crate) struct Token {
@@ -38,6 +41,8 @@ enum Action {
         /// When it ends, from now [default: never]
         #[arg(long, value_name = "TIME", value_parser = args::duration)]
         expires: Option<Duration>,
+        #[command(flatten)]
+        confinement: Box<Confinement>,
     },
     /// List the tokens besides the owner's
     List,
@@ -57,8 +62,9 @@ impl Token {
         let sessions = Sessions::at(root, settings.launcher.user().clone());
         let tokens = Tokens::at(&sessions.private()?);
         let answer = match self.action {
-            Action::Create { name, workspace, expires } => {
-                create(&tokens, &name, &workspace, expires)?
+            Action::Create { name, workspace, expires, confinement } => {
+                let sandbox = confinement.policy(None)?;
+                create(&tokens, &name, &workspace, expires, sandbox)?
             }
             Action::List => {
                 let now = Timestamp::now();
@@ -87,6 +93,7 @@ fn create(
     name: &str,
     workspaces: &[PathBuf],
     expires: Option<Duration>,
+    sandbox: Option<Policy>,
 ) -> anyhow::Result<Value> {
     let now = Timestamp::now();
     let expires_at = match expires {
@@ -95,8 +102,8 @@ fn create(
     };
     let workspaces: Vec<PathBuf> =
         workspaces.iter().map(|path| directory(path)).collect::<anyhow::Result<_>>()?;
-    let limits = Some(workspaces).filter(|all| !all.is_empty());
-    let (token, grant) = tokens.create(name, limits, expires_at)?;
+    let workspaces = Some(workspaces).filter(|all| !all.is_empty());
+    let (token, grant) = tokens.create(name, Terms { workspaces, sandbox, expires_at })?;
     let mut answer = shown(&grant, now);
     answer.insert("token".into(), token.into());
     Ok(answer.into())
@@ -112,6 +119,7 @@ fn shown(grant: &Grant, now: Timestamp) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("name".into(), json!(grant.name));
     fields.insert("workspaces".into(), json!(grant.workspaces));
+    fields.insert("sandbox".into(), json!(grant.sandbox));
     fields.insert("created_at".into(), json!(grant.created_at));
     fields.insert("expires_at".into(), json!(grant.expires_at.map(|end| format!("{end:.3}"))));
     fields.insert("expired".into(), json!(grant.expires_at.is_some_and(|end| end <= now)));

@@ -1,3 +1,4 @@
+use crate::confinement::Confinement;
 use crate::settings::Settings;
 use crate::tool;
 use crate::{interrupts, output};
@@ -10,7 +11,9 @@ use std::process::ExitCode;
 /// The `runtime` tool for agents: one JSON request in, one JSON answer out
 ///
 /// Each workspace has a session of its own, made on first use and found again
-/// by every later call. The request is read from stdin, or given as argument.
+/// by every later call. The request is read from stdin, or given as argument. With
+/// --sandbox (or SESSILE_SANDBOX) the session is confined; a request cannot say so,
+/// nor otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile tool '{\"action\": \"exec\", \"command\": \"x=41\"}'\n  \
@@ -22,6 +25,8 @@ pub(crate) struct Tool {
     /// Print the tool's name, description and input schema
     #[arg(long, conflicts_with = "request")]
     schema: bool,
+    #[command(flatten)]
+    confinement: Confinement,
 }
 
 impl Tool {
@@ -39,7 +44,9 @@ impl Tool {
             }
         };
         interrupts::watch()?;
-        match Request::parse(&text).and_then(|request| tool::answer(settings, &request)) {
+        let sandbox = self.confinement.of_agents()?;
+        let answer = |request: Request| tool::answer(settings, &request, sandbox);
+        match Request::parse(&text).and_then(answer) {
             Ok(answer) => output::json(&answer)?,
             Err(error) => output::json(&Failed::from(&error))?,
         }

@@ -1,9 +1,10 @@
 //! The settings as keys of a TOML file.
 
-use super::pool;
 use super::setting::{ALL, Form, SESSIONS_DIR, Setting};
+use super::{model, pool};
+use crate::confinement;
 use anyhow::{Context, bail};
-use sessile_server::Pool;
+use sessile_server::{Model, Pool};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,6 +14,7 @@ pub(crate) struct File {
     pub(crate) path: PathBuf,
     entries: Vec<Entry>,
     pub(crate) pools: Vec<Pool>,
+    pub(crate) models: Vec<Model>,
 }
 
 /// A key with its values, as texts that its form has approved.
@@ -36,10 +38,14 @@ impl File {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             anyhow::anyhow!("{shown} line {line}: {}", error.message())
         })?;
-        let (mut entries, mut pools) = (Vec::new(), Vec::new());
+        let (mut entries, mut pools, mut models) = (Vec::new(), Vec::new(), Vec::new());
         for (key, value) in table.get_ref() {
             if key.get_ref() == pool::KEY {
                 pools = pool::pools(value, path, text)?;
+                continue;
+            }
+            if key.get_ref() == model::KEY {
+                models = model::models(value, path, text)?;
                 continue;
             }
             let line = line_of(text, key.span().start);
@@ -47,7 +53,7 @@ impl File {
                 .with_context(|| format!("{shown} line {line}: {}", key.get_ref()))?;
             entries.push(entry);
         }
-        Ok(Self { path: path.to_owned(), entries, pools })
+        Ok(Self { path: path.to_owned(), entries, pools, models })
     }
 
     /// What it says about a setting, and in which line. Paths are meant from
@@ -58,6 +64,13 @@ impl File {
         let from_here = |text: &String| here.join(text).to_string_lossy().into_owned();
         let texts = match setting.form {
             Form::Path | Form::Paths => entry.texts.iter().map(from_here).collect(),
+            Form::Policy => {
+                let named = |text: &String| match confinement::is_preset(text) {
+                    true => text.clone(),
+                    false => from_here(text),
+                };
+                entry.texts.iter().map(named).collect()
+            }
             Form::Address
             | Form::Choice(_)
             | Form::Number
@@ -108,9 +121,13 @@ fn texts(form: Form, value: &DeValue<'_>) -> anyhow::Result<Vec<String>> {
             (None, Form::Number) => bail!("a number is wanted, not {}", article(value)),
             (None, _) => Ok(vec![string(value, "a string or a number")?]),
         },
-        Form::Address | Form::Choice(_) | Form::Url | Form::Saves | Form::Store | Form::Path => {
-            Ok(vec![string(value, "a string")?])
-        }
+        Form::Address
+        | Form::Choice(_)
+        | Form::Url
+        | Form::Saves
+        | Form::Store
+        | Form::Policy
+        | Form::Path => Ok(vec![string(value, "a string")?]),
     }
 }
 
@@ -162,7 +179,7 @@ mod tests {
     fn pools_are_read() {
         let file = parse(
             "max-sessions = 3\n[[pool]]\nname = \"data\"\nshell = \"python3\"\ncode = \"import os\"\n\
-             cwd = \"work\"\nenv = { A = \"1\" }\n[[pool]]\nname = \"plain\"\n",
+             cwd = \"work\"\nenv = { A = \"1\" }\nready = 4\n[[pool]]\nname = \"plain\"\n",
         )
         .unwrap();
         let [data, plain] = &file.pools[..] else { panic!("{file:?}") };
@@ -170,6 +187,7 @@ mod tests {
         assert_eq!(data.code.as_deref(), Some("import os"));
         assert_eq!(data.cwd.as_deref(), Some(Path::new("/etc/work")));
         assert_eq!(data.env["A"], "1");
+        assert_eq!((data.ready, plain.ready), (4, 0));
         assert_eq!((plain.shell.as_str(), &plain.code, &plain.cwd), ("bash", &None, &None));
     }
 
@@ -225,7 +243,15 @@ mod tests {
             ),
             (
                 "[[pool]]\nname = \"a\"\ncount = 3",
-                "line 3: pool: count: there is no such key; there are name, shell, code, file, cwd and env",
+                "line 3: pool: count: there is no such key; there are name, shell, code, file, cwd, env and ready",
+            ),
+            (
+                "[[pool]]\nname = \"a\"\nready = 65",
+                "line 3: pool: ready: a number from 0 to 64 is wanted",
+            ),
+            (
+                "[[pool]]\nname = \"a\"\nready = \"2\"",
+                "line 3: pool: ready: a number from 0 to 64 is wanted",
             ),
             (
                 "[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"",

@@ -57,6 +57,7 @@ impl Found {
             | Form::Url
             | Form::Saves
             | Form::Store
+            | Form::Policy
             | Form::Path => {
                 json!(self.one())
             }
@@ -98,6 +99,7 @@ impl Layers<'_> {
             | Form::Url
             | Form::Saves
             | Form::Store
+            | Form::Policy
             | Form::Names => {}
         }
         Ok(found)

@@ -7,20 +7,25 @@
 mod file;
 mod flags;
 mod layers;
+mod model;
 mod pool;
 mod setting;
+mod tables;
 
 pub(crate) use flags::Flags;
 pub(crate) use layers::{Found, Source};
 pub(crate) use setting::{SESSIONS_DIR, Setting};
 
+use crate::confinement;
 use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use file::File;
 use layers::{Environment, Layers};
 use sessile_client::SavedTo;
 use sessile_protocol::{Inherited, parse_duration, parse_size};
-use sessile_server::{Limits, Pool};
+use sessile_sandbox::Policy;
+use sessile_server::{Limits, Model, Pool};
+use sessile_store::LocalPlace;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -61,6 +66,7 @@ pub(crate) struct Config {
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
     pub(crate) inherited: Inherited,
+    pub(crate) sandbox: Option<Policy>,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) limits: Limits,
     pub(crate) connections: usize,
@@ -75,6 +81,7 @@ pub(crate) struct Config {
     pub(crate) otlp_endpoint: Option<String>,
     pub(crate) sessions_dir: PathBuf,
     pub(crate) pools: Vec<Pool>,
+    pub(crate) models: Vec<Model>,
 }
 
 /// Every setting with its value and who said it, not yet understood.
@@ -85,16 +92,50 @@ pub(crate) struct Listing {
     pub(crate) sessions_dir: (PathBuf, Source),
     pub(crate) rows: Vec<(&'static Setting, Found)>,
     pools: Vec<Pool>,
+    models: Vec<Model>,
 }
 
 /// What every command has been told about the sessions directory.
 pub(crate) type Told = (Option<PathBuf>, Source);
+
+/// Live sessions of the user's own server. All of the user's programs share it, and
+/// one of them may have a thousand.
+const LOCAL_SESSIONS: &str = "10000";
 
 impl Listing {
     /// Reads all that was said.
     pub(crate) fn of(settings: &Settings, flags: &Flags) -> anyhow::Result<Self> {
         let told = (settings.sessions_dir.clone(), settings.sessions_dir_from.clone());
         Self::read(told, flags, &|name| std::env::var_os(name))
+    }
+
+    /// The same for the user's own server, whose sessions have their place. Unless
+    /// somebody says otherwise, it may use all directories, as its user may;
+    /// those that are not named in full are looked for in the user's home.
+    pub(crate) fn local(
+        settings: &Settings,
+        flags: &Flags,
+        place: &LocalPlace,
+    ) -> anyhow::Result<Self> {
+        if let Source::Flag(_) = settings.sessions_dir_from {
+            bail!("the local server has a sessions directory of its own; leave --sessions-dir out");
+        }
+        let told = (Some(place.sessions()), Source::Default);
+        let mut listing = Self::read(told, flags, &|name| std::env::var_os(name))?;
+        for (setting, found) in &mut listing.rows {
+            if found.from != Source::Default {
+                continue;
+            }
+            if setting.name == setting::MAX_SESSIONS.name {
+                found.texts = vec![LOCAL_SESSIONS.to_owned()];
+            }
+            if setting.name == setting::WORKSPACE_ROOT.name {
+                let home = std::env::home_dir().filter(|home| home.is_dir());
+                let home = home.and_then(|home| home.into_os_string().into_string().ok());
+                found.texts = home.into_iter().chain(["/".to_owned()]).collect();
+            }
+        }
+        Ok(listing)
     }
 
     fn read(told: Told, flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
@@ -108,7 +149,9 @@ impl Listing {
         });
         let rows = rows.collect::<anyhow::Result<_>>()?;
         let pools = file.as_ref().map(|(file, _)| file.pools.clone()).unwrap_or_default();
-        Ok(Self { file: file.map(|(file, from)| (file.path, from)), sessions_dir, rows, pools })
+        let models = file.as_ref().map(|(file, _)| file.models.clone()).unwrap_or_default();
+        let file = file.map(|(file, from)| (file.path, from));
+        Ok(Self { file, sessions_dir, rows, pools, models })
     }
 
     /// Where durable sessions are saved, besides the disk.
@@ -168,6 +211,7 @@ impl Listing {
             hosts: self.all(setting::ALLOW_HOST),
             origins: self.all(setting::ALLOW_ORIGIN),
             inherited: Inherited::usual_and(&self.all(setting::ALLOW_ENV)),
+            sandbox: self.one(setting::SANDBOX).map(confinement::named).transpose()?,
             tls: self.tls()?,
             limits,
             connections: self.number(setting::MAX_CONNECTIONS)?,
@@ -189,6 +233,7 @@ impl Listing {
             otlp_endpoint: self.one(setting::OTLP_ENDPOINT).map(str::to_owned),
             sessions_dir: self.sessions_dir.0.clone(),
             pools: self.pools.clone(),
+            models: self.models.clone(),
         };
         config.check()?;
         Ok(config)

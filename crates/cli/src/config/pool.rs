@@ -1,6 +1,7 @@
 //! `[[pool]]`: sessions that a server keeps prepared.
 
-use super::file::{article, line_of, string};
+use super::file::{article, string};
+use super::tables;
 use anyhow::{Context, bail, ensure};
 use sessile_server::Pool;
 use std::collections::BTreeMap;
@@ -14,34 +15,16 @@ pub(super) const KEY: &str = "pool";
 /// What a pool's name may be as long as.
 const NAME_LIMIT: usize = 64;
 
+/// Copies that one pool may keep ready: each is a process with its memory.
+const READY_LIMIT: usize = 64;
+
 /// The pools of a file. Paths are meant from the file's own directory.
 pub(super) fn pools(
     value: &Spanned<DeValue<'_>>,
     path: &Path,
     text: &str,
 ) -> anyhow::Result<Vec<Pool>> {
-    let shown = path.display();
-    let at =
-        |span: std::ops::Range<usize>| format!("{shown} line {}: {KEY}", line_of(text, span.start));
-    let Some(items) = value.get_ref().as_array() else {
-        bail!("{}: write it as [[{KEY}]], once for each", at(value.span()));
-    };
-    let mut pools: Vec<Pool> = Vec::new();
-    for item in items.iter() {
-        let Some(table) = item.get_ref().as_table() else {
-            bail!("{}: write it as [[{KEY}]], once for each", at(item.span()));
-        };
-        let mut fields = Fields::default();
-        for (key, value) in table {
-            let place = || format!("{}: {}", at(key.span()), key.get_ref());
-            fields.take(key.get_ref(), value.get_ref(), path).with_context(place)?;
-        }
-        let pool = fields.pool().with_context(|| at(item.span()))?;
-        let is_twice = pools.iter().any(|other| other.name == pool.name);
-        ensure!(!is_twice, "{}: there are two called {:?}", at(item.span()), pool.name);
-        pools.push(pool);
-    }
-    Ok(pools)
+    tables::read::<Fields>(value, path, text)
 }
 
 #[derive(Debug, Default)]
@@ -51,9 +34,13 @@ struct Fields {
     code: Option<String>,
     cwd: Option<String>,
     env: BTreeMap<String, String>,
+    ready: usize,
 }
 
-impl Fields {
+impl tables::Fields for Fields {
+    const KEY: &'static str = KEY;
+    type Whole = Pool;
+
     fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()> {
         let here = path.parent().unwrap_or_else(|| Path::new("."));
         match key {
@@ -73,17 +60,30 @@ impl Fields {
                 });
             }
             "env" => self.env = variables(value)?,
-            _ => bail!("there is no such key; there are name, shell, code, file, cwd and env"),
+            "ready" => self.ready = ready(value)?,
+            _ => {
+                bail!("there is no such key; there are name, shell, code, file, cwd, env and ready")
+            }
         }
         Ok(())
     }
 
-    fn pool(self) -> anyhow::Result<Pool> {
-        let Self { name, shell, code, cwd, env } = self;
+    fn whole(self) -> anyhow::Result<Pool> {
+        let Self { name, shell, code, cwd, env, ready } = self;
         let name = name.context("name is missing")?;
         let shell = shell.unwrap_or_else(|| "bash".to_owned());
-        Ok(Pool { name, shell, code, cwd: cwd.map(Into::into), env })
+        Ok(Pool { name, shell, code, cwd: cwd.map(Into::into), env, ready })
     }
+
+    fn name(whole: &Pool) -> &str {
+        &whole.name
+    }
+}
+
+fn ready(value: &DeValue<'_>) -> anyhow::Result<usize> {
+    let number = value.as_integer().and_then(|number| number.as_str().parse().ok());
+    let number = number.filter(|number| *number <= READY_LIMIT);
+    number.with_context(|| format!("a number from 0 to {READY_LIMIT} is wanted"))
 }
 
 /// Names and ids of sessions are told apart by how they begin.

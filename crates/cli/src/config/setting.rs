@@ -31,6 +31,8 @@ pub(crate) enum Form {
     Saves,
     /// Where saves are kept: a URL.
     Store,
+    /// What sessions are confined by: a preset, or a policy file.
+    Policy,
     Path,
     /// Several, separated by `,` in the environment.
     Names,
@@ -57,6 +59,7 @@ impl Form {
             | Self::Url
             | Self::Saves
             | Self::Store
+            | Self::Policy
             | Self::Path => None,
         }
     }
@@ -84,7 +87,8 @@ impl Form {
                 sessile_vault::check_url(text).map_err(|error| format!("{error}, or yes or no"))
             }
             Self::Store => sessile_vault::check_url(text).map_err(|error| error.to_string()),
-            Self::Path | Self::Names | Self::Paths => Ok(()),
+            // Looked at when it is known where a file would be.
+            Self::Policy | Self::Path | Self::Names | Self::Paths => Ok(()),
         };
         if text.is_empty() { Err("it is empty".to_owned()) } else { outcome }
     }
@@ -121,6 +125,8 @@ settings! {
         "A page that may call from a browser, as https://name:port";
     ALLOW_ENV: "allow-env", Form::Names, None, "NAME",
         "A further variable of the server's environment that its sessions have; AWS_* for all that begin so, * for all";
+    SANDBOX: "sandbox", Form::Policy, None, "PRESET|FILE",
+        "Confine all sessions of callers, at least as strictly as this preset or policy file says";
     TLS_CERT: "tls-cert", Form::Path, None, "FILE",
         "Serve HTTPS with this certificate (PEM, with its chain)";
     TLS_KEY: "tls-key", Form::Path, None, "FILE",

@@ -24,7 +24,7 @@ fn written(form: Form, layer: u64) -> (Vec<String>, String, String) {
         Form::Time => plain(format!("{}s", layer + 1)),
         Form::Url => plain(format!("http://host{layer}")),
         Form::Saves | Form::Store => plain(format!("s3://bucket{layer}/x")),
-        Form::Path => plain(format!("/p{layer}")),
+        Form::Path | Form::Policy => plain(format!("/p{layer}")),
         Form::Names => {
             let (a, b) = (format!("a{layer}"), format!("b{layer}"));
             (vec![a.clone(), b.clone()], format!("{a}, {b}"), format!("[{a:?}, {b:?}]"))
@@ -163,4 +163,27 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&[("tls-cert", "/c")]).contains("needs tls-key"));
     assert!(refused(&[("tls-key", "/c")]).contains("needs tls-cert"));
     assert!(refused(&[("request-timeout", "0")]).contains("is zero"));
+}
+
+#[test]
+fn a_model_that_could_not_be_asked_is_refused_with_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("c.toml");
+    let refused = |line: &str| {
+        let start = "[[model]]\nformat = \"messages\"\nmodel = \"m\"\n";
+        std::fs::write(&path, format!("{start}{line}\n")).unwrap();
+        let flags = Flags { config: Some(path.clone()), ..Flags::default() };
+        let listing = read(&flags, &[], None);
+        format!("{:#}", listing.and_then(|listing| listing.config()).unwrap_err())
+    };
+    for (line, part) in [
+        ("base-url = \"http://\"", "names no server"),
+        ("ca-file = \"absent.pem\"", "absent.pem"),
+        ("ca-file = \"c.toml\"", "has no certificates in it"),
+        ("headers = { \"x y\" = \"1\" }", "is not the name of a header"),
+        ("headers = { x = \"a\\nb\" }", "cannot stand in a header"),
+    ] {
+        let told = refused(line);
+        assert!(told.contains(part) && told.contains("line 4"), "{line}: {told}");
+    }
 }

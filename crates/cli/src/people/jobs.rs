@@ -43,6 +43,22 @@ pub(crate) fn list(jobs: &[Job], now: Timestamp, page: Page) -> String {
     table(&columns, &jobs.iter().map(row).collect::<Vec<_>>(), page)
 }
 
+/// Where a session's processes listen.
+pub(crate) fn ports(ports: &[Port], page: Page) -> String {
+    if ports.is_empty() {
+        return "No ports: nothing in the session listens.\n".to_owned();
+    }
+    let columns = [Column::number("PORT"), Column::whole("PROTOCOL"), Column::whole("ADDRESS")];
+    let row = |port: &Port| -> Vec<Cell> {
+        vec![
+            port.port.to_string().into(),
+            port.transport.as_str().into(),
+            port.address.to_string().into(),
+        ]
+    };
+    table(&columns, &ports.iter().map(row).collect::<Vec<_>>(), page)
+}
+
 fn port(port: &Port) -> String {
     let address = match port.address {
         address if address.is_unspecified() => String::new(),

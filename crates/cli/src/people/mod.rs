@@ -4,6 +4,7 @@
 //! looks at the terminal and the environment.
 
 pub(crate) mod checkpoints;
+pub(crate) mod files;
 pub(crate) mod jobs;
 pub(crate) mod outcome;
 pub(crate) mod runs;

@@ -1,13 +1,15 @@
 //! How a run that was watched came out: the one quiet line after its output.
 
 use super::words::{on_one_line, took};
-use sessile_protocol::{Completed, KernelFate, RunNo};
+use sessile_protocol::{Completed, KernelFate, Queued, RunNo};
 
 /// Why a run that is going is not watched any longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     /// As long as was asked for has passed.
     Time,
+    /// The same, and it has not begun.
+    Queued(Queued),
     /// It waits for input.
     Input,
 }
@@ -33,13 +35,18 @@ pub(crate) fn finished(done: &Completed) -> Option<String> {
         }
         KernelFate::Fresh => parts.push(format!("{} starts afresh", done.language)),
     }
+    parts.extend(done.jobs_ended.iter().map(|job| on_one_line(&job.told_with(done.run))));
     parts.extend(done.notes.iter().map(|note| on_one_line(note)));
     (!parts.is_empty()).then(|| format!("run {}: {}", done.run, parts.join("; ")))
 }
 
 /// How to go on with a run that is going.
-pub(crate) fn going(run: RunNo, session: &str, left: Left, has_terminal: bool) -> String {
+pub(crate) fn going(run: RunNo, session: &str, left: &Left, has_terminal: bool) -> String {
     match (left, has_terminal) {
+        (Left::Queued(queued), _) => {
+            let queued = on_one_line(&queued.to_string());
+            format!("run {run} is {queued}; see: sessile output {session} {run} --follow")
+        }
         (Left::Time, false) => {
             format!("run {run} goes on; see: sessile output {session} {run} --follow")
         }
@@ -71,6 +78,7 @@ mod tests {
             result: None,
             error: None,
             notes: Vec::new(),
+            jobs_ended: Vec::new(),
             repeated: false,
             unread: Vec::new(),
         }

@@ -45,9 +45,18 @@ fn state(row: &RunRow) -> (String, Colour) {
         (Some(0), RunPhase::Exited) => ("exit 0, open".to_owned(), Colour::Green),
         (Some(0), _) => ("exit 0".to_owned(), Colour::Green),
         (Some(code), _) => (format!("exit {code}"), Colour::Red),
-        (None, RunPhase::Queued) => ("queued".to_owned(), Colour::Yellow),
+        (None, RunPhase::Queued) => (waiting(row), Colour::Yellow),
         (None, _) if row.waiting_for_input => ("needs input".to_owned(), Colour::Yellow),
         (None, _) => ("running".to_owned(), Colour::Cyan),
+    }
+}
+
+fn waiting(row: &RunRow) -> String {
+    let place = row.queued.as_ref().map(|queued| (queued.place, &queued.behind));
+    match place {
+        Some((place, Some(behind))) => format!("queued {place}, behind {}", behind.run),
+        Some((place, None)) => format!("queued {place}"),
+        None => "queued".to_owned(),
     }
 }
 
@@ -55,6 +64,7 @@ fn state(row: &RunRow) -> (String, Colour) {
 mod tests {
     use super::super::Paint;
     use super::*;
+    use sessile_protocol::{Behind, Queued, RunNo};
     use sessile_store::Entry;
 
     fn finished(run: u64, command: &str, exit_code: i32) -> RunRow {
@@ -129,6 +139,14 @@ RUN  STATE     TOOK  COMMAND
             state(&RunRow { exit_code: None, phase, waiting_for_input, ..row }).0
         };
         assert_eq!(of_open(RunPhase::Queued, false), "queued");
+        let behind = Some(Behind { run: RunNo(7), command: "make".to_owned() });
+        let row = RunRow {
+            exit_code: None,
+            phase: RunPhase::Queued,
+            queued: Some(Queued { place: 2, behind }),
+            ..finished(9, "x", 0)
+        };
+        assert_eq!(state(&row).0, "queued 2, behind 7");
         assert_eq!(of_open(RunPhase::Running, false), "running");
         assert_eq!(of_open(RunPhase::Running, true), "needs input");
     }

@@ -4,6 +4,7 @@ use super::words::{age, count, cut, on_one_line, width};
 use super::{Colour, Page, sessions};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use sessile_sandbox::limits::size;
 use sessile_store::{Entry, Metadata};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,6 +39,9 @@ pub(crate) fn show(of: &Remembered<'_>, page: Page) -> String {
         let line = format!("{runs}; the last, {ago}: {}", on_one_line(&last.command));
         let _ = writeln!(text, "{}", cut(&line, page.width));
     }
+    if let Some(limits) = of.kernels.get("resources").and_then(Value::as_object) {
+        let _ = writeln!(text, "{}", cut(&limits_line(limits), page.width));
+    }
     let kernels = of.kernels.get("kernels").and_then(Value::as_object);
     for (language, kernel) in kernels.into_iter().flatten() {
         if let Some(kernel) = kernel.as_object() {
@@ -45,6 +49,34 @@ pub(crate) fn show(of: &Remembered<'_>, page: Page) -> String {
         }
     }
     text
+}
+
+/// `memory 12.5 MiB of 512 MiB, 3 of 200 processes`.
+fn limits_line(limits: &Map<String, Value>) -> String {
+    let number = |name: &str, field: &str| limits.get(name)?.get(field)?.as_u64();
+    let of = |name: &str| {
+        let limit = size(number(name, "limit_bytes")?);
+        Some(match number(name, "used_bytes") {
+            Some(used) => format!("{name} {} of {limit}", size(used)),
+            None => format!("{name} up to {limit}"),
+        })
+    };
+    let counted = |name: &str, what: &str| {
+        let limit = number(name, "limit")?;
+        Some(match number(name, "used") {
+            Some(used) => format!("{used} of {limit} {what}"),
+            None => format!("up to {limit} {what}"),
+        })
+    };
+    let cpus = limits.get("cpus").and_then(|cpus| cpus.get("limit")?.as_f64());
+    let parts = [
+        of("memory"),
+        cpus.map(|cpus| format!("{cpus} CPUs")),
+        counted("pids", "processes"),
+        counted("open_files", "open files each"),
+        of("layer"),
+    ];
+    format!("limits: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 fn one(language: &str, kernel: &Map<String, Value>, of: &Remembered<'_>, page: Page) -> String {

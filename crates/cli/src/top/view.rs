@@ -188,12 +188,34 @@ fn cells(row: &Row) -> Vec<String> {
         cut(&printable(row.label().unwrap_or("-")), 20),
         row.state.as_str().to_owned(),
         row.usage.cpu_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}")),
-        size(row.usage.memory_bytes),
-        row.usage.processes.to_string(),
+        memory(row),
+        processes(row),
         row.queued.to_string(),
         kernels.join(" "),
         run,
     ]
+}
+
+/// What is used, and of how much where that is limited.
+fn memory(row: &Row) -> String {
+    let limit = row.resources.as_ref().and_then(|limits| limits.memory.as_ref());
+    match limit {
+        Some(limit) => {
+            let used = limit.used_bytes.unwrap_or(row.usage.memory_bytes);
+            format!("{}/{}", size(used), size(limit.limit_bytes))
+        }
+        None => size(row.usage.memory_bytes),
+    }
+}
+
+fn processes(row: &Row) -> String {
+    let limit = row.resources.as_ref().and_then(|limits| limits.pids.as_ref());
+    match limit {
+        Some(limit) => {
+            format!("{}/{}", limit.used.unwrap_or(row.usage.processes), limit.limit)
+        }
+        None => row.usage.processes.to_string(),
+    }
 }
 
 fn doing(running: &Running) -> String {

@@ -1,0 +1,413 @@
+mod following;
+mod moving;
+mod showing;
+
+use crate::call::Remote;
+use crate::commands::api;
+use crate::output;
+use crate::settings::Settings;
+use anyhow::{Context, bail, ensure};
+use clap::{Args, Subcommand};
+use following::follow;
+use serde_json::{Map, Value, json};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Have a model work in a session
+///
+/// The server of this sessions directory carries tasks out if one is running,
+/// otherwise your own local server, which is started on demand. It needs a
+/// [[model]] in its configuration. A task goes on when this command is
+/// interrupted; `resume` comes back to it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile agent run 'Create app.py, and test it'\n  \
+    sessile agent run --agent sess_1f8a 'Add error handling'\n  \
+    sessile agent chat --approve runtime\n  sessile agent show sess_1f8a")]
+pub(crate) struct Agent {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Give an agent a task, and wait for its end
+    Run(Run),
+    /// Give an agent one task after the other, a line each
+    Chat(Chat),
+    /// List all agents
+    List,
+    /// Show an agent's thread
+    Show(Show),
+    /// Come back to a task, and wait for its end
+    Resume(Resume),
+    /// Stop the task that is under way
+    Cancel(Which),
+    /// Have a call carried out that waits for approval
+    Approve(Approve),
+    /// Have a call not carried out that waits for approval
+    Deny(Deny),
+    /// Take an agent back to a step: conversation, interpreters and files
+    Rewind(Rewind),
+    /// Take back an agent's last task
+    Undo(Which),
+    /// Write an agent into a file: session, files and thread
+    Export(moving::Export),
+    /// Make an agent from such a file
+    Import(moving::Import),
+}
+
+#[derive(Debug, Args)]
+struct Rewind {
+    #[command(flatten)]
+    which: Which,
+    /// The last step that still counts; 0: before the first one
+    step: u64,
+}
+
+#[derive(Debug, Args)]
+struct Approve {
+    #[command(flatten)]
+    which: Which,
+    /// The call [default: the one that waits]
+    call: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Deny {
+    #[command(flatten)]
+    which: Which,
+    /// The call [default: the one that waits]
+    call: Option<String>,
+    /// What the model is told
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// What a task may use up.
+#[derive(Debug, Args)]
+struct Most {
+    /// How often the model is asked, at most, for one task
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// Tokens to and from the model, at most, for one task
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// How long a task may take: 90s, 10m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<u64>,
+    /// What a task may cost, in the currency of the model's prices
+    #[arg(long, value_name = "COST")]
+    max_cost: Option<f64>,
+    /// Have the model sum the conversation up when a request has had more tokens than this
+    #[arg(long, value_name = "N")]
+    compact_above: Option<u64>,
+}
+
+/// Milliseconds.
+fn duration(text: &str) -> Result<u64, String> {
+    let time = sessile_protocol::parse_duration(text).map_err(|error| error.to_string())?;
+    u64::try_from(time.as_millis()).map_err(|error| error.to_string())
+}
+
+impl Most {
+    fn limits(&self) -> Map<String, Value> {
+        let all = [
+            ("max_steps", self.max_steps.map(Value::from)),
+            ("max_tokens", self.max_tokens.map(Value::from)),
+            ("max_time_ms", self.max_time.map(Value::from)),
+            ("max_cost", self.max_cost.map(Value::from)),
+            ("compact_above_tokens", self.compact_above.map(Value::from)),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+struct Made {
+    /// An agent that is there, by its session; without it, one is made
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// The directory that a new one works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Which of the server's models a new one uses
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// What the model of a new one is told before everything else
+    #[arg(long, value_name = "TEXT")]
+    instructions: Option<String>,
+    /// Ask before calls of this tool; may be repeated, * is all of them
+    #[arg(long, value_name = "TOOL")]
+    approve: Vec<String>,
+    /// How many steps of a new one can be taken back; 0: none [default: 10]
+    #[arg(long, value_name = "N")]
+    checkpoints: Option<u32>,
+    #[command(flatten)]
+    most: Most,
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    #[command(flatten)]
+    made: Made,
+    /// What is to be done [default: our stdin]
+    task: Vec<String>,
+    /// Print what became of the task as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Chat {
+    #[command(flatten)]
+    made: Made,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    #[command(flatten)]
+    which: Which,
+    /// Print the entries of the thread as JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Resume {
+    #[command(flatten)]
+    which: Which,
+    /// Print what became of the task as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// The agent, by its session
+    #[arg(value_name = "ID")]
+    agent: String,
+}
+
+/// The server that carries tasks out.
+pub(super) struct Server {
+    remote: Remote,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Agent {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let remote = match api::Api::remote(settings) {
+            Ok(remote) => remote,
+            Err(_) => Remote::local(settings)?,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let server = Server { remote, runtime };
+        match self.action {
+            Action::Run(run) => run.execute(&server),
+            Action::Chat(chat) => chat.execute(&server),
+            Action::List => list(&server),
+            Action::Show(show) => show.execute(&server),
+            Action::Resume(resume) => resume.execute(&server),
+            Action::Cancel(which) => {
+                server.post(&format!("/v1/agents/{}/cancel", which.agent), &json!({}))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Approve(Approve { which, call }) => server.decide(&which, call, true, None),
+            Action::Deny(Deny { which, call, reason }) => {
+                server.decide(&which, call, false, reason)
+            }
+            Action::Rewind(Rewind { which, step }) => {
+                let path = format!("/v1/agents/{}/rewind", which.agent);
+                showing::rewound(&server.post(&path, &json!({ "step": step }))?)
+            }
+            Action::Undo(which) => {
+                let path = format!("/v1/agents/{}/undo", which.agent);
+                showing::rewound(&server.post(&path, &json!({}))?)
+            }
+            Action::Export(export) => export.execute(&server),
+            Action::Import(import) => import.execute(&server),
+        }
+    }
+}
+
+impl Server {
+    fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.call("GET", path, Vec::new())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call("POST", path, body.to_string().into_bytes())
+    }
+
+    fn call(&self, method: &str, path: &str, body: Vec<u8>) -> anyhow::Result<Value> {
+        self.runtime.block_on(async { answer(self.remote.call(method, path, body).await?).await })
+    }
+
+    fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Value> {
+        self.runtime.block_on(async { answer(self.remote.upload(path, file).await?).await })
+    }
+
+    /// Says whether a call may be carried out.
+    fn decide(
+        &self,
+        which: &Which,
+        call: Option<String>,
+        allow: bool,
+        reason: Option<String>,
+    ) -> anyhow::Result<ExitCode> {
+        let view = self.get(&format!("/v1/agents/{}", which.agent))?;
+        let agent = session_of(&view)?;
+        let waiting = view["waiting_for"].as_str().map(str::to_owned);
+        let call = call.or(waiting).context("no call of this agent waits for approval")?;
+        let mut body = json!({ "call": call, "allow": allow });
+        if let Some(reason) = reason {
+            body["reason"] = reason.into();
+        }
+        self.post(&format!("/v1/agents/{agent}/approvals"), &body)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn submit(&self, agent: &str, text: &str, most: &Most) -> anyhow::Result<u64> {
+        let mut body = json!({ "text": text });
+        let limits = most.limits();
+        if !limits.is_empty() {
+            body["limits"] = limits.into();
+        }
+        let begun = self.post(&format!("/v1/agents/{agent}/tasks"), &body)?;
+        begun["task"].as_u64().context("a task's number")
+    }
+}
+
+/// An answer in JSON, or why there is none.
+async fn answer(mut response: hyper::Response<hyper::body::Incoming>) -> anyhow::Result<Value> {
+    let mut answer = Vec::new();
+    while let Some(part) = crate::call::next_part(response.body_mut()).await? {
+        answer.extend_from_slice(&part);
+    }
+    let answer: Value = serde_json::from_slice(&answer).context("an answer in JSON")?;
+    if response.status().is_success() {
+        return Ok(answer);
+    }
+    bail!("{}", answer["error"]["message"].as_str().unwrap_or("the server refuses"))
+}
+
+impl Made {
+    /// The agent's session, and whether it is new.
+    fn agent(&self, server: &Server) -> anyhow::Result<String> {
+        if let Some(agent) = &self.agent {
+            let is_made = self.model.is_some()
+                || self.instructions.is_some()
+                || self.workspace.is_some()
+                || self.checkpoints.is_some()
+                || !self.approve.is_empty();
+            ensure!(!is_made, "an agent that is there keeps its model, workspace and instructions");
+            let view = server.get(&format!("/v1/agents/{agent}"))?;
+            return session_of(&view);
+        }
+        let workspace = match &self.workspace {
+            Some(given) => std::fs::canonicalize(given)
+                .with_context(|| format!("cannot work in {}", given.display()))?,
+            None => std::env::current_dir()?,
+        };
+        let mut body = Map::new();
+        body.insert("workspace".into(), workspace.display().to_string().into());
+        if let Some(model) = &self.model {
+            body.insert("model".into(), model.clone().into());
+        }
+        if let Some(instructions) = &self.instructions {
+            body.insert("instructions".into(), instructions.clone().into());
+        }
+        if let Some(checkpoints) = self.checkpoints {
+            body.insert("checkpoints".into(), checkpoints.into());
+        }
+        body.insert("approve".into(), self.approve.clone().into());
+        session_of(&server.post("/v1/agents", &body.into())?)
+    }
+}
+
+fn session_of(view: &Value) -> anyhow::Result<String> {
+    view["session_id"].as_str().map(str::to_owned).context("an agent's session")
+}
+
+impl Run {
+    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+        let mut task = self.task.join(" ");
+        if task.is_empty() {
+            ensure!(!io::stdin().is_terminal(), "say what is to be done: sessile agent run 'TASK'");
+            io::stdin().lock().read_to_string(&mut task)?;
+        }
+        let agent = self.made.agent(server)?;
+        let task = server.submit(&agent, &task, &self.made.most)?;
+        wait(server, &agent, task, self.json)
+    }
+}
+
+impl Chat {
+    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+        let agent = self.made.agent(server)?;
+        eprintln!("agent {agent}; end with Ctrl-D");
+        let mut status = ExitCode::SUCCESS;
+        loop {
+            if io::stdin().is_terminal() {
+                eprint!("> ");
+                io::stderr().flush()?;
+            }
+            let mut line = String::new();
+            if io::stdin().lock().read_line(&mut line)? == 0 {
+                return Ok(status);
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let task = server.submit(&agent, line.trim(), &self.made.most)?;
+            status = wait(server, &agent, task, false)?;
+        }
+    }
+}
+
+impl Resume {
+    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+        let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
+        let agent = session_of(&view)?;
+        let task = view["task_count"].as_u64().unwrap_or(0);
+        ensure!(
+            task > 0,
+            "this agent has had no task yet; give it one: sessile agent run --agent {agent}"
+        );
+        wait(server, &agent, task, self.json)
+    }
+}
+
+/// Shows a task until it ends.
+fn wait(server: &Server, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+    follow(server, agent, task, as_json)?;
+    let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=10s"))?;
+    if as_json {
+        output::json(&view)?;
+    } else {
+        showing::ending(&view, agent);
+    }
+    let is_done = view["ended"] == "done";
+    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list(server: &Server) -> anyhow::Result<ExitCode> {
+    let answer = server.get("/v1/agents")?;
+    output::json(&answer["agents"])?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Show {
+    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+        let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
+        let agent = session_of(&view)?;
+        following::entries(server, &agent, |entry| {
+            if self.json {
+                return output::json(entry);
+            }
+            showing::entry(entry, &mut io::stdout().lock())
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

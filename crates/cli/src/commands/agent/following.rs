@@ -1,0 +1,183 @@
+//! A task's events, as they come.
+
+use super::{Server, showing};
+use crate::call::{Remote, next_part};
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use sessile_agent::model::{Sse, SseEvent};
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+/// A server that was killed is back within this, or has to be started by hand.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Whether to go on.
+enum Flow {
+    More,
+    Over,
+}
+
+/// Shows what happens until the task ends, whatever becomes of the connection.
+pub(super) fn follow(server: &Server, agent: &str, task: u64, quiet: bool) -> anyhow::Result<()> {
+    let mut view = View { agent, task, quiet, begun: false, after: 0, in_text: false };
+    let mut failures = 0;
+    loop {
+        let before = view.after;
+        match server.runtime.block_on(view.connection(&server.remote)) {
+            Ok(Flow::Over) => return Ok(()),
+            // Nothing is under way, and the end was not in it: it was before.
+            Ok(Flow::More) if view.after == before => return Ok(()),
+            Ok(Flow::More) => failures = 0,
+            Err(error) if failures == ATTEMPTS => return Err(error),
+            Err(_) => {
+                failures += 1;
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+/// All entries that there are.
+pub(super) fn entries(
+    server: &Server,
+    agent: &str,
+    mut each: impl FnMut(&Value) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let count = server.get(&format!("/v1/agents/{agent}"))?["entries"].as_u64().unwrap_or(0);
+    server.runtime.block_on(async {
+        let mut sse = Sse::default();
+        let mut response = open(&server.remote, agent, 0).await?;
+        while let Some(part) = next_part(response.body_mut()).await? {
+            for event in sse.push(&part)? {
+                let data: Value = serde_json::from_str(&event.data)?;
+                let Some(number) = data["entry"].as_u64() else { continue };
+                each(&data)?;
+                if number >= count {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn open(
+    remote: &Remote,
+    agent: &str,
+    after: u64,
+) -> anyhow::Result<hyper::Response<hyper::body::Incoming>> {
+    let path = format!("/v1/agents/{agent}/events");
+    let response = remote.resume(&path, after).await?;
+    if !response.status().is_success() {
+        bail!("the server refuses to show the thread ({})", response.status());
+    }
+    Ok(response)
+}
+
+struct View<'a> {
+    agent: &'a str,
+    task: u64,
+    quiet: bool,
+    /// The task's own entry was seen: what comes is of this task.
+    begun: bool,
+    after: u64,
+    /// The model's words have been shown as they came.
+    in_text: bool,
+}
+
+impl View<'_> {
+    async fn connection(&mut self, remote: &Remote) -> anyhow::Result<Flow> {
+        let mut response = open(remote, self.agent, self.after).await?;
+        let mut sse = Sse::default();
+        while let Some(part) = next_part(response.body_mut()).await? {
+            for event in sse.push(&part)? {
+                if let Flow::Over = self.take(remote, &event).await? {
+                    return Ok(Flow::Over);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    async fn take(&mut self, remote: &Remote, event: &SseEvent) -> anyhow::Result<Flow> {
+        let data: Value = serde_json::from_str(&event.data).context("an event in JSON")?;
+        match event.name.as_str() {
+            "delta" => self.delta(&data),
+            "retry" => self.retry(&data),
+            "approve" => self.approve(remote, &data).await?,
+            "error" => bail!("{}", data["message"].as_str().unwrap_or("the stream has ended")),
+            _ => return Ok(self.entry(&data)),
+        }
+        Ok(Flow::More)
+    }
+
+    fn delta(&mut self, data: &Value) {
+        if self.begun && !self.quiet {
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(data["text"].as_str().unwrap_or_default().as_bytes());
+            let _ = out.flush();
+            self.in_text = true;
+        }
+    }
+
+    /// What came of the answer does not count: it comes again as a whole.
+    fn retry(&mut self, data: &Value) {
+        if !self.begun || self.quiet {
+            return;
+        }
+        if std::mem::take(&mut self.in_text) {
+            println!();
+        }
+        let why = data["failure"]["message"].as_str().unwrap_or_default();
+        let seconds = data["after_ms"].as_u64().unwrap_or(0) as f64 / 1000.0;
+        eprintln!("  ({why}; asked again in {seconds:.1} s)");
+    }
+
+    fn entry(&mut self, entry: &Value) -> Flow {
+        self.after = entry["entry"].as_u64().unwrap_or(self.after);
+        if entry["type"] == "task" {
+            self.begun = entry["task"] == self.task;
+            return Flow::More;
+        }
+        if !self.begun {
+            return Flow::More;
+        }
+        if !self.quiet {
+            let is_reply = entry["type"] == "reply";
+            if is_reply && std::mem::take(&mut self.in_text) {
+                println!();
+                let _ = showing::calls(entry, &mut io::stderr().lock());
+            } else if is_reply {
+                // Its words came before we did.
+                let _ = showing::words(entry, &mut io::stdout().lock());
+                let _ = showing::calls(entry, &mut io::stderr().lock());
+            } else {
+                let _ = showing::entry(entry, &mut io::stderr().lock());
+            }
+        }
+        let is_over = entry["type"] == "ended" && entry["task"] == self.task;
+        if is_over { Flow::Over } else { Flow::More }
+    }
+
+    /// Asks the person at the terminal. Without one, the call waits for somebody else.
+    async fn approve(&mut self, remote: &Remote, data: &Value) -> anyhow::Result<()> {
+        if self.quiet || !io::stdin().is_terminal() {
+            let (agent, call) = (self.agent, data["call"].as_str().unwrap_or_default());
+            eprintln!(
+                "  (call {call} waits for approval; say so with: sessile agent approve {agent}, or \
+                 sessile agent deny {agent})"
+            );
+            return Ok(());
+        }
+        eprint!("  carry this out? [y/N] ");
+        io::stderr().flush()?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        let allow = matches!(line.trim(), "y" | "Y" | "yes");
+        let body = json!({ "call": data["call"], "allow": allow }).to_string();
+        let path = format!("/v1/agents/{}/approvals", self.agent);
+        remote.call("POST", &path, body.into_bytes()).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! A thread for people.
+
+use crate::output;
+use serde_json::Value;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// As much of a call or an outcome as fits into a line.
+const LINE: usize = 160;
+
+/// An entry in a few lines.
+pub(super) fn entry(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+    match entry["type"].as_str() {
+        Some("task") => writeln!(out, "task {}: {}", entry["task"], text(&entry["text"]))?,
+        Some("reply") => {
+            words(entry, out)?;
+            calls(entry, out)?;
+        }
+        Some("outcome") => {
+            let sign = if entry["is_error"] == true { "✗" } else { "✓" };
+            writeln!(out, "  {sign} {}", line(text(&entry["text"])))?;
+        }
+        Some("continued") => {
+            if let Some(note) = continuity(entry) {
+                writeln!(out, "({note})")?;
+            }
+        }
+        Some("summary") => writeln!(out, "(the conversation was summed up)")?,
+        Some("rewound") => writeln!(out, "(taken back to step {})", entry["step"])?,
+        Some("not_rewound") => writeln!(out, "(not taken back: {})", text(&entry["why"]))?,
+        Some("session_rewound") => {
+            writeln!(out, "(the session was taken back: {})", text(&entry["note"]))?;
+        }
+        Some("imported") => writeln!(out, "(moved here from {})", text(&entry["from_session"]))?,
+        Some("moved") => {
+            let (url, session) = (text(&entry["url"]), text(&entry["session_id"]));
+            writeln!(out, "(moved to {url}, as {session})")?;
+        }
+        Some("activity") => activity(entry, out)?,
+        Some("ended") => writeln!(out, "task {} ended: {}", entry["task"], text(&entry["ended"]))?,
+        Some(_) | None => {}
+    }
+    Ok(())
+}
+
+/// What a reply says.
+pub(super) fn words(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+    for block in entry["blocks"].as_array().into_iter().flatten() {
+        if block["type"] == "text" {
+            writeln!(out, "{}", text(&block["text"]))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a reply wants to be done.
+pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+    for block in entry["blocks"].as_array().into_iter().flatten() {
+        if block["type"] == "call" {
+            let input = block["input"].get("json").unwrap_or(&block["input"]);
+            let what = ["command", "path", "pattern", "action"]
+                .into_iter()
+                .find_map(|name| input[name].as_str())
+                .unwrap_or_default();
+            writeln!(out, "  → {}: {}", text(&block["tool"]), line(what))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a command-line agent does.
+fn activity(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+    match entry["activity"].as_str() {
+        Some("text") => writeln!(out, "{}", text(&entry["text"]))?,
+        Some("tool_call") => {
+            writeln!(out, "  → {}: {}", text(&entry["tool"]), line(&entry["input"].to_string()))?;
+        }
+        Some("tool_result") => {
+            let sign = if entry["is_error"] == true { "✗" } else { "✓" };
+            writeln!(out, "  {sign} {}", line(text(&entry["text"])))?;
+        }
+        Some(_) | None => {}
+    }
+    Ok(())
+}
+
+/// How far an agent has gone back.
+pub(super) fn rewound(answer: &Value) -> anyhow::Result<ExitCode> {
+    output::json(answer)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a task ended, and how to go on.
+pub(super) fn ending(view: &Value, agent: &str) {
+    let spent = &view["spent"];
+    let tokens =
+        spent["input_tokens"].as_u64().unwrap_or(0) + spent["output_tokens"].as_u64().unwrap_or(0);
+    let how = match view["ended"].as_str() {
+        Some("done") => "done".to_owned(),
+        Some("limit") => format!("stopped at its limit of {}", text(&view["limit"])),
+        Some("failed") => format!("failed: {}", text(&view["failure"]["message"])),
+        Some("refused") => "refused by the model".to_owned(),
+        Some("cancelled") => "cancelled".to_owned(),
+        Some(_) | None => "not over".to_owned(),
+    };
+    if let Some(note) = continuity(&view["continuity"]) {
+        eprintln!("{note}");
+    }
+    eprintln!(
+        "task {}: {how} ({} steps, {tokens} tokens); go on with: sessile agent run --agent {agent} …",
+        view["task"], spent["steps"]
+    );
+}
+
+/// What had become of the session, unless it was live.
+fn continuity(value: &Value) -> Option<String> {
+    let status = value["status"].as_str().filter(|status| *status != "live")?;
+    let lost = value["lost"].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
+    Some(match &lost[..] {
+        [] => format!("the session was {status}"),
+        lost => format!("the session was {status}; lost: {}", lost.join(", ")),
+    })
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn line(text: &str) -> String {
+    let first = text.trim().lines().next().unwrap_or_default();
+    let mut line: String = first.chars().take(LINE).filter(|c| !c.is_control()).collect();
+    if line.len() < text.trim().len() {
+        line.push('…');
+    }
+    line
+}

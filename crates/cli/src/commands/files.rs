@@ -1,0 +1,182 @@
+use crate::people::Form;
+use crate::settings::Settings;
+use crate::workspace::Place;
+use crate::{output, people};
+use clap::{Args, Subcommand};
+use sessile_files::{Entry, Inside, Replace, Root, Writing};
+use sessile_gateway::answer::FileEntry;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+/// Bytes that are passed on at once.
+const PIECE: usize = 256 << 10;
+
+/// Look at and change files of a session's workspace, without a run
+///
+/// Files are named ID:path, relative to the session's workspace; nothing outside
+/// of it is reached. `sessile cp` copies files and directories in and out.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sessile files ls sess_…:src\n  \
+    sessile files cat sess_…:src/main.py\n  echo 'x = 1' | sessile files put sess_…:conf.py\n  \
+    sessile files tree sess_… --depth 3\n  sessile files rm -r sess_…:build")]
+pub(crate) struct Files {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List what is in a directory
+    ///
+    /// Prints a JSON array; at a terminal, a table.
+    Ls {
+        /// The session, or ID:path
+        place: String,
+        /// JSON at a terminal, too
+        #[arg(long)]
+        json: bool,
+    },
+    /// List what is in a directory and below it
+    ///
+    /// Prints a JSON array; at a terminal, a table.
+    Tree {
+        /// The session, or ID:path
+        place: String,
+        /// How deep
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        depth: u32,
+        /// JSON at a terminal, too
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what is known of a file, as JSON
+    Stat {
+        /// ID:path
+        place: String,
+    },
+    /// Print a file
+    Cat {
+        /// ID:path
+        place: String,
+    },
+    /// Write our stdin to a file, as a whole
+    Put {
+        /// ID:path
+        place: String,
+        /// Make the directories above it
+        #[arg(long, short)]
+        parents: bool,
+    },
+    /// Make a directory
+    Mkdir {
+        /// ID:path
+        place: String,
+        /// Make those above it, and be content when it is there already
+        #[arg(long, short)]
+        parents: bool,
+    },
+    /// Move or rename a file or a directory
+    Mv {
+        /// ID:path
+        place: String,
+        /// Its new path in the same workspace
+        to: String,
+        /// Replace what is there
+        #[arg(long, short)]
+        force: bool,
+    },
+    /// Remove a file, a link or an empty directory
+    Rm {
+        /// ID:path
+        place: String,
+        /// A directory with all that is in it
+        #[arg(long, short)]
+        recursive: bool,
+    },
+}
+
+impl Files {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let open = |text: &str| Place::of(text).open(settings);
+        match self.action {
+            Action::Ls { place, json } => {
+                let (root, path) = open(&place)?;
+                list(&root, &path, 1, json)?;
+            }
+            Action::Tree { place, depth, json } => {
+                let (root, path) = open(&place)?;
+                list(&root, &path, depth, json)?;
+            }
+            Action::Stat { place } => {
+                let (root, path) = open(&place)?;
+                output::json(&FileEntry::from(&root.stat(&path)?))?;
+            }
+            Action::Cat { place } => {
+                let (root, path) = open(&place)?;
+                cat(&root, &path)?;
+            }
+            Action::Put { place, parents } => {
+                let (root, path) = open(&place)?;
+                put(&root, &path, parents)?;
+            }
+            Action::Mkdir { place, parents } => {
+                let (root, path) = open(&place)?;
+                if parents {
+                    root.make_all(&path)?;
+                } else {
+                    root.make(&path)?;
+                }
+            }
+            Action::Mv { place, to, force } => {
+                let (root, path) = open(&place)?;
+                let replace = if force { Replace::Yes } else { Replace::No };
+                root.rename(&path, &root.path(to.as_bytes())?, replace)?;
+            }
+            Action::Rm { place, recursive } => {
+                let (root, path) = open(&place)?;
+                if recursive {
+                    root.remove_all(&path)?;
+                } else {
+                    root.remove(&path)?;
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()> {
+    let mut entries: Vec<Entry> = Vec::new();
+    root.list(path, depth, |entry| {
+        entries.push(entry);
+        ControlFlow::Continue(())
+    })?;
+    let entries: Vec<FileEntry> = entries.iter().map(FileEntry::from).collect();
+    Form::of_stdout(json).print(|| &entries, |page| people::files::list(&entries, page))
+}
+
+fn cat(root: &Root, path: &Inside) -> anyhow::Result<()> {
+    let mut file = root.read(path)?.file;
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            length => output::all(&mut io::stdout().lock(), &piece[..length])?,
+        }
+    }
+}
+
+fn put(root: &Root, path: &Inside, parents: bool) -> anyhow::Result<()> {
+    let writing = Writing { mode: None, parents, replace: Replace::Yes, modified: None };
+    let mut draft = root.write(path, writing)?;
+    let mut piece = vec![0; PIECE];
+    loop {
+        match io::stdin().lock().read(&mut piece)? {
+            0 => break,
+            length => draft.write(&piece[..length])?,
+        }
+    }
+    draft.finish()?;
+    Ok(())
+}

@@ -1,0 +1,165 @@
+use crate::people::{self, Form};
+use crate::reader::Reader;
+use crate::settings::Settings;
+use anyhow::{Context, bail};
+use clap::Args;
+use rustix::event::{PollFd, PollFlags};
+use serde_json::json;
+use sessile_client::{Client, ClientError, PortPlace};
+use sessile_gateway::answer;
+use sessile_protocol::{Answer, PortsView, Request, SessionId};
+use sessile_store::{Directory, Liveness};
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Connections at once: each has two threads, which a browser's page needs a few
+/// dozen of.
+const CONNECTIONS: usize = 256;
+
+/// Reach a server that runs in a session
+///
+/// Listens here, prints where, and passes every connection on to the port of the
+/// session, until Ctrl-C or the end of the session. Only ports that processes of
+/// the session listen on are reached. Whoever can connect to the address can use
+/// the port: keep it on 127.0.0.1. Without a port, lists those that are open.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    sessile port sess_…\n  \
+    sessile port sess_… 8000\n  \
+    sessile port sess_… 8000 --listen 127.0.0.1:8000")]
+pub(crate) struct Port {
+    /// The session
+    id: String,
+    /// The port in the session
+    port: Option<u16>,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", requires = "port")]
+    listen: SocketAddr,
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
+}
+
+impl Port {
+    pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let id = settings.session(&self.id)?;
+        let mut reader = Reader::find(settings, id.as_str())?;
+        let directory = reader.directory.clone();
+        let Some(keeper) = reader.live() else {
+            bail!("nothing of session {id} is running, and so nothing listens");
+        };
+        let open = ports(keeper)?;
+        let form = Form::of_stdout(self.json);
+        let Some(port) = self.port else {
+            form.print(
+                || open.ports.iter().map(answer::Port::from).collect::<Vec<_>>(),
+                |page| people::jobs::ports(&open.ports, page),
+            )?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        PortPlace::find(&open, port)?;
+        let listener = TcpListener::bind(self.listen)
+            .with_context(|| format!("cannot listen on {}", self.listen))?;
+        let address = listener.local_addr()?;
+        form.print(
+            || json!({"session_id": id, "port": port, "address": address.to_string()}),
+            |_| format!("http://{address} is port {port} of {id}; Ctrl-C ends that\n"),
+        )?;
+        let forward = Forward { id, directory, port, places: Arc::default() };
+        forward.serve(&listener, keeper)
+    }
+}
+
+fn ports(keeper: &mut Client) -> anyhow::Result<PortsView> {
+    let Answer::Ports(view) = keeper.call(Request::Ports)? else {
+        bail!(ClientError::Unexpected);
+    };
+    Ok(view)
+}
+
+#[derive(Clone, Debug)]
+struct Forward {
+    id: SessionId,
+    directory: Directory,
+    port: u16,
+    /// Connections that there are.
+    places: Arc<AtomicUsize>,
+}
+
+impl Forward {
+    /// Until the session has ended. Its keeper then closes the connection, on
+    /// which nothing else comes.
+    fn serve(&self, listener: &TcpListener, keeper: &Client) -> anyhow::Result<ExitCode> {
+        loop {
+            let mut fds =
+                [PollFd::new(listener, PollFlags::IN), PollFd::new(keeper, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            if !fds[1].revents().is_empty() {
+                eprintln!("Session {} has ended.", self.id);
+                return Ok(ExitCode::SUCCESS);
+            }
+            // One that went away before it was taken is no error of ours.
+            if let Ok((from, _)) = listener.accept() {
+                self.take(from);
+            }
+        }
+    }
+
+    fn take(&self, from: TcpStream) {
+        if self.places.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+            self.places.fetch_sub(1, Ordering::Relaxed);
+            eprintln!("There are {CONNECTIONS} connections already; one more was closed.");
+            return;
+        }
+        let here = self.clone();
+        let thread = std::thread::Builder::new().spawn(move || {
+            if let Err(error) = here.connect().and_then(|to| relay(&from, &to)) {
+                eprintln!("Error: {error:#}");
+            }
+            here.places.fetch_sub(1, Ordering::Relaxed);
+        });
+        if let Err(error) = thread {
+            self.places.fetch_sub(1, Ordering::Relaxed);
+            eprintln!("Error: a connection was closed: {error}");
+        }
+    }
+
+    /// Asked for each connection: the server may have been started again, and
+    /// may listen elsewhere.
+    fn connect(&self) -> anyhow::Result<TcpStream> {
+        let Liveness::Live(socket) = self.directory.connect() else {
+            bail!("the session has ended");
+        };
+        let open = ports(&mut Client::new(socket))?;
+        Ok(PortPlace::find(&open, self.port)?.connect()?)
+    }
+}
+
+/// Both ways, each until its end: a client that has sent all may still read.
+fn relay(from: &TcpStream, to: &TcpStream) -> anyhow::Result<()> {
+    for stream in [from, to] {
+        stream.set_nodelay(true)?;
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| pass(from, to));
+        pass(to, from);
+    });
+    Ok(())
+}
+
+/// What breaks off on one side ends on the other.
+fn pass(mut from: &TcpStream, mut to: &TcpStream) {
+    let outcome = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+    if outcome.is_err() {
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,64 @@
+//! What a server says to the person who has started it.
+
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// What a server says when it can be called.
+pub(super) struct Greeting {
+    pub(super) url: String,
+    /// The file with the owner's token, if one is wanted.
+    pub(super) token: Option<PathBuf>,
+    pub(super) adopted: usize,
+}
+
+impl Greeting {
+    pub(super) fn text(&self) -> String {
+        let url = &self.url;
+        let found = match self.adopted {
+            0 => String::new(),
+            1 => "1 live session was found and goes on.\n".to_owned(),
+            n => format!("{n} live sessions were found and go on.\n"),
+        };
+        let who = match &self.token {
+            Some(file) => format!("Callers need the token in {}.\n", file.display()),
+            None => "Everybody on this machine may call: no token is asked for.\n".to_owned(),
+        };
+        let bearer = self
+            .token
+            .as_deref()
+            .map(|file| format!(" -H \"Authorization: Bearer $(cat {})\"", quoted(file)));
+        let order = r#"{"action": "exec", "command": "echo hello"}"#;
+        format!(
+            "Sessile is at {url} (API: {url}/docs)\n{who}{found}\n\
+             Call it:\n  curl -s {url}/v1/tools/runtime{} \\\n    \
+             -H 'Content-Type: application/json' -d '{order}'\n\n\
+             Add it to an MCP client:\n{}",
+            bearer.unwrap_or_default(),
+            self.mcp(url)
+        )
+    }
+
+    /// Without the token itself: what is printed may be kept somewhere.
+    fn mcp(&self, url: &str) -> String {
+        let mut server = json!({"type": "http", "url": format!("{url}/mcp")});
+        let mut note = String::new();
+        if let Some(file) = &self.token {
+            server["headers"] = json!({"Authorization": "Bearer TOKEN"});
+            note = format!("  (TOKEN is in {}; `sessile token show` prints it)\n", file.display());
+        }
+        let http = json!({"mcpServers": {"sessile": server}});
+        let stdio = json!({"mcpServers": {"sessile": {"command": "sessile", "args": ["mcp"]}}});
+        format!("  {http}\n{note}or, without this server:\n  {stdio}\n")
+    }
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

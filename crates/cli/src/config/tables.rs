@@ -1,0 +1,51 @@
+//! Arrays of tables in a configuration file, such as `[[pool]]`: read one by one,
+//! and each called differently. What is wrong is told with its line.
+
+use super::file::line_of;
+use anyhow::{Context, bail, ensure};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// What one table becomes, gathered key by key.
+pub(super) trait Fields: Default {
+    /// The key of the file that the tables are under.
+    const KEY: &'static str;
+    type Whole;
+
+    /// Paths are meant from the directory of the file at `path`.
+    fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()>;
+    fn whole(self) -> anyhow::Result<Self::Whole>;
+    fn name(whole: &Self::Whole) -> &str;
+}
+
+/// All tables of a file.
+pub(super) fn read<F: Fields>(
+    value: &Spanned<DeValue<'_>>,
+    path: &Path,
+    text: &str,
+) -> anyhow::Result<Vec<F::Whole>> {
+    let (key, shown) = (F::KEY, path.display());
+    let at = |span: Range<usize>| format!("{shown} line {}: {key}", line_of(text, span.start));
+    let Some(items) = value.get_ref().as_array() else {
+        bail!("{}: write it as [[{key}]], once for each", at(value.span()));
+    };
+    let mut read: Vec<F::Whole> = Vec::new();
+    for item in items.iter() {
+        let Some(table) = item.get_ref().as_table() else {
+            bail!("{}: write it as [[{key}]], once for each", at(item.span()));
+        };
+        let mut fields = F::default();
+        for (key, value) in table {
+            let place = || format!("{}: {}", at(key.span()), key.get_ref());
+            fields.take(key.get_ref(), value.get_ref(), path).with_context(place)?;
+        }
+        let whole = fields.whole().with_context(|| at(item.span()))?;
+        let name = F::name(&whole);
+        let is_twice = read.iter().any(|other| F::name(other) == name);
+        ensure!(!is_twice, "{}: there are two called {name:?}", at(item.span()));
+        read.push(whole);
+    }
+    Ok(read)
+}
