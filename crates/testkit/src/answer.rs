@@ -75,6 +75,16 @@ impl Answer {
         self.has("stderr", text)
     }
 
+    /// Something like this is in its stderr.
+    ///
+    /// # Panics
+    /// When it is not.
+    #[track_caller]
+    pub fn complains(self, part: &str) -> Self {
+        assert!(self.stderr().contains(part), "no {part:?} in {:#}", self.json);
+        self
+    }
+
     #[track_caller]
     pub fn exits(self, code: i64) -> Self {
         self.has("exit_code", code)

@@ -72,13 +72,7 @@ impl Process {
     /// The processes whose parent it is.
     #[must_use]
     pub fn children(&self) -> Vec<Self> {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid()));
-        let threads = threads.into_iter().flatten().flatten();
-        let of_thread = |thread: std::fs::DirEntry| -> Vec<Self> {
-            let text = std::fs::read_to_string(thread.path().join("children"));
-            let text = text.unwrap_or_default();
-            text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Self::of).collect()
-        };
-        threads.flat_map(of_thread).collect()
+        let children = self.looked_at().children().into_iter();
+        children.map(|pid| Self::of(pid.as_raw_nonzero().get())).collect()
     }
 }

@@ -58,12 +58,9 @@ impl Client {
     pub fn wait_blocked(&self) -> &Self {
         let process = self.process();
         crate::until("a client that waits", || {
-            let fds = std::fs::read_dir(format!("/proc/{}/fd", process.pid())).ok()?;
-            let has_socket = fds.flatten().any(|fd| {
-                let target = std::fs::read_link(fd.path()).unwrap_or_default();
-                target.to_string_lossy().starts_with("socket:")
-            });
-            let is_asleep = process.field("State:")?.starts_with('S');
+            let seen = process.looked_at();
+            let has_socket = seen.descriptors().any(|descriptor| descriptor.socket().is_some());
+            let is_asleep = seen.stat()?.state == 'S';
             (has_socket && is_asleep).then_some(())
         });
         self

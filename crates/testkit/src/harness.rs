@@ -56,7 +56,7 @@ impl Harness {
         let mut harness = Self::new(binary);
         // Where the program lies may be closed to others.
         let copy = harness.path("sessile");
-        std::fs::copy(&harness.binary, &copy).expect("a copy");
+        install(&harness.binary, &copy);
         for directory in [&harness.root, &harness.state] {
             chown(directory, Some(NOBODY), Some(NOBODY)).expect("a directory of nobody's");
         }
@@ -168,6 +168,33 @@ impl Harness {
         Session::new(self, id)
     }
 
+    /// For root: a session on a machine that has other files than this one, each
+    /// with its text; as names and name servers are looked up, say.
+    #[track_caller]
+    #[must_use]
+    pub fn session_among(&self, files: &[(&str, &str)], args: &[&str]) -> Session<'_> {
+        let mut script = String::new();
+        for (n, (path, text)) in files.iter().enumerate() {
+            let own = self.state.path().join(format!("file{n}"));
+            std::fs::write(&own, text).expect("a file");
+            script += &format!("mount --bind {} {path} && ", own.display());
+        }
+        script += "exec ";
+        if let Some(user) = self.user {
+            script += &format!("setpriv --reuid {user} --regid {user} --clear-groups ");
+        }
+        let inner = self.command(&[&["start"], args].concat());
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c"]);
+        command.arg(script + "\"$0\" \"$@\"").arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(self.root());
+        for (name, value) in inner.get_envs() {
+            command.env(name, value.expect("none is taken away"));
+        }
+        let started = Client::spawn(command, b"").finish().json();
+        Session::new(self, started["session_id"].as_str().expect("an id").to_owned())
+    }
+
     /// A session that is there already.
     #[must_use]
     pub fn session_called(&self, id: &str) -> Session<'_> {
@@ -214,6 +241,17 @@ impl Harness {
             .filter(|path| path.exists())
             .collect()
     }
+}
+
+/// Puts a copy of a program somewhere. Another process writes it: what this one
+/// has open for writing is open in whatever another thread just forks, and a
+/// program that is open for writing cannot be started.
+///
+/// # Panics
+/// When it cannot be copied.
+pub fn install(program: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(program).arg(to).status().expect("cp");
+    assert!(copied.success(), "cannot copy {} to {}", program.display(), to.display());
 }
 
 /// What a shell starts in the background ignores SIGINT, and so would whatever

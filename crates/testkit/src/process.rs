@@ -5,7 +5,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+
+/// As much of a command line as is shown.
+const SHOWN: usize = 4096;
 
 /// A process, held by a descriptor, so that its number cannot come to mean
 /// another one meanwhile.
@@ -82,8 +84,8 @@ impl Process {
 
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        let parent = self.field("PPid:")?.parse().ok()?;
-        Some(Self::of(parent))
+        let parent = self.looked_at().stat()?.parent?;
+        Some(Self::of(parent.as_raw_nonzero().get()))
     }
 
     /// A line of /proc/PID/status.
@@ -94,8 +96,13 @@ impl Process {
         Some(value.trim().to_owned())
     }
 
+    /// What /proc says of it.
+    pub(crate) fn looked_at(&self) -> sessile_proc::Process {
+        sessile_proc::Process::new(self.pid)
+    }
+
     fn is_zombie(&self) -> bool {
-        self.field("State:").is_some_and(|state| state.starts_with('Z'))
+        self.looked_at().stat().is_some_and(|stat| stat.state == 'Z')
     }
 
     fn ends_within(&self, limit: Timespec) -> bool {
@@ -107,10 +114,10 @@ impl Process {
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid())).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        let state = self.field("State:").unwrap_or_else(|| "gone".to_owned());
-        write!(f, "process {} ({}; {state})", self.pid(), line.trim_end())
+        let line = self.looked_at().command_line(SHOWN).unwrap_or_default();
+        let state = self.looked_at().stat().map(|stat| format!("state {}", stat.state));
+        let state = state.unwrap_or_else(|| "gone".to_owned());
+        write!(f, "process {} ({line}; {state})", self.pid())
     }
 }
 
@@ -123,15 +130,7 @@ impl fmt::Debug for Process {
 /// All processes with this variable in the environment that they started with.
 #[must_use]
 pub fn processes_with(variable: &str) -> Vec<Process> {
-    let has = |path: &Path| {
-        let environ = std::fs::read(path.join("environ")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|found| found == variable.as_bytes())
-    };
-    let entries = std::fs::read_dir("/proc").expect("list /proc");
-    entries
-        .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
-        .filter(|(_, path)| has(path))
-        .map(|(pid, _)| Process::of(pid))
-        .collect()
+    let all = sessile_proc::Process::all();
+    let marked = all.filter(|process| process.environment().has(variable));
+    marked.map(|process| Process::of(process.pid().as_raw_nonzero().get())).collect()
 }

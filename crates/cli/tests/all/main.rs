@@ -4,12 +4,14 @@
 //! belongs to all of them (variables of the environment, the directory), and
 //! none counts on being alone.
 
+mod agents;
 mod branching;
 mod docs;
 mod languages;
 mod lifecycle;
 mod records;
 mod runs;
+mod sandbox;
 mod saving;
 mod security;
 mod shells;

@@ -36,9 +36,11 @@ fn forks_have_ids_a_name_and_the_state_of_their_original() {
     }
     assert_eq!(s.run("f").json()["stdout"], "f 1\n");
     let listed = h.list();
-    let forks: Vec<&Value> = listed.iter().filter(|m| m["name"] == "tries").collect();
-    assert_eq!(forks.len(), 3);
-    assert_eq!(forks[0]["forked_from"], json!({"session_id": s.id(), "as_of_run": 1}));
+    for (n, id) in ids.iter().enumerate() {
+        let fork = listed.iter().find(|m| m["session_id"] == **id).expect("listed");
+        assert_eq!(fork["name"], format!("tries-{}", n + 1), "names are unique");
+        assert_eq!(fork["forked_from"], json!({"session_id": s.id(), "as_of_run": 1}));
+    }
     assert_eq!(listed.iter().filter(|m| m["forked_from"].is_null()).count(), 1);
     // A fork goes on counting where its original was.
     assert_eq!(h.sessile(&["exec", ids[0], "--", ":"]).json()["run"], 3);
@@ -151,7 +153,7 @@ fn what_is_wrong_is_said_in_plain_words() {
     let _ = h.sessile(&["start", "--auto", "0"]).exits(2);
     let _ = h.sessile(&["fork", "sess_000000000000"]).exits(1);
     s.end();
-    says(&["fork"], "has ended");
+    says(&["fork"], "was ended by request");
 }
 
 #[test]

@@ -71,7 +71,18 @@ fn it_goes_on_after_its_keeper_was_killed() {
 }
 
 #[test]
-fn a_template_that_is_busy_unknown_or_ended_is_named() {
+fn what_the_shell_of_an_ended_session_knew_can_be_begun_from() {
+    let h = harness!();
+    let template = h.session();
+    template.run("x=prepared; f() { echo $x; }");
+    template.end();
+    let new = start_from(&template, &[]);
+    new.run("f").prints("prepared\n");
+    new.end();
+}
+
+#[test]
+fn a_template_that_is_busy_or_unknown_is_named() {
     let h = harness!();
     let template = h.session();
     let refusal = |args: &[&str], code| {
@@ -86,9 +97,6 @@ fn a_template_that_is_busy_unknown_or_ended_is_named() {
     assert!(busy.contains("run 2 is going"), "{busy}");
     std::fs::write(h.path("gate"), "\n").unwrap();
     let _ = running.finish().exits(0);
-    template.end();
-    let ended = refusal(&from, 1);
-    assert!(ended.contains("has ended"), "{ended}");
     let unknown = refusal(&["--from", "sess_000000000000000000000000"], 1);
     assert!(unknown.contains("not found"), "{unknown}");
     let both = refusal(&["bash", "--from", template.id()], 2);

@@ -11,7 +11,7 @@ export SESSILE_SESSIONS_DIR=$PWD/.sessions
 sessile() { "$SESSILE" "$@" 2>&1; }
 ID=$("$SESSILE" start $START | grep -o 'sess_[0-9a-f]*')
 run() { printf '%s' "$1" | sessile exec $ID --raw || echo "status $?"; }
-fill() { head -c 2M /dev/zero >fill 2>/dev/null; }
+fill() { head -c 2M /dev/zero >>fill 2>/dev/null; }
 "#;
 
 /// What the scene prints, or nothing where such a place cannot be had.
@@ -105,7 +105,7 @@ fn a_session_that_was_ended_stays_so() {
 fn what_cannot_be_undone_is_told_and_later_runs_can() {
     for (start, show) in [("bash", "echo $x"), ("python3", "print(x)")] {
         let script = format!(
-            "run 'x=1'; fill; run 'x=2'; run 'x=3'; sessile undo $ID; run '{show}'; rm fill\n\
+            "run 'x=1'; fill; run 'x=2'; run 'x=3'; fill; sessile undo $ID; run '{show}'; rm fill\n\
              run 'x=4' >/dev/null; run 'x=5'; sessile undo $ID >/dev/null; run '{show}'"
         );
         let Some(told) = play(&format!("{start} --auto 3 --files"), &script) else {
@@ -114,7 +114,10 @@ fn what_cannot_be_undone_is_told_and_later_runs_can() {
         let (notes, shown): (Vec<_>, Vec<_>) =
             told.iter().partition(|line| line.starts_with("sessile: undo will not"));
         assert!(notes.len() == 3 && shown.len() == 3, "{start}: {told:#?}");
-        assert_eq!((&**shown[1], &**shown[2]), ("3", "4"), "{start}: {told:#?}");
-        assert!(shown[0].starts_with("Error: nothing was changed: "), "{start}: {told:#?}");
+        // The keeper may have found some room, by removing what it could not write.
+        let x = if shown[0].contains("\"undone\":[3]") { "2" } else { "3" };
+        assert_eq!((&**shown[1], &**shown[2]), (x, "4"), "{start}: {told:#?}");
+        let is_told = x == "2" || shown[0].starts_with("Error: nothing was changed: ");
+        assert!(is_told, "{start}: {told:#?}");
     }
 }

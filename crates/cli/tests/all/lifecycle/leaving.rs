@@ -66,7 +66,7 @@ fn ending_a_session_leaves_no_process() {
 #[test]
 fn the_idle_timeout_leaves_no_process() {
     let h = harness!();
-    let s = h.session_with(&["--idle-timeout", "1s"]);
+    let s = h.session_with(&["--idle-timeout", "1s", "--idle-without-runs"]);
     let processes = clinging(&s);
     let keeper = s.keeper();
     all_gone(&processes);

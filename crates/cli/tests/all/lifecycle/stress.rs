@@ -142,9 +142,9 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let ids: Vec<String> = {
         let mut client = Client::new(&address, &token);
         (0..scale.sessions)
-            .map(|_| {
+            .map(|session| {
                 let body = json!({"max_history": 100_000, "idle_timeout": 0});
-                let started = client.insist("/v1/sessions", "", &body);
+                let started = client.insist("/v1/sessions", &format!("start-{session}"), &body);
                 started["session_id"].as_str().unwrap().to_owned()
             })
             .collect()

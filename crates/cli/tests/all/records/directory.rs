@@ -41,6 +41,34 @@ fn metadata_tells_what_the_session_is() {
 }
 
 #[test]
+fn it_is_kept_out_of_repositories_whatever_is_done_first() {
+    let exec = br#"{"action": "exec", "command": "true"}"#;
+    let first: [(&[&str], &[u8]); 3] =
+        [(&["start"], b""), (&["start", "--name", "work"], b""), (&["tool"], exec)];
+    for (args, stdin) in first {
+        let h = harness!();
+        h.begin(args, stdin).finish().exits(0);
+        for mark in [".gitignore", "CACHEDIR.TAG"] {
+            assert!(h.sessions_dir().join(mark).exists(), "{args:?} leaves no {mark}");
+        }
+        h.sessile(&["end", "--all"]).exits(0);
+    }
+}
+
+#[test]
+fn a_sessions_directory_that_was_there_before_is_kept_to_itself_too() {
+    let h = harness!();
+    let place = h.sessions_dir().to_owned();
+    std::fs::create_dir(&place).unwrap();
+    std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(place.join(".gitignore"), "mine\n").unwrap();
+    let _s = h.session();
+    assert_eq!(std::fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(place.join("CACHEDIR.TAG").exists());
+    assert_eq!(std::fs::read(place.join(".gitignore")).unwrap(), b"mine\n", "a user's own file");
+}
+
+#[test]
 fn state_holds_the_last_captured_state() {
     let h = harness!();
     let s = h.session_with(&["--env", "GIVEN=1"]);

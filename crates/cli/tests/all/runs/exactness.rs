@@ -270,3 +270,19 @@ fn later_output_is_filed_under_the_run_that_started_it() {
         s.run("rm go said");
     }
 }
+
+#[test]
+fn messages_of_what_runs_in_the_background_name_no_file_of_ours() {
+    let h = harness!();
+    let s = h.session();
+    for text in [
+        "cd /tmp && nosuch & wait",
+        "{ nosuch; } & wait",
+        "(true; nosuch) & wait",
+        "for i in 1; do nosuch; done & wait",
+        "coproc nosuch; wait",
+    ] {
+        let answer = s.run(text).is_kept();
+        assert_eq!(answer.stderr(), "bash: line 1: nosuch: command not found\n", "{text}");
+    }
+}

@@ -1,4 +1,4 @@
-//! A durable session's id goes on on another machine, with a store in between.
+//! A durable session's id now lives on another machine, with a store in between.
 //!
 //! A machine is a sessions directory with a state directory of its own. Where the
 //! first one is to go on living, only the store is told that another has the
@@ -109,13 +109,82 @@ fn whoever_had_it_is_fenced_off_and_told() {
     assert_eq!(metadata["ended_by"], format!("a move to {host}"));
     assert_eq!(metadata["durable"]["store"]["moved_to"], host);
     let error = metadata["durable"]["store"]["error"].as_str().unwrap_or_default();
-    assert!(error.contains("goes on on"), "{metadata}");
+    assert!(error.contains("now lives on"), "{metadata}");
 
     // Asked for again, it comes back from where it has been.
     let answer = s.run("echo $x").prints("saved\n").is_restored_as_of(1);
     assert!(answer.notes().contains("was taken up from"), "{}", answer.notes());
     assert_eq!(s.metadata()["durable"]["store"]["epoch"], 2);
     wait_stored(&s, 2);
+}
+
+#[test]
+fn whoever_takes_it_back_is_told_which_runs_are_dropped() {
+    let (h, shared) = (harness!(), harness!());
+    let store = store_in(&shared.root());
+    configure(&h, &store);
+    let s = h.session_with(&["--durable"]);
+    s.run("x=saved");
+    wait_stored(&s, 1);
+    let taken = take_elsewhere(&h, &store, s.id());
+    let host = taken["taken"]["from"].as_str().expect("a host");
+    s.run("x=late").is_kept();
+    moved(&s);
+    let notes = s.run("echo $x").prints("saved\n").is_restored_as_of(1).notes();
+    let why = format!("made here after the last save that {host} could take up");
+    assert!(notes.contains(&format!("run 2 of this machine ({why})")), "{notes}");
+    let notes = s.run("echo $x").prints("saved\n").notes();
+    assert!(!notes.contains("of this machine"), "it is told once: {notes}");
+
+    // Nothing is dropped, and nothing is said, if all had been saved.
+    wait_stored(&s, 3);
+    kill_all(&s);
+    take_elsewhere(&h, &store, s.id());
+    let notes = s.run("echo $x").prints("saved\n").is_restored_as_of(3).notes();
+    assert!(!notes.contains("of this machine"), "{notes}");
+}
+
+#[test]
+fn a_lost_session_asks_its_store_before_it_goes_on() {
+    let (h, shared) = (harness!(), harness!());
+    let store = store_in(&shared.root());
+    configure(&h, &store);
+    let s = h.session_with(&["--durable"]);
+    s.run("x=saved");
+    wait_stored(&s, 1);
+    // A keeper that is killed, and nobody else: it goes on from the disk.
+    kill_all(&s);
+    s.run("x=here").is_restored_as_of(1);
+    wait_stored(&s, 2);
+    assert!(s.metadata()["durable"]["store"]["taken_from"].is_null());
+
+    // Another machine has it meanwhile: what is on the disk here is not its state.
+    kill_all(&s);
+    let taken = take_elsewhere(&h, &store, s.id());
+    assert_eq!(taken["taken"]["epoch"], 1, "{taken}");
+    let answer = s.run("echo $x").prints("here\n").is_restored_as_of(2);
+    assert!(answer.notes().contains("was taken up from"), "{}", answer.notes());
+    assert_eq!(s.metadata()["durable"]["store"]["epoch"], 2, "it was taken up, not revived");
+
+    // The same by a server, and by one that has no store of its own to take it from.
+    wait_stored(&s, 3);
+    kill_all(&s);
+    take_elsewhere(&h, &store, s.id());
+    std::fs::remove_file(h.sessions_dir().join("sessile.toml")).unwrap();
+    let server = h.serve();
+    let path = format!("/v1/sessions/{}/exec", s.id());
+    let error = server.post(&path, &json!({"command": "echo $x"})).is(410).json();
+    assert_eq!(error["error"]["code"], "session_ended", "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("now lives on"), "{error}");
+
+    // A store that cannot be asked keeps nobody from working.
+    let other = h.session_with(&[&format!("--durable={store}")]);
+    other.run("y=5");
+    wait_stored(&other, 1);
+    kill_all(&other);
+    std::fs::remove_dir_all(shared.path("kept")).unwrap();
+    std::fs::write(shared.path("kept"), "no directory").unwrap();
+    other.run("echo $y").prints("5\n").is_restored_as_of(1);
 }
 
 #[test]
@@ -206,7 +275,8 @@ fn a_server_takes_sessions_up_for_those_who_may_be_anywhere() {
     let there = other.session_called(&id);
     let keeper = there.keeper();
     take_elsewhere(&other, &store, &id);
-    server.post(&exec, &json!({"command": "x = 'late'"})).is(200);
+    // It may have found out already, and refuse this.
+    server.post(&exec, &json!({"command": "x = 'late'"}));
     moved(&there);
     keeper.wait_gone();
     let answer = server.post(&exec, &body).is(200).json();

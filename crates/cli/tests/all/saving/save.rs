@@ -437,7 +437,8 @@ fn a_keeper_that_is_killed_leaves_no_half_file() {
     s.run("echo $x").prints("1\n").is_restored_as_of(1);
     h.sessile(&["save", s.id(), "-o", "out/w.sessile"]).exits(0);
     assert_eq!(names(&h.path("out")), ["w.sessile"]);
-    assert_eq!(names(&s.dir().join("kernels")), [""; 0], "what was left is cleared away");
+    let kernels = s.dir().join("kernels");
+    assert!(!kernels.exists() || names(&kernels).is_empty(), "what was left is cleared away");
     s.end();
 }
 

@@ -2,7 +2,7 @@
 
 use sessile_testkit::{Harness, harness};
 
-const TOLD: &str = "private directory in memory was removed";
+const TOLD: &str = "private directory in memory was removed or moved";
 
 #[test]
 fn no_pattern_for_names_takes_the_memory_of_all_sessions() {
@@ -55,6 +55,37 @@ fn a_run_that_removes_the_memory_of_its_session_is_answered_as_it_ended() {
     let answer = s.python(text).exits(0).prints("out\n").is_fresh();
     assert!(answer.notes().contains(TOLD), "{}", answer.notes());
     s.python("print(1)").exits(0).prints("1\n").is_kept();
+}
+
+#[test]
+fn whatever_is_asked_first_brings_a_removed_memory_back() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1").exits(0);
+    s.wait_captured(1);
+    for word in ["state", "checkpoint"] {
+        std::fs::remove_dir_all(s.memory()).unwrap();
+        let asked = h.sessile(&[word, s.id()]).json();
+        assert!(asked.get("error").is_none(), "{asked}");
+        let answer = s.run("echo $x").exits(0).prints("1\n");
+        assert!(answer.notes().contains(TOLD), "{word}: {}", answer.notes());
+        s.wait_captured(answer.run());
+    }
+}
+
+#[test]
+fn a_run_that_moves_the_memory_of_its_session_is_told_what_happened() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1").exits(0);
+    s.wait_captured(1);
+    let memory = s.memory();
+    let moved = format!("{}.moved", memory.display());
+    let answer = s.run(format!("mv {} {moved}; (exit 3)", memory.display())).exits(3);
+    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+    assert!(!answer.notes().contains("builtin"), "{}", answer.notes());
+    s.run("echo $x").exits(0).prints("1\n").is_kept();
+    std::fs::remove_dir_all(moved).unwrap();
 }
 
 #[test]

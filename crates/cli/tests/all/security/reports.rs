@@ -140,3 +140,48 @@ fn a_secret_that_python_code_takes_harms_its_own_run_alone() {
     assert!(answer.notes().contains(TOLD), "{}", answer.notes());
     assert_eq!(s.python("print(kept)").exits(0).prints("1\n").is_kept().notes(), "");
 }
+
+/// Node's module system leads to no part of the driver, and what Python code
+/// changes of it is put back.
+#[test]
+fn later_runs_are_answered_truly_whatever_a_run_does_to_the_driver() {
+    const NODE: &str = "
+const main = Object.getPrototypeOf(module).require.main;
+const part = main?.children.find((c) => c.filename.endsWith('/safe.js'))?.exports;
+if (part) part.JSONStringify = (m) => JSON.stringify({ ...m, exit_code: 0 });
+const write = Buffer.prototype.utf8Write;
+Buffer.prototype.utf8Write = function (text, ...rest) {
+  return write.call(this, String(text).replace('\"exit_code\":3', '\"exit_code\":0'), ...rest);
+};
+typeof part";
+    const PYTHON: &str = "
+import sys
+f = sys._getframe()
+while 'kernel' not in f.f_locals: f = f.f_back
+C = type(f.f_locals['kernel'].channel)
+send = C.send
+C.send = lambda s, t: send(s, t.replace('\"exit_code\":3', '\"exit_code\":0'))";
+    let h = harness!();
+    let s = h.session();
+    let mut link = s.link();
+    for (language, attack, text) in
+        [(Language::Node, NODE, "process.exit(3)"), (Language::Python, PYTHON, "exit(3)")]
+    {
+        let mut run = |text: &str| link.complete(Exec { language: Some(language), ..order(text) });
+        let first = run(attack);
+        assert_eq!(first.exit_code, 0, "{language}: {first:?}");
+        let later = run(text);
+        assert_eq!(later.exit_code, 3, "{language}: {later:?}");
+        assert_eq!(later.kernel, KernelFate::Kept, "{language}: {later:?}");
+    }
+}
+
+#[test]
+fn python_code_without_a_free_descriptor_can_close_some() {
+    let h = harness!();
+    let s = h.session();
+    s.python("import os\nfs = []\nwhile 1: fs.append(os.open('/dev/null', 0))").exits(1);
+    let told = s.python("for f in fs: os.close(f)\nprint('closed')").exits(0).prints("closed\n");
+    assert!(told.is_kept().notes().contains("ulimit -n"));
+    assert_eq!(s.python("print(1)").prints("1\n").is_kept().notes(), "");
+}

@@ -163,6 +163,22 @@ fn a_shell_that_has_all_of_its_files_open_goes_on() {
     }
 }
 
+/// zsh lists its traps into a pipe. Whoever reads it must not end at a limit.
+#[test]
+fn a_shell_that_may_write_no_file_outlives_its_captures() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh"]) {
+        let s = h.session_of(shell);
+        // More than a pipe holds.
+        s.run("long=$(head -c 200000 /dev/zero | tr '\\0' x); trap \": $long\" USR1");
+        s.run("ulimit -f 0; x=2").is_kept();
+        for _ in 0..3 {
+            let _ = s.state();
+            s.run("echo $x").prints("2\n").is_kept();
+        }
+    }
+}
+
 #[test]
 fn a_shell_whose_state_cannot_be_read_exits_with_its_own_status() {
     let h = harness!();

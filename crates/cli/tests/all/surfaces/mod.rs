@@ -2,5 +2,5 @@
 
 mod cli;
 mod http;
-mod mcp;
+pub(crate) mod mcp;
 mod tool;

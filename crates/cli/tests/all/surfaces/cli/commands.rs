@@ -107,8 +107,10 @@ fn ending_an_ended_session_succeeds_again() {
     let ended = json!({"status": "terminated", "session_id": s.id()});
     assert_eq!(s.sessile("end").json(), ended);
     assert_eq!(s.sessile("end").json(), ended);
-    let gone = format!("Error: Session {} has ended; start a new one\n", s.id());
-    h.begin(&["exec", s.id()], b"echo hi").finish().exits(1).prints("").warns(&gone);
+    let gone = h.begin(&["exec", s.id()], b"echo hi").finish().exits(1).prints("").errors();
+    let at = s.metadata()["ended_at"].as_str().unwrap().to_owned();
+    let why = format!("Error: Session {} was ended by request at {at}; start a new one", s.id());
+    assert!(gone.starts_with(&why), "{gone}");
 }
 
 #[test]

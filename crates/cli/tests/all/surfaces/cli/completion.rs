@@ -54,6 +54,16 @@ fn try_all(h: &Harness, tty: &mut Tty) {
     completes(tty, "sessile rewind web bef", "sessile rewind web before-lunch");
     completes(tty, "sessile exec web --language py", "sessile exec web --language python");
     completes(tty, "sessile start --from w", "sessile start --from web");
+    completes(tty, "sessile exec @", "sessile exec @last");
+    completes(tty, "sessile exec @la", "sessile exec @last");
+    completes(tty, "sessile exec @last --langu", "sessile exec @last --language");
+    h.sessile(&["rename", "web", "compute"]).exits(0);
+    completes(tty, "sessile cp comp", "sessile cp compute:");
+    completes(tty, "sessile cp compute:a comp", "sessile cp compute:a compute:");
+    completes(tty, "sessile files cat comp", "sessile files cat compute:");
+    other.end();
+    // What has ended is not run in: there is one id left.
+    completes(tty, "sessile exec sess_", &format!("sessile exec {}", s.id()));
 }
 
 #[test]

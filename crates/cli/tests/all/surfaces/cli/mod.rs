@@ -3,6 +3,8 @@
 mod attach;
 mod commands;
 mod completion;
+mod delta;
+mod files;
 mod names;
 mod people;
 mod progress;

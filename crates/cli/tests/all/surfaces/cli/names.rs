@@ -20,7 +20,7 @@ fn a_session_answers_to_its_name_the_beginning_of_its_id_and_last() {
     assert!(unknown.contains("Session nobody not found"), "{unknown}");
     assert_eq!(h.sessile(&["end", "other"]).json()["session_id"], other.as_str());
     let ended = h.sessile(&["exec", "other", "--", ":"]).exits(1).errors();
-    assert!(ended.contains("has ended"), "{ended}");
+    assert!(ended.contains("was ended by request"), "{ended}");
 }
 
 #[test]
@@ -36,6 +36,26 @@ fn a_name_has_one_live_session() {
     let second = named(&h, "web");
     assert_ne!(first, second);
     assert_eq!(h.sessile(&["end", "web"]).json()["session_id"], second.as_str());
+}
+
+#[test]
+fn of_forks_that_ask_for_one_name_at_once_one_gets_it() {
+    let h = harness!();
+    let s = h.session();
+    let clients: Vec<_> =
+        (0..4).map(|_| h.begin(&["fork", s.id(), "--name", "try"], b"")).collect();
+    let outputs: Vec<_> = clients.into_iter().map(sessile_testkit::Client::finish).collect();
+    let refused: Vec<String> =
+        outputs.iter().map(|output| output.errors()).filter(|told| !told.is_empty()).collect();
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    assert!(refused.iter().all(|told| told.contains("is called \"try\" already")), "{refused:?}");
+    // Several have a number each, and none is made if one of them is taken.
+    h.sessile(&["fork", s.id(), "--name", "try", "--count", "2"]).exits(0);
+    h.sessile(&["exec", "try-2", "--raw", "--", "echo two"]).prints("two\n");
+    let before = h.list().len();
+    let told = h.sessile(&["fork", s.id(), "--name", "try", "--count", "3"]).exits(1).errors();
+    assert!(told.contains("try-"), "{told}");
+    assert_eq!(h.list().len(), before);
 }
 
 #[test]
@@ -62,4 +82,31 @@ fn sessions_of_all_directories_are_listed_and_ended() {
     assert_eq!(ended["session_ids"].as_array().map(Vec::len), Some(3), "{ended}");
     assert_eq!(ids(&["list", "--all"]), ["here"], "ended ones of this directory only");
     assert_eq!(h.list()[0]["session_id"], here.as_str());
+}
+
+#[test]
+fn a_session_whose_directory_was_moved_goes_on_where_it_is() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1");
+    let moved = h.path("moved");
+    std::fs::rename(h.sessions_dir(), &moved).unwrap();
+    let there = |args: &[&str]| {
+        let mut command = h.command(args);
+        command.env("SESSILE_SESSIONS_DIR", &moved);
+        let output = command.output().expect("sessile");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    // Whoever looks first: nobody has spoken with its keeper since.
+    let listed = h.sessile(&["list", "--all"]).json();
+    assert_eq!(listed[0]["session_id"], s.id(), "{listed}");
+    let answer = there(&["exec", s.id(), "--", "echo $x; seq 20000"]);
+    let answer: serde_json::Value = serde_json::from_str(&answer).expect("an answer");
+    assert_eq!(answer["exit_code"], 0);
+    assert!(answer["notes"].is_null(), "the disk refused nothing: {}", answer["notes"]);
+    assert!(there(&["output", s.id(), "2", "--follow"]).starts_with("1\n1\n2\n"));
+    assert!(there(&["history", s.id(), "--json"]).contains("seq 20000"));
+    let ended = h.sessile(&["end", "--all-dirs"]).json();
+    assert_eq!(ended["session_ids"][0], s.id(), "{ended}");
+    assert!(there(&["list", "--json"]).contains("\"terminated\""));
 }

@@ -97,9 +97,10 @@ fn the_sessions_directory_is_an_option_a_variable_or_dot_sessions() {
     let option = h.path(".sessions");
     let before = ["--sessions-dir", option.to_str().unwrap(), "list"];
     assert_eq!(h.sessile(&before).json()[0]["session_id"], id);
-    exec(&["--sessions-dir", "elsewhere"])
-        .exits(1)
-        .warns(&format!("Error: Session {id} not found\n"));
+    exec(&["--sessions-dir", "elsewhere"]).exits(1).warns(&format!(
+        "Error: Session {id} is in another sessions directory; give --sessions-dir {}\n",
+        option.display()
+    ));
     plain(&["end", id]).exits(0);
 }
 

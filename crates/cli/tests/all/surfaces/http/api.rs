@@ -177,6 +177,34 @@ fn a_retry_with_the_same_key_never_runs_twice() {
     odd.header("Idempotency-Key", &"k".repeat(300)).send().is_refused(400, "bad_request");
 }
 
+#[test]
+fn one_command_with_a_key_is_answered_once_across_the_death_of_the_server() {
+    let h = harness!();
+    let server = h.serve();
+    gate(&h, "gate");
+    let body = json!({"command": "echo once >> times; cat gate; echo done"});
+    let once = |server: &Server, body: &Value| {
+        server.owner("POST", "/v1/exec").json(body).header("Idempotency-Key", "k-1")
+    };
+    let client = once(&server, &body).open();
+    h.wait_for_line("times");
+    server.kill();
+    drop(client);
+    let server = h.serve();
+    open(&h, "gate");
+    let first = once(&server, &body).send().is(200).json();
+    assert_eq!(first["stdout"], "done\n");
+    // The answer may have been lost, too, and its session has ended.
+    // While it ends, a client is asked to try again.
+    let again = until("an answer", || {
+        let answer = once(&server, &body).send();
+        (answer.status != 503).then_some(answer)
+    });
+    assert_eq!(again.is(200).json()["stdout"], "done\n");
+    assert_eq!(std::fs::read_to_string(h.path("times")).unwrap(), "once\n");
+    once(&server, &json!({"command": "echo other"})).send().is_refused(409, "key_reused");
+}
+
 fn names(events: &[Event]) -> Vec<&str> {
     events.iter().map(|event| event.name.as_str()).collect()
 }

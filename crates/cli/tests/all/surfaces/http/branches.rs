@@ -36,7 +36,7 @@ fn a_session_is_forked_and_what_could_not_be_carried_is_named() {
     let seen = [&original, &one, &two].map(|session| server.prints_at(session, "print(x)"));
     assert_eq!(seen, ["2\n", "3\n", "1\n"]);
     let shown = server.get(&one).is(200).json();
-    assert_eq!(shown["name"], "branch");
+    assert_eq!(shown["name"], "branch-1");
     assert_eq!(session_path(&shown["forked_from"]["session_id"]), original);
     assert_eq!(shown["forked_from"]["as_of_run"], 1);
     let listed = server.get("/v1/sessions").is(200).json();

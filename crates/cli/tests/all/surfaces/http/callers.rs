@@ -61,6 +61,10 @@ fn the_owner_is_told_how_a_directory_can_be_used() {
     let server = h.serve();
     let refused = server.post("/v1/sessions", &json!({"cwd": "/"})).is_refused(403, "forbidden");
     assert!(refused.text().contains("--workspace-root"), "{}", refused.text());
+    let tool = json!({"action": "exec", "command": "pwd", "workspace": "/"});
+    let refused = server.post("/v1/tools/runtime", &tool).is(200).json();
+    let told = refused["error"].as_str().expect("an error");
+    assert!(told.contains("--workspace-root"), "{told}");
 }
 
 const SHOWN: &str = "echo $AWS_SECRET_ACCESS_KEY,$SESSILE_TOKEN,$MINE,$LC_TIME,${PATH:+path},$OWN";
@@ -95,6 +99,22 @@ fn sessions_have_what_is_allowed_of_the_servers_environment() {
     let server = serve(&h, &["--allow-env", "SESSILE_TEST", "--allow-env", "M*"]);
     let path = server.started(&json!({}));
     assert_eq!(server.prints_at(&path, SHOWN), ",,mine,C,path,\n");
+}
+
+#[test]
+fn a_proxys_password_stays_with_the_server() {
+    let h = harness!();
+    let serve = |args: &[&str]| {
+        let mut command = h.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        command.env("http_proxy", "http://me:hunter2@proxy:3128");
+        Server::spawn(command, &h)
+    };
+    let shown = |server: &Server| server.prints_at(&server.started(&json!({})), "echo $http_proxy");
+    let server = serve(&["--allow-env", "SESSILE_TEST"]);
+    assert_eq!(shown(&server), "http://proxy:3128\n");
+    drop(server);
+    let server = serve(&["--allow-env", "SESSILE_TEST", "--allow-env", "http_proxy"]);
+    assert_eq!(shown(&server), "http://me:hunter2@proxy:3128\n");
 }
 
 #[test]

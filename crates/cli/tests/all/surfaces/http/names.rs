@@ -42,6 +42,45 @@ fn a_session_answers_to_its_name_and_the_beginning_of_its_id() {
 }
 
 #[test]
+fn last_is_the_session_that_the_caller_used_last() {
+    let h = harness!();
+    let server = h.serve();
+    server.get("/v1/sessions/@last").is_refused(404, "session_not_found");
+    let token = |name: &str| {
+        let made = h.sessile(&["token", "create", name]).json();
+        made["token"].as_str().expect("a token").to_owned()
+    };
+    let (a, b) = (token("a"), token("b"));
+    let first = id(&start(&server, server.token(), "first").is(201));
+    let second = id(&start(&server, server.token(), "second").is(201));
+    let last = |token: &str| server.request("GET", "/v1/sessions/%40last").token(token).send();
+    assert_eq!(last(server.token()).is(200).json()["session_id"], second.as_str());
+    for (called, id) in [("first", &first), ("second", &second), ("first", &first)] {
+        server.exec_at(&format!("/v1/sessions/{called}"), "x=$SESSILE_SESSION_ID");
+        assert_eq!(server.prints_at("/v1/sessions/@last", "echo $x"), format!("{id}\n"));
+    }
+    // A token has its own.
+    let theirs = id(&start(&server, &a, "theirs").is(201));
+    assert_eq!(last(&a).is(200).json()["session_id"], theirs.as_str());
+    let told = last(&b).is_refused(404, "session_not_found").text();
+    assert!(told.contains("no session yet"), "{told}");
+}
+
+#[test]
+fn the_beginning_of_an_id_has_four_digits_at_least() {
+    let h = harness!();
+    let server = h.serve();
+    let web = id(&start(&server, server.token(), "web").is(201));
+    let digits = &web["sess_".len()..];
+    for short in [&digits[..1], &digits[..3], &web[.."sess_".len() + 2]] {
+        let path = format!("/v1/sessions/{short}");
+        let told = server.get(&path).is_refused(404, "session_not_found").text();
+        assert!(told.contains("at least 4 digits"), "{told}");
+    }
+    server.get(&format!("/v1/sessions/{}", &digits[..4])).is(200);
+}
+
+#[test]
 fn a_session_is_renamed_whatever_it_is_doing() {
     let h = harness!();
     let server = h.serve();

@@ -119,7 +119,7 @@ fn a_file_of_the_servers_machine_is_named_by_its_path() {
     assert_eq!(server.prints_at(&session_path(&again["session_id"]), "echo $x"), "1\n");
     std::fs::create_dir(h.path("folder")).expect("a directory");
     for (wrong, status, code) in [
-        ("folder", 400, "bad_request"),
+        ("folder", 400, "bad_file"),
         ("folder/", 400, "bad_directory"),
         ("", 400, "bad_directory"),
         ("..", 400, "bad_directory"),

@@ -1,13 +1,47 @@
 //! Answers that are not too long, whatever is asked for.
 
-use super::exact;
 use super::peer::Peer;
+use super::{exact, text};
 use serde_json::json;
 use sessile_testkit::harness;
 
 /// The official Python client refuses messages of a mebibyte, and with it the
 /// run's number is lost.
 const MOST: usize = 800_000;
+
+#[test]
+fn what_a_client_makes_up_is_not_repeated_at_length() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    let long = "x".repeat(100_000);
+    let tool = peer.begin(&long, &json!({}));
+    let tool = peer.reply(tool);
+    let method = peer.request(&long, json!({}));
+    let method = peer.reply(method);
+    for answer in [&tool, &method] {
+        let length = answer.to_string().len();
+        assert!(answer["error"].is_object() && length < 1000, "{length} bytes");
+    }
+    for method in ["prompts/get", "nosuch/method"] {
+        let id = peer.request(method, json!({"name": "any"}));
+        let answer = peer.reply(id);
+        let told = answer["error"]["message"].as_str().expect("an error");
+        assert!(told.contains(method) && told.contains("tools/call"), "{told}");
+    }
+    peer.close();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_counted() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    for (count, shown) in [("5", "(5 bytes that are not text)"), ("3000000", "(3000000 bytes")] {
+        let command = format!("head -c {count} /dev/zero | tr '\\0' '\\1'");
+        let result = peer.runtime(&json!({"action": "exec", "command": command}));
+        assert!(text(&result).contains(shown), "{}", text(&result));
+    }
+    peer.close();
+}
 
 #[test]
 fn no_answer_is_too_long_whatever_is_asked_for() {

@@ -43,7 +43,7 @@ fn a_model_tries_two_ways_from_one_point() {
     let seen = [&s, &ways[0], &ways[1]].map(|session| session.exec(&mut peer, "print(x)"));
     assert_eq!(seen, ["3\n", "2\n", "1\n"]);
     let listed = peer.call("session_list", &json!({}));
-    assert!(text(&listed).contains("(way): active"), "{listed}");
+    assert!(text(&listed).contains("(way-1): active"), "{listed}");
     assert!(text(&listed).contains("fork of sess_"), "{listed}");
     let again = ways[1].call(&mut peer, "session_fork", json!({}));
     let id = exact(&again)["session_ids"][0].clone();

@@ -100,7 +100,7 @@ const NO_LOGGING: &str = "logging: what a run writes is in its answer, and progr
 const NO_ASKING: &str = "asks the client's model or user: commands ask through input";
 const NO_RESOURCES: &str = "resources: files are read by commands";
 const NO_PROMPTS: &str = "prompts: there are none to offer";
-const NO_REPLAY: &str = "resumes a stream by event id: a run is come back to by its number";
+const NO_REPLAY: &str = "resumes a stream by event id: a client returns to a run by its number";
 
 use Scenario::{DoesNotApply, Runs};
 

@@ -62,7 +62,13 @@ fn a_token_sees_the_workspaces_that_it_is_for() {
     let theirs = server.call("session_start", &json!({"cwd": "theirs"}));
     let theirs = exact(&theirs)["session_id"].clone();
     let tokens = sessile_server::Tokens::at(&h.private_dir());
-    server.token = tokens.create("limited", Some(vec![h.path("mine")]), None).unwrap().0;
+    server.token = tokens
+        .create(
+            "limited",
+            sessile_server::Terms { workspaces: Some(vec![h.path("mine")]), ..Default::default() },
+        )
+        .unwrap()
+        .0;
     let here = server.call("runtime", &exec("pwd"));
     assert_eq!(exact(&here)["stdout"], format!("{}\n", h.path("mine").display()));
     let outside = json!({"action": "state", "workspace": h.path("theirs")});

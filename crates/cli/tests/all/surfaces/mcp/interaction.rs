@@ -65,6 +65,33 @@ fn the_end_of_the_input_is_told_to_a_run() {
 }
 
 #[test]
+fn a_run_that_has_not_begun_is_told_as_queued_and_may_give_up() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    let command = super::gated("gate");
+    peer.runtime(&json!({"action": "exec", "command": command, "wait_ms": 0, "timeout_ms": 0}));
+    h.wait_for_file("gate.begun");
+    let second = json!({"action": "exec", "command": "echo second", "wait_ms": 0});
+    let queued = peer.runtime(&second);
+    assert_eq!(exact(&queued)["queued"]["behind"]["run"], 1, "{queued}");
+    let told = text(&queued);
+    let beginning = "run 2 has not begun: queued at place 1, behind run 1 (mkfifo gate;";
+    assert!(told.starts_with(beginning), "{told}");
+    assert!(told.contains("It begins in its turn. To wait for it, call "), "{told}");
+    let listed = peer.runtime(&json!({"action": "jobs"}));
+    assert!(text(&listed).contains("(queued at place 1, behind run 1 (mkfifo"), "{listed}");
+    let late = json!({"action": "exec", "command": "touch forbidden", "queue_timeout_ms": 50});
+    let late = peer.runtime(&late);
+    assert_eq!((&late["isError"], &exact(&late)["code"]), (&json!(true), &json!("queue_timeout")));
+    assert!(text(&late).contains("and never began"), "{late}");
+    std::fs::write(h.path("gate"), "go\n").unwrap();
+    let done = peer.runtime(&json!({"action": "exec", "run": 2}));
+    assert_eq!(exact(&done)["stdout"], "second\n", "{done}");
+    assert!(!h.path("forbidden").exists());
+    peer.close();
+}
+
+#[test]
 fn a_run_in_the_background_is_listed_and_waited_for() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);

@@ -8,7 +8,7 @@ mod clients;
 mod http;
 mod interaction;
 mod long_runs;
-mod peer;
+pub(crate) mod peer;
 mod pictures;
 mod saving;
 mod schemas;

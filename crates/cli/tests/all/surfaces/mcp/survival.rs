@@ -94,6 +94,7 @@ fn a_client_is_held_to_the_roots_that_were_named() {
     for workspace in [theirs.to_str().unwrap(), "../theirs", "/"] {
         let result = peer.runtime(&json!({"action": "state", "workspace": workspace}));
         assert!(text(&result).contains("outside"), "{result}");
+        assert!(text(&result).contains("--workspace-root"), "{result}");
     }
     peer.close();
 }

@@ -1,0 +1,247 @@
+//! What is lost in the middle of a task: a server, a session, a keeper. It is told.
+
+use super::{agent, begin, call, ended, entries, exec, harness, serve, serve_with, text};
+use serde_json::{Value, json};
+use sessile_testkit::{Format, Harness, ModelServer, Process, Server, until};
+
+fn kill_keeper(server: &Server, id: &str) {
+    let pid = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
+    let keeper = Process::of(i32::try_from(pid).unwrap());
+    keeper.kill();
+    keeper.wait_gone();
+}
+
+/// What the model was shown in its last request.
+fn shown(model: &ModelServer) -> String {
+    model.requests().last().unwrap().body["messages"].to_string()
+}
+
+#[test]
+fn the_local_server_stays_until_a_task_is_over() {
+    // The run takes longer than the server waits for somebody.
+    let model = ModelServer::start(Format::Chat, vec![exec("sleep 3"), text("done")]);
+    let h = harness();
+    std::fs::write(h.path("model.key"), "key\n").unwrap();
+    std::fs::write(h.path("conf.toml"), model.configuration()).unwrap();
+    let server = h.local_server(&["--idle-exit", "1500ms", "--config", "conf.toml"]);
+    let workspace = h.root().display().to_string();
+    let made = server.post("/v1/agents", &json!({ "workspace": workspace })).is(201).json();
+    let id = made["session_id"].as_str().unwrap().to_owned();
+    let _ = server.post(&format!("/v1/agents/{id}/tasks"), &json!({ "text": "wait" })).is(202);
+    model.wait_for_request(2);
+    server.process.wait_gone();
+    // Its thread has the end, whoever looks at it.
+    let server = h.local_server(&["--config", "conf.toml"]);
+    let view = server.get(&format!("/v1/agents/{id}/tasks/1")).is(200).json();
+    assert_eq!(view["output"], "done", "{view}");
+}
+
+/// What a crash leaves that comes between an effect and its record: the thread up to
+/// the last outcome.
+fn forget_last_outcome(h: &Harness, id: &str) {
+    let directory = h.sessions_dir().join(id);
+    let file = directory.join("thread.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<_> = text.split_inclusive('\n').collect();
+    let last = lines.iter().rposition(|line| line.contains("\"type\":\"outcome\"")).unwrap();
+    std::fs::write(&file, lines[..last].concat()).unwrap();
+    let _ = std::fs::remove_file(directory.join("thread.digest.json"));
+}
+
+/// A server that is killed after a call was carried out, and before that was written
+/// down; what is done to the workspace meanwhile; and the outcome of the call.
+fn interrupted(wanted: sessile_testkit::Say, h: &Harness, meanwhile: impl FnOnce()) -> Value {
+    let model = ModelServer::hesitant(Format::Chat, vec![wanted, text("done")]);
+    let server = serve(h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "change it");
+    model.wait_for_request(1);
+    model.release();
+    model.wait_for_request(2);
+    server.kill();
+    model.release();
+    forget_last_outcome(h, &id);
+    meanwhile();
+    let server = serve(h, &model);
+    assert_eq!(ended(&server, &id, task)["output"], "done");
+    let mut outcomes = entries(h, &id, "outcome");
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    outcomes.remove(0)
+}
+
+#[test]
+fn a_call_whose_outcome_was_not_recorded_is_not_carried_out_again() {
+    let h = harness();
+    std::fs::write(h.path("app.py"), "import os\n").unwrap();
+    let edit =
+        json!({ "path": "app.py", "old_text": "import os", "new_text": "import os\nimport re" });
+    let outcome = interrupted(call("edit_file", edit), &h, || ());
+    assert_eq!(outcome["text"], "edited: app.py");
+    assert_eq!(std::fs::read_to_string(h.path("app.py")).unwrap(), "import os\nimport re\n");
+    let outcome = interrupted(exec("echo once >> log"), &h, || ());
+    assert_eq!(outcome["run"], 1, "{outcome}");
+    assert_eq!(std::fs::read_to_string(h.path("log")).unwrap(), "once\n");
+}
+
+#[test]
+fn a_file_that_somebody_changed_meanwhile_is_left_as_it_is() {
+    let h = harness();
+    let write = json!({ "path": "notes", "text": "one\n" });
+    let outcome = interrupted(call("write_file", write), &h, || {
+        std::fs::write(h.path("notes"), "one\ntwo\n").unwrap();
+    });
+    assert_eq!(outcome["is_error"], true, "{outcome}");
+    assert!(outcome["text"].as_str().unwrap().contains("whether this was done is not known"));
+    assert_eq!(std::fs::read_to_string(h.path("notes")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn a_session_that_ends_for_want_of_use_does_not_take_the_task_with_it() {
+    let script = vec![exec("x=41"), exec("echo $((x+1)) > answer"), text("done")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve_with(&h, &model.configuration(), &["--idle-timeout", "1s"]);
+    let id = agent(&server, &json!({ "approve": ["runtime"] }));
+    let task = begin(&server, &id, "count");
+    for call in ["call_0_0", "call_1_0"] {
+        until("a call that waits", || {
+            let view = server.get(&format!("/v1/agents/{id}")).is(200).json();
+            (view["waiting_for"] == call).then_some(())
+        });
+        until("the session's end", || {
+            let metadata = h.sessions_dir().join(&id).join("metadata.json");
+            let metadata = std::fs::read_to_string(metadata).ok()?;
+            metadata.contains("idle timeout").then_some(())
+        });
+        h.sessile(&["agent", "approve", &id]).exits(0);
+    }
+    let view = ended(&server, &id, task);
+    assert_eq!(view["output"], "done", "{view}");
+    assert_eq!(view["continuity"]["status"], "restored", "{view}");
+    assert_eq!(std::fs::read_to_string(h.path("answer")).unwrap(), "42\n");
+    assert!(shown(&model).contains("Since your last step"), "{}", shown(&model));
+}
+
+#[test]
+fn a_keeper_lost_between_two_steps_is_told_to_the_model() {
+    let script = vec![exec("x=41"), exec("echo x=$x"), text("done")];
+    let model = ModelServer::hesitant(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "count");
+    model.wait_for_request(1);
+    model.release();
+    model.wait_for_request(2);
+    kill_keeper(&server, &id);
+    model.release();
+    model.wait_for_request(3);
+    assert!(shown(&model).contains("Since your last step"), "{}", shown(&model));
+    model.release();
+    let view = ended(&server, &id, task);
+    assert_ne!(view["continuity"]["status"], "live", "{view}");
+    assert_eq!(entries(&h, &id, "continued").len(), 1);
+    // The next one has nothing to tell.
+    let task = begin(&server, &id, "go on");
+    model.wait_for_request(4);
+    model.release();
+    assert_eq!(ended(&server, &id, task)["continuity"]["status"], "live");
+}
+
+#[test]
+fn a_keeper_lost_with_its_server_is_told_before_the_model_says_more() {
+    let model = ModelServer::hesitant(Format::Chat, vec![exec("x=41"), text("done")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "count");
+    model.wait_for_request(1);
+    model.release();
+    model.wait_for_request(2);
+    kill_keeper(&server, &id);
+    server.kill();
+    model.release();
+    let server = serve(&h, &model);
+    assert_eq!(ended(&server, &id, task)["output"], "done");
+    assert!(shown(&model).contains("Since your last step"), "{}", shown(&model));
+    assert_eq!(entries(&h, &id, "continued").len(), 1);
+}
+
+#[test]
+fn an_old_id_begins_anew_under_a_server_that_has_just_used_it() {
+    let model = ModelServer::start(Format::Chat, vec![text("one"), text("two")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "begin");
+    ended(&server, &id, task);
+    let record = |h: &Harness| -> Value {
+        let file = h.sessions_dir().join(format!("{id}.json"));
+        serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+    };
+    let before = record(&h);
+    let _ = server.delete(&format!("/v1/sessions/{id}")).is(200);
+    h.sessile(&["cleanup"]).exits(0);
+    let body = json!({ "text": "go on" });
+    let begun = server.post(&format!("/v1/agents/{id}/tasks"), &body).is(202).json();
+    assert_eq!(begun["continuity"]["status"], "fresh", "{begun}");
+    let view = ended(&server, &id, begun["task"].as_u64().unwrap());
+    assert_eq!(view["ended"], "done", "{view}");
+    // The record goes on.
+    let after = record(&h);
+    assert_eq!(after["taskCount"], 2, "{after}");
+    assert_eq!(after["created"], before["created"], "{after}");
+    assert_eq!(after["previousThreadId"], before["threadId"], "{after}");
+}
+
+#[test]
+fn an_agent_whose_thread_alone_is_gone_begins_a_new_one() {
+    let model = ModelServer::start(Format::Chat, vec![exec("x=41"), text("set"), text("fine")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "set x");
+    ended(&server, &id, task);
+    let directory = h.sessions_dir().join(&id);
+    std::fs::remove_file(directory.join("thread.jsonl")).unwrap();
+    let body = json!({ "text": "go on" });
+    let begun = server.post(&format!("/v1/agents/{id}/tasks"), &body).is(202).json();
+    assert_eq!(begun["continuity"]["status"], "fresh", "{begun}");
+    assert_eq!(begun["continuity"]["lost"], json!(["the conversation"]), "{begun}");
+    assert_eq!(ended(&server, &id, begun["task"].as_u64().unwrap())["ended"], "done");
+    assert_eq!(super::prints(&server, &id, "echo $x"), "41\n");
+}
+
+#[test]
+fn a_task_whose_model_is_gone_from_the_configuration_ends() {
+    let model = ModelServer::hesitant(Format::Chat, vec![text("done")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "count");
+    model.wait_for_request(1);
+    server.kill();
+    model.release();
+    let other = model.configuration().replace("\"scripted\"", "\"other\"");
+    let server = serve_with(&h, &other, &[]);
+    let view = ended(&server, &id, task);
+    assert_eq!(view["failure"]["fault"], "unknown_model", "{view}");
+    let message = view["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("there is no model \"scripted\"; there are: other"), "{message}");
+    let _ = server.post(&format!("/v1/agents/{id}/cancel"), &json!({})).is(200);
+}
+
+#[test]
+fn a_task_of_many_steps_can_be_taken_back() {
+    let mut script: Vec<_> = (1..=13).map(|n| exec(&format!("echo {n} >> log"))).collect();
+    script.push(text("done"));
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({ "checkpoints": 3 }));
+    let task = begin(&server, &id, "count");
+    ended(&server, &id, task);
+    let undone = server.post(&format!("/v1/agents/{id}/undo"), &json!({})).is(200).json();
+    assert_eq!(undone["tasks"], json!([1]), "{undone}");
+    assert!(!h.path("log").exists());
+}

@@ -1,0 +1,130 @@
+//! Agents on the command line, and their events.
+
+use super::{agent, begin, ended, exec, harness, serve, text};
+use serde_json::{Value, json};
+use sessile_testkit::{Format, ModelServer};
+
+#[test]
+fn the_command_line_runs_a_task_and_goes_on_with_it() {
+    let script = vec![exec("x=41"), text("x is set"), exec("echo $((x+1))"), text("it is 42")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let _server = serve(&h, &model);
+    let first = h.sessile(&["agent", "run", "--json", "Set x"]).exits(0).text();
+    let first: Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(first["output"], "x is set");
+    let id = first["session_id"].as_str().unwrap();
+    let second = h.sessile(&["agent", "run", "--agent", id, "What is x+1?"]).exits(0);
+    assert_eq!(second.text(), "it is 42\n");
+    let shown = h.sessile(&["agent", "show", id]).exits(0).text();
+    for part in ["task 1: Set x", "→ runtime: x=41", "task 2: What is x+1?", "it is 42"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let list: Value = serde_json::from_str(&h.sessile(&["agent", "list"]).exits(0).text()).unwrap();
+    assert_eq!(list[0]["task_count"], 2);
+    let again = h.sessile(&["agent", "resume", id, "--json"]).exits(0).text();
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["task"], 2);
+}
+
+#[test]
+fn forks_have_the_same_past_and_a_future_of_their_own() {
+    let script = vec![exec("x=41"), text("set"), exec("x=$((x+1)); echo $x"), text("counted")];
+    let model = ModelServer::start(Format::Messages, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "Set x");
+    ended(&server, &id, task);
+    let body = json!({ "count": 2 });
+    let forks = server.post(&format!("/v1/agents/{id}/fork"), &body).is(201).json();
+    for fork in forks["agents"].as_array().unwrap() {
+        assert_eq!(fork["task_count"], 1);
+        let fork = fork["session_id"].as_str().unwrap();
+        let task = begin(&server, fork, "Count");
+        assert_eq!(ended(&server, fork, task)["output"], "counted");
+        let outcome = super::entries(&h, fork, "outcome").pop().unwrap();
+        assert!(outcome["text"].as_str().unwrap().ends_with("42"), "{outcome}");
+        let created = &super::entries(&h, fork, "created")[0];
+        assert!(created["forked_from"].as_str().unwrap().starts_with("thread_"), "{created}");
+    }
+    assert_eq!(super::entries(&h, &id, "task").len(), 1);
+}
+
+#[test]
+fn a_record_of_an_agent_outlives_its_session() {
+    let model = ModelServer::start(Format::Chat, vec![text("hello")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "Greet me");
+    ended(&server, &id, task);
+    let _ = server.delete(&format!("/v1/sessions/{id}")).is(200);
+    h.sessile(&["cleanup"]).exits(0);
+    let file = h.sessions_dir().join(format!("{id}.json"));
+    let record: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(record["sessionId"], id);
+    assert_eq!(record["taskCount"], 1);
+    assert!(record["threadId"].as_str().unwrap().starts_with("thread_"), "{record}");
+    assert!(record["lastActivity"].as_str() >= record["created"].as_str(), "{record}");
+}
+
+#[test]
+fn a_server_without_a_model_says_what_to_do() {
+    let h = harness();
+    let server = h.serve();
+    let refused = server.post("/v1/agents", &json!({})).is_refused(400, "bad_request");
+    assert!(refused.text().contains("add a [[model]]"), "{}", refused.text());
+}
+
+#[test]
+fn an_agent_in_a_sandbox_has_the_files_that_its_session_sees() {
+    let script = vec![
+        super::call("read_file", json!({ "path": ".env" })),
+        super::call("write_file", json!({ "path": "src/new.txt", "text": "one two\n" })),
+        exec("cat src/new.txt; echo three >> src/new.txt"),
+        super::call(
+            "edit_file",
+            json!({ "path": "/workspace/src/new.txt",
+            "old_text": "two", "new_text": "2" }),
+        ),
+        super::call("search_files", json!({ "pattern": "three" })),
+        exec("cat src/new.txt"),
+        text("done"),
+    ];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    std::fs::create_dir(h.path("project")).unwrap();
+    std::fs::write(h.path("project/.env"), "SECRET=1\n").unwrap();
+    let server = serve(&h, &model);
+    let project = h.path("project").display().to_string();
+    let id = agent(&server, &json!({ "workspace": project, "sandbox": "development" }));
+    let task = begin(&server, &id, "work");
+    assert_eq!(ended(&server, &id, task)["output"], "done");
+    let outcomes = super::entries(&h, &id, "outcome");
+    let said: Vec<_> = outcomes.iter().map(|o| o["text"].as_str().unwrap()).collect();
+    assert_eq!(outcomes[0]["is_error"], true, "the preset hides it: {}", said[0]);
+    assert!(!said[0].contains("SECRET"), "{}", said[0]);
+    assert!(said[2].contains("one two"), "{said:?}");
+    assert!(said[4].starts_with("src/new.txt:2:three"), "{said:?}");
+    assert!(said[5].contains("one 2\nthree"), "{said:?}");
+    // What it wrote is in the sandbox's layer.
+    assert!(!h.path("project/src").exists());
+}
+
+#[test]
+fn a_reader_of_events_goes_on_after_the_last_one_that_it_saw() {
+    let model = ModelServer::start(Format::Chat, vec![exec("echo a"), text("done")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "do it");
+    ended(&server, &id, task);
+    let path = format!("/v1/agents/{id}/events");
+    let all = server.owner("GET", &path).send().is(200).text();
+    let names: Vec<_> = all.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["created", "task", "reply", "checkpoint", "outcome", "reply", "ended"]);
+    let rest = server.owner("GET", &path).header("last-event-id", "4").send().is(200).text();
+    let names: Vec<_> = rest.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["outcome", "reply", "ended"]);
+}

@@ -1,0 +1,67 @@
+//! A session in a sandbox, with a policy that is the same for all paths.
+
+use rustix::process::Pid;
+use sessile_testkit::{Harness, Process, harness};
+
+const OVERLAY: &[&str] = &["--sandbox", "full-access"];
+
+#[test]
+fn the_workspace_is_the_working_directory_and_the_host_stays_as_it_was() {
+    let h = harness!();
+    std::fs::write(h.path("a"), "of the host\n").unwrap();
+    let s = h.session_with(OVERLAY);
+    s.run("pwd; cat a; echo inside >a; echo new >b; cat a b")
+        .exits(0)
+        .prints("/workspace\nof the host\ninside\nnew\n");
+    assert_eq!(std::fs::read_to_string(h.path("a")).unwrap(), "of the host\n");
+    assert!(!h.path("b").exists());
+
+    let direct = h.session_with(&["--sandbox", "full-access", "--files", "direct"]);
+    direct.run("echo direct >b; cat a b").exits(0).prints("of the host\ndirect\n");
+    assert_eq!(std::fs::read_to_string(h.path("b")).unwrap(), "direct\n");
+
+    let reader = h.session_with(&["--sandbox", "read-only"]);
+    reader.run("cat a; touch c; rm a; mv a d").exits(1).prints("of the host\n");
+    assert!(h.path("a").exists() && !h.path("c").exists());
+}
+
+#[test]
+fn every_language_is_there_and_remembers() {
+    let h = harness!();
+    let s = h.session_with(OVERLAY);
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        s.run_in(shell, "x=41; id -un").exits(0).prints("agent\n");
+        s.run_in(shell, "echo $((x + 1))").exits(0).prints("42\n").is_kept();
+    }
+    s.run_in("python", "x = 41").exits(0);
+    s.run_in("python", "print(x + 1)").exits(0).prints("42\n").is_kept();
+    s.run_in("node", "let x = 41").exits(0);
+    s.run_in("node", "console.log(x + 1)").exits(0).prints("42\n").is_kept();
+}
+
+#[test]
+fn a_kernel_that_ends_comes_back_and_a_keeper_that_is_killed_leaves_nothing() {
+    let h = harness!();
+    let s = h.session_with(OVERLAY);
+    s.run("x=5; echo kept >file; echo home >~/file; exit 3").exits(3).is_restarted();
+    s.run("echo $x; cat file ~/file").exits(0).prints("5\nkept\nhome\n").is_kept();
+    s.run("setsid sleep 1000 & nohup sleep 1000 >/dev/null 2>&1 &").exits(0);
+    s.wait_captured(3);
+    let keeper = s.keeper();
+    let inside = sessile_proc::Process::new(Pid::from_raw(keeper.pid()).unwrap()).descendants();
+    assert!(inside.len() >= 4, "init, bash and what it has left: {inside:?}");
+    keeper.kill().wait_gone();
+    inside.iter().for_each(|pid| Process::of(pid.as_raw_nonzero().get()).wait_gone());
+    s.run("echo $x; cat file").exits(0).prints("5\nkept\n").is_restored_as_of(3);
+}
+
+#[test]
+fn an_ordinary_user_has_it_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
+    let s = h.session_with(OVERLAY);
+    s.run("id -u; echo x >y; cat y").exits(0).prints("1000\nx\n");
+    s.run_in("python", "print(6 * 7)").exits(0).prints("42\n");
+}

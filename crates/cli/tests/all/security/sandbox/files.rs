@@ -1,0 +1,140 @@
+//! Files of the host.
+
+use super::{Attempt, all_fail, for_everybody, py, sh};
+
+const ATTEMPTS: &[Attempt] = &[
+    sh("a home of the host", "test -n \"$(ls -A /root/.ssh /home/*/.ssh 2>/dev/null)\""),
+    sh("the shadow file", "cat /etc/shadow"),
+    sh("sudoers", "cat /etc/sudoers"),
+    sh("keys beside the certificates", "ls /etc/ssl/private"),
+    sh("keys of the ssh server", "ls /etc/ssh"),
+    sh("the top by dots", "ls /../../../../root/.bashrc"),
+    sh("the workspace's parent", "test \"$(ls -A /workspace/..)\" != \"$(ls -A /)\""),
+    sh("a link to the host", "ln -s /etc/shadow link && cat link"),
+    sh("a link that leads up", "ln -s ../../../../../../etc/shadow up && cat up"),
+    sh("a hard link to the system", "ln /usr/bin/env /workspace/env"),
+    sh("a container's socket", "ls /var/run/docker.sock /run/docker.sock /run/containerd"),
+    sh("the sessions of this user", "test -n \"$(ls -A /workspace/sessions)\""),
+    sh("a file among the sessions", "touch /workspace/sessions/x"),
+    sh("the mask taken away", "rmdir /workspace/sessions || mv /workspace/sessions y"),
+    sh("the system, written to", "touch /usr/bin/x"),
+    sh("a program of the system, replaced", "cp /bin/sh /usr/bin/env"),
+    sh("the configuration", "echo x >>/etc/passwd"),
+    sh("the root", "mkdir /x"),
+    sh("a device, made", "mknod disk b 8 0"),
+    sh("a device of the host", "cat /dev/sda /dev/vda /dev/nvme0n1 | head -c 1 | grep -q ."),
+    sh("memory of the machine", "head -c 1 /dev/mem /dev/kmem /dev/port | grep -q ."),
+    sh("/dev, written to", "touch /dev/x"),
+    sh("the log of the kernel", "head -c 1 /dev/kmsg | grep -q ."),
+    sh("sysfs", "ls /sys/kernel"),
+    sh("control groups", "ls /sys/fs/cgroup/*"),
+    sh("the kernel's memory", "head -c 1 /proc/kcore | grep -q ."),
+    sh("the kernel's symbols", "head -c 1 /proc/kallsyms | grep -q ."),
+    sh("the kernel's command line", "head -c 1 /proc/cmdline | grep -q ."),
+    sh("keys", "head -c 1 /proc/keys | grep -q ."),
+    sh("a setting of the kernel", "echo 1 >/proc/sys/kernel/panic"),
+    sh("where cores go", "echo '|/bin/true' >/proc/sys/kernel/core_pattern"),
+    sh("the program that loads modules", "echo /tmp/x >/proc/sys/kernel/modprobe"),
+    sh("programs for kinds of files", "echo x >/proc/sys/fs/binfmt_misc/register"),
+    sh("the magic key", "echo h >/proc/sysrq-trigger && test ! -c /proc/sysrq-trigger"),
+    sh("interrupts", "ls /proc/irq/* && echo 1 >/proc/irq/default_smp_affinity"),
+    sh("a set-user-ID program by chmod", "cp /bin/sh s && chmod u+s s"),
+    sh("a set-group-ID program by chmod", "cp /bin/sh t && chmod g+s t"),
+    sh("a capability on a file", "cp /bin/sh c && setcap cap_sys_admin+ep c"),
+    py("a set-user-ID program by open", "os.open('s2', os.O_CREAT | os.O_WRONLY, 0o4755)"),
+    py("a set-user-ID program by fchmod", "os.fchmod(os.open('s3', os.O_CREAT), 0o4755)"),
+    py("a file by its handle", "syscall(304, -100, b'x' * 16, 0)"),
+    sh("what runs when a group is empty", "find / -name release_agent 2>/dev/null | grep -q ."),
+    sh("a group of its own", "mkdir /sys/fs/cgroup || mkdir /sys/fs/cgroup/x"),
+    sh(
+        "where cores go, by another way",
+        "cp /bin/true /proc/self/root/proc/sys/kernel/core_pattern",
+    ),
+    sh("the host by a process's root", "cat /proc/*/root/etc/shadow"),
+    sh("the host by a working directory", "cat /proc/*/cwd/../../../etc/shadow"),
+    py(
+        "a descriptor that leads out",
+        "outside = []\nfor fd in os.listdir('/proc/self/fd'):\n    try:\n        \
+         if os.path.isdir(f'/proc/self/fd/{fd}'): outside += os.listdir(int(fd))\n    \
+         except OSError: pass\nif not outside: raise OSError",
+    ),
+    py(
+        "a descriptor that others have open",
+        "for p in os.listdir('/proc'):\n    if p.isdigit() and os.stat(f'/proc/{p}').st_uid != 1000:\n        \
+         os.listdir(f'/proc/{p}/fd'); break\nelse: raise OSError",
+    ),
+    py(
+        "a file by its handle's name",
+        "syscall(303, -100, b'/etc', bytes([128, 0, 0, 0]) + bytes(200), bytes(8), 0); raise OSError",
+    ),
+    py("a path by openat2", "syscall(437, -100, b'/', b'\\0' * 24, 24)"),
+    py(
+        "our pipes' directory, written to",
+        "import glob\nfor p in glob.glob('/dev/shm/.*.sessile/b'): open(p + '/x', 'w')",
+    ),
+    py(
+        "our driver, replaced",
+        "import glob\nfor p in glob.glob('/dev/shm/.*.sessile/p'): open(p + '/driver.py', 'w')",
+    ),
+    py(
+        "our command file, removed",
+        "import glob\nfor p in glob.glob('/dev/shm/.*.sessile/b/c'): os.unlink(p)",
+    ),
+];
+
+#[test]
+fn nothing_of_the_host_is_read_or_written() {
+    for_everybody(|h| {
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        all_fail(&s, ATTEMPTS);
+    });
+}
+
+#[test]
+fn variables_of_the_host_stay_outside() {
+    let h = sessile_testkit::harness!();
+    let mut start = h.command(&["start", "--sandbox", "full-access", "--env", "GIVEN=1"]);
+    start.env("AWS_SECRET_ACCESS_KEY", "s3cret").env("GITHUB_TOKEN", "s3cret");
+    let started = sessile_testkit::Client::spawn(start, b"").finish().json();
+    let s = h.session_called(started["session_id"].as_str().unwrap());
+    s.run("env | grep -c s3cret; echo $GIVEN $HOME").prints("0\n1 /home/agent\n");
+    s.run("cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c s3cret").prints("0\n");
+}
+
+/// What a kernel writes for its keeper is read as what it is, or not at all.
+#[test]
+fn a_link_in_the_place_of_a_captured_state_is_not_followed() {
+    let h = sessile_testkit::harness!();
+    std::fs::write(h.state_home().join("secret"), "a\0b\0end\0").unwrap();
+    let s = h.session_with(&["--sandbox", "full-access"]);
+    let secret = h.state_home().join("secret").display().to_string();
+    s.run(format!(
+        "d=$(echo /dev/shm/.*.sessile/b/w); ln -sf {secret} $d/x2; ln -sf {secret} $d/final"
+    ))
+    .exits(0);
+    s.run("x=1").exits(0);
+    s.run("echo $x; exit 3").exits(3).prints("1\n");
+    s.run("echo on").exits(0).prints("on\n");
+    assert_eq!(std::fs::read(h.state_home().join("secret")).unwrap(), b"a\0b\0end\0");
+}
+
+/// A program is shown, and not what its owner keeps beside it.
+#[test]
+fn a_directory_is_not_shown_because_an_interpreter_is_on_the_search_path() {
+    for_everybody(|h| {
+        let work = h.state_home().join("work");
+        std::fs::create_dir_all(work.join("bin")).unwrap();
+        std::fs::create_dir_all(work.join("private")).unwrap();
+        std::fs::copy("/bin/bash", work.join("bin/bash")).unwrap();
+        std::fs::write(work.join("private/secret"), "s3cret").unwrap();
+        std::fs::write(work.join("bin/notes"), "s3cret").unwrap();
+        let bin = work.join("bin").display().to_string();
+        let path = format!("{bin}:/usr/bin:/bin");
+        let mut start = h.command(&["start", "--sandbox", "full-access"]);
+        start.env("PATH", &path);
+        let started = sessile_testkit::Client::spawn(start, b"").finish().json();
+        let s = h.session_called(started["session_id"].as_str().unwrap());
+        s.run("echo $PATH; readlink /proc/$$/exe").prints(&format!("{path}\n{bin}/bash\n"));
+        s.run(format!("find {} -type f", work.display())).prints(&format!("{bin}/bash\n"));
+    });
+}
