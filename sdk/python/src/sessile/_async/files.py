@@ -1,0 +1,185 @@
+"""The files of a session's workspace."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+from typing import Any, AsyncIterator, BinaryIO, Callable, Dict, List, Optional, Sequence, Union
+
+from .._core import requests, trees
+from .._core.requests import Repeat
+from ..errors import FileNotFoundError
+from ..events import FileChanged
+from ..records import FileInfo, rows
+from . import _io
+from .base import AsyncSessionPart
+from .following import follow, named
+
+Progress = Callable[[int], object]
+"""Is told how many bytes have been moved so far."""
+
+
+class AsyncFiles(AsyncSessionPart):
+    """The part of a session that reads and writes its files.
+
+    Paths are relative to the workspace, or absolute and within it.
+    """
+
+    async def read_file(self, path: str) -> str:
+        """A file as text.
+
+        >>> await session.write_file("notes/today.txt", "hello")
+        >>> await session.read_file("notes/today.txt")
+        'hello'
+        """
+        return (await self.read_file_bytes(path)).decode("utf-8", "replace")
+
+    async def read_file_bytes(self, path: str, start: int = 0, length: Optional[int] = None) -> bytes:
+        """A file, or a part of it."""
+        self._check()
+        request = requests.get(f"{self._path}/files/content", subject=self._id, path=path)
+        if start or length is not None:
+            if length is not None and length <= 0:
+                return b""
+            end = "" if length is None else start + length - 1
+            request = requests.ranged(request, f"bytes={start}-{end}")
+        return (await self._connection.send(request)).content
+
+    async def write_file(self, path: str, content: Union[str, bytes], *, mode: Optional[str] = None) -> None:
+        """Makes or replaces a file, and the directories that it lies in."""
+        self._check()
+        data = content.encode() if isinstance(content, str) else content
+        call = f"{self._path}/files/content"
+        request = requests.send(call, data, subject=self._id, path=path, mode=mode, parents=True)
+        await self._connection.send(request)
+
+    async def list_files(
+        self, path: str = "", *, recursive: bool = False, depth: Optional[int] = None
+    ) -> List[FileInfo]:
+        """What is in a directory.
+
+        >>> await session.write_file("a/b.txt", "b")
+        >>> [file.path for file in await session.list_files("a")]
+        ['a/b.txt']
+        """
+        levels = depth if depth is not None else (DEEP if recursive else 1)
+        answer = await self._get("/files", path=path or ".", depth=levels, limit=MOST)
+        return [FileInfo.of(row) for row in rows(answer)]
+
+    async def stat(self, path: str) -> FileInfo:
+        return FileInfo.of(await self._get("/files/stat", path=path))
+
+    async def exists(self, path: str) -> bool:
+        try:
+            await self.stat(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    async def make_directory(self, path: str, *, parents: bool = True) -> None:
+        await self._post("/files/directory", {"path": path, "parents": parents}, repeat=Repeat.SAFE)
+
+    async def move(self, source: str, target: str, *, overwrite: bool = False) -> None:
+        await self._post("/files/move", {"from": source, "to": target, "overwrite": overwrite})
+
+    async def remove(self, path: str, *, recursive: bool = False) -> None:
+        self._check()
+        call = f"{self._path}/files"
+        await self._connection.send(requests.delete(call, subject=self._id, path=path, recursive=recursive))
+
+    async def upload(
+        self,
+        source: "Union[str, os.PathLike[str]]",
+        target: str = ".",
+        *,
+        ignore: Sequence[str] = (),
+        progress: Optional[Progress] = None,
+    ) -> None:
+        """Brings a file, or all that is in a directory, from this machine into the session.
+
+        Args:
+            target: the file's new path, or the directory to put the tree into.
+            ignore: patterns of what is left out of a tree: ``node_modules``, ``*.pyc``.
+            progress: is called with the number of bytes so far.
+        """
+        self._check()
+        place = os.fspath(source)
+        if os.path.isdir(place):
+
+            def tree() -> Any:
+                return _io.pieces(trees.counted(trees.pack(place, ignore), progress))
+
+            call = f"{self._path}/files/archive"
+            request = requests.as_tar(requests.send(call, tree, subject=self._id, path=target))
+        elif os.path.isfile(place):
+
+            def file() -> Any:
+                return _io.pieces(trees.counted(trees.read(place), progress))
+
+            call = f"{self._path}/files/content"
+            request = requests.send(call, file, subject=self._id, path=target, parents=True)
+        else:
+            raise builtins.FileNotFoundError(f"there is no {place!r} to upload")
+        await self._connection.send(request)
+
+    async def download(
+        self, source: str, target: "Union[str, os.PathLike[str]]", *, progress: Optional[Progress] = None
+    ) -> None:
+        """Brings a file, or all that is in a directory, from the session to this machine.
+
+        A tree's files come to lie below ``target``, and nothing outside of it is touched.
+        """
+        place = os.fspath(target)
+        if (await self.stat(source)).is_dir:
+            import tempfile
+
+            with tempfile.TemporaryFile() as spool:
+                await self._fetch("archive", source, spool, progress)
+                spool.seek(0)
+                await _io.in_thread(trees.unpack, spool, place)
+            return
+        if os.path.isdir(place):
+            place = os.path.join(place, os.path.basename(source))
+        try:
+            # Under its own name only when it is complete.
+            with open(place + ".part", "wb") as file:
+                await self._fetch("content", source, file, progress)
+            os.replace(place + ".part", place)
+        finally:
+            trees.forget(place + ".part")
+
+    async def _fetch(self, call: str, path: str, file: BinaryIO, progress: Optional[Progress]) -> None:
+        self._check()
+        request = requests.get(f"{self._path}/files/{call}", subject=self._id, path=path)
+        body = await self._connection.open(request)
+        done = 0
+        try:
+            async for piece in body:
+                file.write(piece)
+                done += len(piece)
+                if progress:
+                    progress(done)
+        finally:
+            await body.aclose()
+
+    async def watch(self, path: str = "", *, recursive: bool = True) -> AsyncIterator[FileChanged]:
+        """Changes of files, as they happen, until the session ends."""
+        self._check()
+
+        def after(position: str) -> requests.Request:
+            return requests.events(
+                f"{self._path}/files/watch", position, subject=self._id, path=path or ".", recursive=recursive
+            )
+
+        async for message in follow(self._connection, after, named("ended")):
+            data: Dict[str, Any] = json.loads(message.data)
+            if "path" in data:
+                yield FileChanged(data["path"], data.get("change") or data.get("kind") or message.event)
+
+
+DEEP = 1000
+"""Levels of directories in a listing of everything."""
+
+MOST = 100_000
+"""Entries of a listing."""

@@ -1,0 +1,1 @@
+"""What sync and async have in common, without input or output: requests, answers, decisions."""

@@ -1,0 +1,146 @@
+# Made from ../_async by scripts/make_sync.py. Do not edit.
+"""Streams of events that go on after a broken connection, where they were."""
+
+from __future__ import annotations
+
+import json
+from typing import Iterator, Callable, Optional
+
+from .. import events
+from .._core import requests, retry
+from .._core.refusals import from_event
+from .._core.requests import Request
+from .._core.sse import Message, Parser
+from .._core.wires import Broken
+from ..results import Result
+from . import _io
+from .connection import Body, Connection, Patience, Trouble
+
+
+def follow(
+    connection: Connection, request_after: Callable[[str], Request], is_last: Callable[[Message], bool]
+) -> Iterator[Message]:
+    """All events, each once, up to the first that is the last.
+
+    ``request_after`` gives the request for what comes after an event's id; "" is the beginning.
+    """
+    position = ""
+    patience = Patience(connection)
+    while True:
+        request = request_after(position)
+        body = connection.open(request)
+        try:
+            for message in _messages(body):
+                patience.reset()
+                if message.event == "error":
+                    raise from_event(json.loads(message.data), request.subject)
+                position = message.id or position
+                yield message
+                if is_last(message):
+                    return
+            # A server that stops ends its streams in good order.
+            trouble = Trouble(retry.Failure.LOST, OSError("the stream ended early"))
+        except Trouble as broken:
+            trouble = broken
+        finally:
+            body.close()
+        patience.after(trouble, request)
+
+
+def named(event: str) -> Callable[[Message], bool]:
+    """Whether a message is of this kind."""
+    return lambda message: message.event == event
+
+
+def _messages(body: Body) -> Iterator[Message]:
+    parser = Parser()
+    try:
+        for piece in body:
+            for message in parser.feed(piece):
+                yield message
+    except Broken as error:
+        raise Trouble(error.failure, error) from error
+
+
+class Stream:
+    """The events of one run, as they happen.
+
+    >>> stream = session.stream("echo one; exit 3")
+    >>> for event in stream:
+    ...     if isinstance(event, (Stdout, Stderr)):
+    ...         print(type(event).__name__, event.text.strip())
+    Stdout one
+    >>> stream.result.exit_code
+    3
+
+    What is written to one stream comes in its order; stdout and stderr are two, and may overtake each
+    other. A broken connection is made good: no event is missed, none comes twice. Leaving the loop
+    early leaves the run going; ``interrupt()`` ends it. Ctrl-C while it waits for the next event
+    interrupts the run.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: str,
+        session_id: str,
+        *,
+        begin: Optional[Request] = None,
+        abandon: Optional[Callable[[Optional[int]], object]] = None,
+        run: Optional[int] = None,
+        command: Optional[str] = None,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._session_id = session_id
+        self._begin = begin
+        self._abandon = abandon
+        self._command = command
+        self.run: Optional[int] = run
+        """The run's number, from its first event on."""
+        self._result: Optional[Result] = None
+        messages = follow(connection, self._after, named("closed"))
+        self._messages: Iterator[Message] = messages
+
+    def _after(self, position: str) -> Request:
+        if self.run is None and self._begin is not None:
+            return self._begin
+        return requests.events(f"{self._path}/runs/{self.run}/events", position, subject=self._session_id)
+
+    def __iter__(self) -> Iterator[events.Event]:
+        return self
+
+    def __next__(self) -> events.Event:
+        try:
+            message = self._messages.__next__()
+        except _io.INTERRUPTIONS:
+            abandon = self._abandon
+            if abandon is not None and self._result is None:
+                _io.shielded(lambda: abandon(self.run))
+            raise
+        event = events.parse(message.event, message.data, self._command, self._session_id)
+        if isinstance(event, events.Started):
+            self.run = event.run
+        if isinstance(event, events.Exited):
+            self._result = event.result
+        return event
+
+    @property
+    def result(self) -> Result:
+        """What came of the run, from its ``Exited`` event on."""
+        if self._result is None:
+            raise ValueError("the run is not over; read on until its Exited event")
+        return self._result
+
+    def text(self) -> str:
+        """All that it writes to stdout from here on."""
+        found = [event.text for event in self if isinstance(event, events.Stdout)]
+        return "".join(found)
+
+    def interrupt(self) -> None:
+        """Interrupts the run, if it has begun."""
+        if self.run is not None and self._result is None:
+            path = f"{self._path}/interrupt"
+            self._connection.ask(
+                requests.post(path, {"run": self.run}, subject=self._session_id)
+            )

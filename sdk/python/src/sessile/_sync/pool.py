@@ -1,0 +1,119 @@
+# Made from ../_async by scripts/make_sync.py. Do not edit.
+"""Connections: each is used by one request at a time, and who needs one takes the one that was used last."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Deque, Mapping, Optional, Union
+
+from .._core import local
+from .._core.endpoint import Endpoint, Local
+from .._core.requests import Request
+from .._core.retry import Failure
+from .._core.wires import Broken
+from .._version import __version__
+from . import _io
+from .wire import LocalWire
+
+if TYPE_CHECKING:
+    from .remote import RemoteWire
+
+LONG = 256
+"""Requests at once that may wait for runs; further ones take turns. A server takes a thousand
+connections in all."""
+
+SHORT = 64
+"""The same for those that do not, which interrupt runs, for example."""
+
+KEPT = 64
+"""Connections that are kept when nobody needs them."""
+
+Wire = Union["LocalWire", "RemoteWire"]
+
+
+class Pool:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._headers = [("User-Agent", f"sessile-python/{__version__}")]
+        self._address: Optional[local.Address] = None
+        if not isinstance(endpoint, Local) and endpoint.token:
+            self._headers.append(("Authorization", f"Bearer {endpoint.token}"))
+        self._idle: Deque[Wire] = deque()
+        self._turns = {True: _io.Semaphore(LONG), False: _io.Semaphore(SHORT)}
+
+    def _connect(self) -> Wire:
+        endpoint = self._endpoint
+        if isinstance(endpoint, Local):
+            try:
+                self._address = self._address or local.Address(endpoint.socket)
+            except OSError as error:
+                raise Broken(Failure.UNSENT, str(error)) from error
+            return LocalWire(self._address, self._headers)
+        from .remote import RemoteWire
+
+        return RemoteWire(endpoint, self._headers)
+
+    def send(self, request: Request) -> Exchange:
+        """The head of the answer. Its body is still to be read; then it has to be closed."""
+        turn = self._turns[request.is_long]
+        turn.acquire()
+        try:
+            try:
+                wire = self._idle.pop()
+            except IndexError:
+                wire = self._connect()
+            exchange = Exchange(self, wire, turn)
+        except BaseException:
+            turn.release()
+            raise
+        try:
+            wire.begin(request)
+        except BaseException:
+            exchange.close()
+            raise
+        return exchange
+
+    def give_back(self, wire: Wire) -> None:
+        if wire.is_whole and len(self._idle) < KEPT:
+            self._idle.append(wire)
+        else:
+            wire.close()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+
+class Exchange:
+    """One request and its answer, on a connection that is nobody else's meanwhile."""
+
+    def __init__(self, pool: Pool, wire: Wire, turn: _io.Semaphore) -> None:
+        self._pool = pool
+        self._wire = wire
+        self._turn = turn
+        self._is_over = False
+
+    @property
+    def status(self) -> int:
+        return self._wire.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._wire.headers
+
+    def read(self) -> bytes:
+        return self._wire.read()
+
+    def pieces(self) -> Any:
+        return self._wire.pieces()
+
+    def close(self) -> None:
+        """A connection with something left to read on it is not used again."""
+        if self._is_over:
+            return
+        self._is_over = True
+        try:
+            self._wire.finish()
+            self._pool.give_back(self._wire)
+        finally:
+            self._turn.release()

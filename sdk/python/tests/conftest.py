@@ -1,0 +1,147 @@
+"""A real server for all tests, in a directory and a state directory of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any, Iterator, Optional, Sequence
+
+import pytest
+
+import sessile
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def binary() -> str:
+    given = os.environ.get("SESSILE_BIN") or str(REPOSITORY / "target/debug/sessile")
+    assert os.access(given, os.X_OK), f"{given} is not there; build it, or set SESSILE_BIN"
+    return given
+
+
+BINARY = binary()
+
+_API = subprocess.check_output([BINARY, "serve", "--openapi"], text=True)
+
+needs_files = pytest.mark.skipif("/files/content" not in _API, reason="this server has no files")
+needs_sandbox = pytest.mark.skipif(
+    '"sandbox"' not in json.dumps(json.loads(_API)["components"]["schemas"]["StartSession"]),
+    reason="this server has no sandboxes",
+)
+needs_layer = pytest.mark.skipif("{id}/diff" not in _API, reason="this server has no layers")
+
+
+class Server:
+    """``sessile serve`` on a port of this machine, which can be killed and started again."""
+
+    def __init__(self, directory: Path, port: int = 0, args: Sequence[str] = ()) -> None:
+        self.directory = directory
+        self.args = list(args)
+        self.state = directory / "state"
+        self.port = port
+        self.process: Optional["subprocess.Popen[str]"] = None
+        self.url = ""
+        self.start()
+
+    @property
+    def environment(self) -> "dict[str, str]":
+        return {**os.environ, "XDG_STATE_HOME": str(self.state)}
+
+    def start(self) -> None:
+        listen = f"127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            [BINARY, "serve", "--listen", listen, "--max-sessions", "2000", *self.args],
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found, f"the server said {line!r}"
+        self.url, self.port = found[0], int(found[1])
+
+    @property
+    def token(self) -> str:
+        shown = subprocess.run(
+            [BINARY, "token", "show", "--raw"], cwd=self.directory, env=self.environment, stdout=subprocess.PIPE
+        )
+        return shown.stdout.decode().strip()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> None:
+        end = [BINARY, "end", "--all"]
+        subprocess.run(end, cwd=self.directory, env=self.environment, stdout=subprocess.DEVNULL)
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Server]:
+    """One that may be killed."""
+    server = Server(tmp_path)
+    yield server
+    server.end()
+
+
+def local_server(state: Path) -> "dict[str, Any]":
+    """Finds or starts the local server with this state directory."""
+    call = [BINARY, "serve", "--local", "--background"]
+    environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+    said = subprocess.run(call, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    found: "dict[str, Any]" = json.loads(said)
+    return found
+
+
+def end_local(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the local server and all its sessions."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.delenv("SESSILE_URL", raising=False)
+    sessile.Client().end_all()
+    os.kill(local_server(state)["pid"], signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    state = tmp_path_factory.mktemp("state")
+    yield state
+    with pytest.MonkeyPatch.context() as patch:
+        end_local(state, patch)
+
+
+@pytest.fixture(autouse=True)
+def surroundings(state_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What programs find without being told: a local server, in a state directory of the tests."""
+    monkeypatch.delenv("SESSILE_URL", raising=False)
+    monkeypatch.delenv("SESSILE_TOKEN", raising=False)
+    monkeypatch.setenv("SESSILE_BIN", BINARY)
+    monkeypatch.setenv("XDG_STATE_HOME", str(state_home))
+    monkeypatch.chdir(tmp_path)
+
+
+_tokens: "dict[str, str]" = {}
+
+
+def token_of(server: Server) -> str:
+    if server.url not in _tokens:
+        _tokens[server.url] = server.token
+    return _tokens[server.url]

@@ -1,0 +1,277 @@
+"""Each thing that goes wrong has a type, a stable code, and says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import sessile
+from conftest import Server, token_of
+from sessile import AsyncSession, Client, Session
+
+
+def test_a_missing_binary_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("SESSILE_BIN", "/nowhere/sessile")
+    with pytest.raises(sessile.BinaryNotFoundError, match="SESSILE_BIN is '/nowhere/sessile'"):
+        Session()
+    monkeypatch.delenv("SESSILE_BIN")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(sessile.ConnectionError, match="pip install sessile") as missing:
+        Session()
+    assert missing.value.code == "binary_not_found"
+
+
+def test_a_server_that_is_not_there_is_told_soon() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(sessile.ConnectionError, match="sessile serve") as error:
+            Client(url, "token").run(":")
+    assert error.value.endpoint == url and error.value.code == "unreachable"
+    assert isinstance(error.value, ConnectionError)
+    with pytest.raises(sessile.InvalidConfigurationError, match="https://host"):
+        Client("ftp://host")
+
+
+def test_a_wrong_token_is_refused_and_told(server: Server) -> None:
+    with pytest.raises(sessile.AuthenticationError, match="SESSILE_TOKEN") as error:
+        Client(server.url, "wrong").session()
+    assert error.value.code == "unauthorized" and error.value.status == 401
+    with pytest.raises(sessile.AuthenticationError):
+        Client(server.url).session()
+
+
+def test_a_closed_session_refuses_here_and_elsewhere() -> None:
+    session = Session()
+    other = Session.attach(session.id)
+    session.close()
+    session.close()
+    with pytest.raises(sessile.SessionClosedError) as here:
+        session.exec(":")
+    with pytest.raises(sessile.SessionClosedError) as there:
+        other.exec(":")
+    assert here.value.session_id == there.value.session_id == session.id
+    assert there.value.code == "session_ended"
+    with pytest.raises(sessile.SessionClosedError):
+        Session.attach(session.id)
+    with pytest.raises(sessile.SessionNotFoundError):
+        Session.attach("sess_000000000000000000000000")
+
+
+def test_errors_of_requests_have_their_own_types() -> None:
+    with Session(name="taken") as session:
+        with pytest.raises(sessile.ConflictError) as taken:
+            Session(name="taken")
+        assert taken.value.code == "name_taken"
+        with pytest.raises(sessile.RunNotFoundError):
+            session.get_run(99).wait()
+        with pytest.raises(sessile.InvalidConfigurationError):
+            session.exec(":", timeout="soon")
+        run = session.background("sleep 100")
+        with pytest.raises(sessile.SessionBusyError):
+            session.fork()
+        run.interrupt()
+    with pytest.raises(sessile.InvalidConfigurationError) as missing:
+        Session(workspace="not/there")
+    assert missing.value.code == "bad_directory" and missing.value.hint
+
+
+CTRL_C = """
+import sys
+from sessile import Session
+with Session() as session:
+    session.exec("x=kept")
+    print(session.id, flush=True)
+    try:
+        session.exec("sleep 1000", timeout=0)
+    except KeyboardInterrupt:
+        print(session.history()[-1].exit_code, session.exec("echo $x").stdout.strip(), flush=True)
+"""
+
+CTRL_C_ASYNC = """
+import asyncio
+from sessile import AsyncSession
+async def main():
+    async with AsyncSession() as session:
+        await session.exec("x=kept")
+        print(session.id, flush=True)
+        try:
+            await session.exec("sleep 1000", timeout=0)
+        except asyncio.CancelledError:
+            code = (await session.history())[-1].exit_code
+            print(code, (await session.exec("echo $x")).stdout.strip(), flush=True)
+asyncio.run(main())
+"""
+
+CTRL_C_STREAM = CTRL_C.replace('session.exec("sleep 1000", timeout=0)', 'list(session.stream("sleep 1000", 0))')
+
+
+@pytest.mark.parametrize("program", [CTRL_C, CTRL_C_ASYNC, CTRL_C_STREAM], ids=["sync", "async", "stream"])
+def test_ctrl_c_interrupts_the_run_and_keeps_the_session(program: str) -> None:
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    session = Session.attach(process.stdout.readline().strip())
+    wait_for_run(session, 2)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "130 kept\n"
+    process.stdout.close()
+    process.wait()
+
+
+def wait_for_run(session: Session, number: int) -> None:
+    """Until it is going: its command has been seen to begin."""
+    stream = session.events()
+    for event in stream:
+        if event == sessile.Started(number):
+            return
+
+
+def test_a_task_that_is_cancelled_interrupts_its_run() -> None:
+    async def program() -> None:
+        async with AsyncSession() as session:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(session.exec("sleep 1000", timeout=0), 0.3)
+            assert (await session.exec("echo free", timeout=5)).stdout == "free\n"
+            assert [run.phase for run in await session.runs()] == ["closed", "closed"]
+
+    asyncio.run(program())
+
+
+def test_ctrl_c_before_the_run_begins_does_not_begin_it() -> None:
+    """The request never arrived: asking which run it was must not start it."""
+    with Session() as session:
+        order = {"command": "echo began > proof"}
+        session._abandon("exec", order, "a-key-that-was-never-sent", None)
+        assert session.runs() == [] and not Path("proof").exists()
+
+
+def test_other_threads_may_be_interrupted_as_others_go_on() -> None:
+    client = Client()
+    with client.session() as one, client.session() as two:
+        run = two.background("sleep 100")
+        assert one.exec("echo free").stdout == "free\n"
+        run.interrupt()
+        assert run.wait().interrupted
+
+
+def test_a_token_that_is_limited_is_refused_elsewhere(server: Server) -> None:
+    made = subprocess.run(
+        [os.environ["SESSILE_BIN"], "token", "create", "narrow", "--workspace", "."],
+        cwd=server.directory,
+        env=server.environment,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    token = json.loads(made.stdout)["token"]
+    assert token != token_of(server)
+    with pytest.raises(sessile.PermissionDeniedError) as refused:
+        Client(server.url, token).session(workspace="/")
+    assert refused.value.code == "forbidden"
+
+
+def test_another_program_than_sessile_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for program in ("/bin/false", "/bin/true"):
+        monkeypatch.setenv("SESSILE_BIN", program)
+        with pytest.raises(sessile.BinaryNotFoundError, match=f"'{program}' is not sessile.*SESSILE_BIN"):
+            Session()
+
+
+def test_a_program_beside_the_package_is_found(tmp_path: Path) -> None:
+    """As `pip install --target` leaves it."""
+    source = Path(sessile.__file__).parent
+    (tmp_path / "sessile").symlink_to(source)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sessile").symlink_to(os.environ["SESSILE_BIN"])
+    code = "import os\nfrom sessile._core.local import find_binary\nprint(find_binary({'PATH': '/nowhere'}))"
+    call = [sys.executable, "-c", code]
+    found = subprocess.run(
+        call, env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert found.stdout == f"{tmp_path}/bin/sessile\n"
+
+
+def test_errors_say_what_to_do_in_words_of_this_package(tmp_path: Path) -> None:
+    session = Session()
+    other = Session.attach(session.id)
+    with pytest.raises(sessile.CommandExecutionError) as failed:
+        session.exec("exit 3", check=True)
+    with pytest.raises(sessile.CommandTimeoutError) as late:
+        session.exec("sleep 100", timeout="50ms", check=True)
+    session.close()
+    with pytest.raises(sessile.SessionClosedError) as closed:
+        other.exec(":")
+    with pytest.raises(sessile.SessionNotFoundError) as missing:
+        Session.attach("sess_000000000000000000000000")
+    with pytest.raises(sessile.SandboxNotFoundError) as no_sandbox:
+        sessile.Sandbox.connect("sess_000000000000000000000000")
+    with pytest.raises(sessile.CodebaseNotFoundError) as no_codebase:
+        Client().get_codebase("cb_0000")
+    with pytest.raises(sessile.InvalidConfigurationError) as no_directory:
+        sessile.Sandbox.from_local(tmp_path / "nowhere")
+    for raised in (failed, late, closed, missing, no_sandbox, no_codebase, no_directory):
+        hint = raised.value.hint  # type: ignore[attr-defined]
+        assert hint and "/v1/" not in hint and hint in str(raised.value)
+
+
+def test_a_certificate_that_is_not_known_names_verify(tmp_path: Path) -> None:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+        + ["-keyout", str(key), "-out", str(cert)],
+        stderr=subprocess.DEVNULL,
+    )
+    assert made.returncode == 0
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                try:
+                    context.wrap_socket(connection, server_side=True).close()
+                except OSError:
+                    connection.close()
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        with pytest.raises(sessile.ConnectionError, match="pass verify= to Client"):
+            Client(f"https://127.0.0.1:{listening.getsockname()[1]}", "token").run(":")
+
+
+def test_errors_have_what_they_are_about_in_fields(server: Server) -> None:
+    with Session() as session:
+        with pytest.raises(sessile.FileNotFoundError) as missing:
+            session.read_file("no/such file")
+        assert (missing.value.codebase_id, missing.value.file_path) == (session.id, "no/such file")
+        with pytest.raises(sessile.FileNotFoundError) as unmoved:
+            session.move("not-there", "b")
+        assert unmoved.value.file_path == "not-there" and unmoved.value.grpc_code == 5
+
+
+def test_a_limit_of_the_server_is_in_its_error(tmp_path: Path) -> None:
+    server = Server(tmp_path, args=["--max-body", "1KiB"])
+    try:
+        client = Client(server.url, server.token)
+        with client.session() as session, pytest.raises(sessile.ResourceLimitExceededError) as large:
+            session.exec("x" * 2000)
+        assert (large.value.resource_type, large.value.limit) == ("too_large", "1024")
+        client.close()
+    finally:
+        server.end()

@@ -1,0 +1,31 @@
+/**
+ * What to do, in the words of this package. The server speaks to those who
+ * write requests: of headers, paths and fields. Whoever calls methods is told
+ * of methods and options instead.
+ */
+const HINTS: Readonly<Record<string, string>> = {
+  bad_request: "see the options of this method for what it takes",
+  untrusted: "give trust: true if you trust whoever made the file",
+  unauthorized: "give the client a token, or set SESSILE_TOKEN; `sessile token show` prints the owner's",
+  not_found: "check that the server is as new as this package",
+  method_not_allowed: "check that the server is as new as this package",
+  session_not_found: "start one with Session.start()",
+  session_ended: "start a new one with Session.start(), with `from` for what its shell knew",
+  key_reused: "give another idempotencyKey for another command, or none",
+  input_closed: "begin the run with interactive: true to give it input",
+  no_terminal: "begin the run with terminal: true",
+  busy: "give wait: true, or interrupt the run",
+  run_lost: "look at what it has done, then run what is missing",
+  unsupported_media_type: "check that the server is as new as this package",
+  keeper_unavailable: "try again in a moment",
+  directory_not_empty: "give recursive: true",
+  layer_conflict: "compare both, then apply with force: true, or other paths",
+};
+
+/** Signs that a hint is for those who write requests. */
+const OF_REQUESTS = /\/v1\/|\/openapi\.json|\/docs\b|Authorization:|Content-Type:|Idempotency-Key|"\w+": |\w=true|new key/;
+
+/** The hint for an error of the server. */
+export function hintFor(code: string, hint: string): string {
+  return OF_REQUESTS.test(hint) ? (HINTS[code] ?? hint) : hint;
+}
