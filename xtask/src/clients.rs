@@ -4,7 +4,7 @@
 //! They are installed below `target/`, in versions that are named here, and
 //! their places are handed to the tests by environment variables.
 
-use crate::run;
+use crate::{run, sdk_python};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 
@@ -62,15 +62,25 @@ pub(crate) fn peers() -> anyhow::Result<String> {
     Ok(shown(&ready(&folder).join("bin/python")))
 }
 
+/// The variable with the fuzzer.
+const FUZZER_VARIABLE: &str = "SESSILE_TEST_FUZZER";
+
+/// Installs the fuzzer, and tells the variable that says where it is.
+pub(crate) fn fuzzer() -> anyhow::Result<(&'static str, String)> {
+    let folder = run::target().join("mcp-clients/fuzzer");
+    once(&folder, FUZZER, install_python)?;
+    Ok((FUZZER_VARIABLE, shown(&ready(&folder).join("bin/schemathesis"))))
+}
+
 /// Installs what is missing. Returns the variables for the tests, and adds what
 /// could not be had.
 pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> {
     let folder = run::target().join("mcp-clients");
     type Install = fn(&Path, &[&str]) -> anyhow::Result<()>;
-    let wanted: [(&str, &[&str], Install, &str, &str); 7] = [
+    let wanted: [(&str, &[&str], Install, &str, &str); 8] = [
         ("python", PYTHON, install_python, "bin/python", "SESSILE_TEST_MCP_PYTHON"),
         ("node", NODE, install_node, "", "SESSILE_TEST_MCP_NODE"),
-        ("fuzzer", FUZZER, install_python, "bin/schemathesis", "SESSILE_TEST_FUZZER"),
+        ("fuzzer", FUZZER, install_python, "bin/schemathesis", FUZZER_VARIABLE),
         ("object-server", OBJECT_SERVER, install_python, "bin/weed", "SESSILE_TEST_OBJECT_SERVER"),
         (
             "azure-server",
@@ -81,6 +91,7 @@ pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> 
         ),
         ("cloudpickle", CLOUDPICKLE, install_python, "bin/python", LIBRARIES),
         ("dill", DILL, install_python, "bin/python", "SESSILE_TEST_DILL"),
+        ("sdk-python", sdk_python::PACKAGES, install_python, "bin/python", sdk_python::PYTHON),
     ];
     let mut variables = Vec::new();
     for (name, packages, install, program, variable) in wanted {
@@ -91,6 +102,12 @@ pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> 
         }
     }
     variables
+}
+
+/// Installs npm packages into a folder of their own, unless they are there; where.
+pub(crate) fn node_packages(folder: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    once(folder, packages, install_node)?;
+    Ok(ready(folder))
 }
 
 fn shown(path: &Path) -> String {
@@ -107,7 +124,7 @@ fn ready(folder: &Path) -> PathBuf {
 fn once(
     folder: &Path,
     packages: &[&str],
-    install: fn(&Path, &[&str]) -> anyhow::Result<()>,
+    install: impl Fn(&Path, &[&str]) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (list, wanted) = (folder.join("packages"), packages.join("\n"));
     let is_there = std::fs::read_to_string(&list).is_ok_and(|there| there == wanted);
@@ -130,8 +147,22 @@ fn wanted_name(packages: &[&str]) -> String {
     versions.collect::<Vec<_>>().join("-")
 }
 
+/// An environment of a certain interpreter with these packages; its Python.
+pub(crate) fn python_environment(
+    folder: &Path,
+    interpreter: &str,
+    packages: &[&str],
+) -> anyhow::Result<String> {
+    once(folder, packages, |place, packages| install_python_of(interpreter, place, packages))?;
+    Ok(shown(&ready(folder).join("bin/python")))
+}
+
 fn install_python(place: &Path, packages: &[&str]) -> anyhow::Result<()> {
-    run::program("python3", &["-m", "venv", &shown(place)])?;
+    install_python_of("python3", place, packages)
+}
+
+fn install_python_of(interpreter: &str, place: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    run::program(interpreter, &["-m", "venv", &shown(place)])?;
     let pip = shown(&place.join("bin/pip"));
     run::program(&pip, &[&["install", "--quiet", "--disable-pip-version-check"], packages].concat())
 }

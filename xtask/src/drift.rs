@@ -1,6 +1,6 @@
 //! Generated files: committed, and compared with what would be generated now.
 
-use crate::run;
+use crate::{run, sdk_typescript};
 use anyhow::{bail, ensure};
 
 /// The generated files, and the command that prints each.
@@ -26,6 +26,7 @@ pub(crate) fn generate() -> anyhow::Result<()> {
         std::fs::write(run::root().join(path), text(args)?)?;
         eprintln!("wrote {path}");
     }
+    sdk_typescript::generate()?;
     help(Mode::Write)
 }
 
@@ -37,6 +38,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
             bail!("{path} is out of date; run `cargo xtask generate` and commit it");
         }
     }
+    sdk_typescript::check()?;
     help(Mode::Check)
 }
 

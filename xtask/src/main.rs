@@ -1,8 +1,11 @@
 //! The project's chores: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
 
 mod clients;
+mod dist;
 mod drift;
 mod run;
+mod sdk_python;
+mod sdk_typescript;
 mod testing;
 mod tools;
 
@@ -13,12 +16,18 @@ usage: cargo xtask COMMAND
 
   test     install or prepare what the tests need, and run all of them
   clients  install the MCP clients that tests use; prints what to set for `cargo test`
+  typescript  build, check and test the TypeScript SDK, and nothing else
   check    format, lints, dependency rules, generated files
   explore  property tests with new random cases, and many of them
+  fuzz     requests of all kinds to a server with real sessions, for five minutes;
+           with a number, for so many seconds
   stress   1,000 sessions, 64 clients, 100,000 runs, a server that dies again and again
   bench    build for speed and print the numbers; with the name of a part
-           (warm, http, load, branch) and its options, those of that part;
+           (warm, http, load, branch, pools, sandbox, agents, typescript, python) and its options,
+           those of that part;
            with --peers, other runtimes beside ours, for docs/performance.md
+  dist     make the packages that are handed out, in target/dist, and check each where
+           nothing else is installed; --profile dev is quicker
   generate write the generated files anew
 ";
 
@@ -28,9 +37,12 @@ fn main() -> ExitCode {
         "test" => testing::test(),
         "check" => check(),
         "clients" => clients(),
+        "typescript" => sdk_typescript::alone(),
         "explore" => explore(),
+        "fuzz" => fuzz(),
         "stress" => stress(),
         "bench" => bench(),
+        "dist" => dist::dist(),
         "generate" => drift::generate(),
         "help" | "--help" => {
             print!("{HELP}");
@@ -91,6 +103,20 @@ fn stress() -> anyhow::Result<()> {
     run::cargo_with_env(&args, &[("SESSILE_STRESS", &scale)])
 }
 
+/// The long form of the tests of the same name: other requests each time, for a
+/// while. Both tests run at once, each for that long.
+fn fuzz() -> anyhow::Result<()> {
+    let seconds = std::env::args().nth(2).unwrap_or_else(|| "300".to_owned());
+    anyhow::ensure!(seconds.parse::<u64>().is_ok(), "{seconds:?} is no number of seconds");
+    let seed =
+        std::env::var("SESSILE_FUZZ_SEED").unwrap_or_else(|_| std::process::id().to_string());
+    eprintln!("the same again: SESSILE_FUZZ_SEED={seed} cargo xtask fuzz {seconds}");
+    let (fuzzer, place) = clients::fuzzer()?;
+    let args = ["test", "--workspace", "--test", "all", "fuzz::", "--", "--nocapture"];
+    let env = [("SESSILE_FUZZ", &*seconds), ("SESSILE_FUZZ_SEED", &*seed), (fuzzer, &*place)];
+    run::cargo_with_env(&args, &env)
+}
+
 fn bench() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(2).collect();
     let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -101,5 +127,14 @@ fn bench() -> anyhow::Result<()> {
         args.splice(0..0, ["peers", "--python", &python]);
     }
     run::cargo(&["build", "--release", "--workspace", "--bins"])?;
-    run::program("target/release/sessile-bench", &args)
+    match args.first() {
+        Some(&"typescript") => return sdk_typescript::bench(),
+        Some(&"python") => return sdk_python::bench(),
+        Some(_) | None => run::program("target/release/sessile-bench", &args)?,
+    }
+    if args.is_empty() {
+        sdk_typescript::bench()?;
+        sdk_python::bench()?;
+    }
+    Ok(())
 }

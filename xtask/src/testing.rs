@@ -3,7 +3,7 @@
 //! In CI (`CI=true`) whatever the tests need has to be there. On a developer's
 //! machine what cannot be had is passed over by name, and counted at the end.
 
-use crate::{clients, run, tools};
+use crate::{clients, run, sdk_python, sdk_typescript, tools};
 use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
 
@@ -28,19 +28,27 @@ pub(crate) fn test() -> anyhow::Result<()> {
     env.push(("RUST_TEST_THREADS", threads().to_string()));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let failures = std::thread::scope(|scope| {
-        let drivers = scope.spawn(|| drivers(&list, &env));
-        let tests = ["test", "--workspace", "--all-targets", "--no-fail-fast"];
-        let mut failures: Vec<anyhow::Error> =
-            run::cargo_with_env(&tests, &env).err().into_iter().collect();
+        let drivers = scope.spawn(|| {
+            let mut failures = drivers(&list, &env);
+            failures.extend(sdk_typescript::test(&list, &env));
+            failures
+        });
+        let sdk_python = scope.spawn(|| sdk_python::test(&list, &env));
+        let mut failures: Vec<anyhow::Error> = rust(&env, &[]).err().into_iter().collect();
         failures.extend(run::cargo(&["test", "--workspace", "--doc"]).err());
-        match drivers.join() {
-            Ok(found) => failures.extend(found),
-            Err(_) => {
-                failures.push(anyhow::anyhow!("the tests of drivers could not be waited for"));
+        for (what, tests) in
+            [("drivers and the TypeScript SDK", drivers), ("the Python SDK", sdk_python)]
+        {
+            match tests.join() {
+                Ok(found) => failures.extend(found),
+                Err(_) => {
+                    failures.push(anyhow::anyhow!("the tests of {what} could not be waited for"));
+                }
             }
         }
         failures
     });
+    let failures = again(failures, &env);
     list.tell()?;
     if let Some(first) = failures.first() {
         for failure in &failures {
@@ -49,6 +57,58 @@ pub(crate) fn test() -> anyhow::Result<()> {
         bail!("{} of the parts failed, the first was: {first:#}", failures.len());
     }
     Ok(())
+}
+
+/// With so many failures nobody asks whether it was the machine.
+const MOST_AGAIN: usize = 10;
+
+/// All tests in Rust, or the named ones, one by one.
+fn rust(env: &[(&str, &str)], only: &[String]) -> anyhow::Result<()> {
+    let mut args = vec!["test", "--workspace", "--all-targets", "--no-fail-fast"];
+    let mut env = env.to_vec();
+    if !only.is_empty() {
+        args.extend(["--", "--exact"]);
+        args.extend(only.iter().map(String::as_str));
+        env.push(("RUST_TEST_THREADS", "1"));
+    }
+    let (status, failed) = run::cargo_tests(&args, &env)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(FailedTests(failed).into())
+}
+
+/// Tests in Rust that failed, by name.
+#[derive(Debug, thiserror::Error)]
+#[error("cargo test failed: {}", .0.join(", "))]
+struct FailedTests(Vec<String>);
+
+/// What failed is tried once more, with nothing else going on, so that a test which
+/// does not hold on a busy machine is told apart from one that does not hold. Either
+/// is a bug; the former does not keep others from working.
+fn again(failures: Vec<anyhow::Error>, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+    let mut left = Vec::new();
+    let mut unsteady = Vec::new();
+    for failure in failures {
+        let tried = match (failure.downcast_ref(), failure.downcast_ref::<run::Unsuccessful>()) {
+            (Some(FailedTests(names)), _) if (1..=MOST_AGAIN).contains(&names.len()) => {
+                rust(env, names)
+            }
+            (_, Some(unsuccessful)) => unsuccessful.call.make(),
+            (Some(_) | None, None) => {
+                left.push(failure);
+                continue;
+            }
+        };
+        match tried {
+            Ok(()) => unsteady.push(failure),
+            Err(error) => left.push(error),
+        }
+    }
+    for failure in unsteady {
+        eprintln!("UNSTEADY, to be mended: beside others, {failure:#}; alone it passed");
+    }
+    left
 }
 
 fn is_ci() -> bool {
@@ -63,7 +123,8 @@ fn threads() -> usize {
 /// Installs what is missing; the variables that tell tests where it is.
 fn install() -> anyhow::Result<Vec<(&'static str, String)>> {
     let mut missing = tools::prepare();
-    let clients = clients::prepare(&mut missing);
+    let mut clients = clients::prepare(&mut missing);
+    clients.extend(sdk_typescript::prepare(&mut missing));
     for what in &missing {
         eprintln!("NOT AVAILABLE: {what}");
     }
@@ -117,7 +178,7 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
 }
 
 /// The file in which tests write down what they did not do.
-struct PassedOver(PathBuf);
+pub(crate) struct PassedOver(PathBuf);
 
 impl PassedOver {
     fn new(path: &Path) -> anyhow::Result<Self> {
@@ -126,7 +187,7 @@ impl PassedOver {
         Ok(Self(path))
     }
 
-    fn add(&self, what: &str) {
+    pub(crate) fn add(&self, what: &str) {
         use std::io::Write;
         let file = std::fs::File::options().append(true).open(&self.0);
         let line = format!("passed over: {what}\n");

@@ -1,0 +1,51 @@
+//! The names that an architecture has, which each kind of package has its own of.
+
+use anyhow::Context;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Architecture {
+    /// Rust's, which archives are called by.
+    pub(super) rust: &'static str,
+    /// That of `process.arch`, which packages for npm are called by.
+    pub(super) node: &'static str,
+    pub(super) debian: &'static str,
+}
+
+const KNOWN: &[Architecture] = &[
+    Architecture { rust: "x86_64", node: "x64", debian: "amd64" },
+    Architecture { rust: "aarch64", node: "arm64", debian: "arm64" },
+];
+
+impl Architecture {
+    /// That of this machine: packages are made where they are to run, because each is tried.
+    pub(super) fn here() -> anyhow::Result<Self> {
+        Self::named(std::env::consts::ARCH)
+    }
+
+    fn named(rust: &str) -> anyhow::Result<Self> {
+        let found = KNOWN.iter().find(|known| known.rust == rust).copied();
+        found.with_context(|| {
+            let known: Vec<&str> = KNOWN.iter().map(|known| known.rust).collect();
+            format!("packages are made for {}; add the names of {rust}", known.join(" and "))
+        })
+    }
+
+    /// The package of the program for npm, as the SDK looks for it.
+    pub(super) fn npm(self) -> String {
+        format!("@sessile/linux-{}", self.node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Architecture;
+
+    #[test]
+    fn each_kind_of_package_calls_an_architecture_by_its_own_name() {
+        let names = |rust| Architecture::named(rust).map(|found| (found.npm(), found.debian));
+        assert_eq!(names("x86_64").expect("known"), ("@sessile/linux-x64".to_owned(), "amd64"));
+        assert_eq!(names("aarch64").expect("known"), ("@sessile/linux-arm64".to_owned(), "arm64"));
+        let error = names("sparc64").expect_err("unknown").to_string();
+        assert!(error.contains("x86_64 and aarch64"), "{error}");
+    }
+}

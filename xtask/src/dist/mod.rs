@@ -1,0 +1,119 @@
+//! What is handed out: a plain archive, a Debian package, a wheel and packages for
+//! npm, each with the program in it, in `target/dist`. Each is then installed
+//! where nothing else is, and has to run its README's example.
+
+mod architecture;
+mod checks;
+mod debian;
+mod packages;
+mod readme;
+
+use crate::run;
+use anyhow::{Context, bail};
+use architecture::Architecture;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What all packages have.
+struct Release {
+    version: String,
+    architecture: Architecture,
+    /// Cargo's, which the program was built with.
+    profile: &'static str,
+    /// The program.
+    binary: PathBuf,
+    /// The lowest C library that it runs with: `(2, 34)`.
+    libc: (u32, u32),
+    /// Where packages go.
+    folder: PathBuf,
+    /// Where they are put together.
+    work: PathBuf,
+}
+
+/// The packages that were made.
+struct Made {
+    archive: PathBuf,
+    debian: PathBuf,
+    wheel: PathBuf,
+    /// The SDK, and the program for it.
+    npm: [PathBuf; 2],
+}
+
+/// `cargo xtask dist [--profile dev]`.
+pub(crate) fn dist() -> anyhow::Result<()> {
+    let args: Vec<String> = std::env::args().skip(2).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let profile = match args.as_slice() {
+        [] | ["--profile", "release"] => "release",
+        ["--profile", "dev"] => "dev",
+        _ => bail!("dist takes --profile release or --profile dev, not {}", args.join(" ")),
+    };
+    run::cargo(&["build", "--workspace", "--bins", "--profile", profile])?;
+    let built = if profile == "dev" { "debug" } else { profile };
+    let release = Release::of(&run::target().join(built).join("sessile"), profile)?;
+    let made = Made {
+        archive: release.archive()?,
+        debian: release.debian()?,
+        wheel: release.wheel()?,
+        npm: release.npm()?,
+    };
+    checks::archive(&release, &made.archive)?;
+    checks::debian(&release, &made.debian)?;
+    checks::wheel(&release, &made.wheel)?;
+    checks::npm(&release, &made.npm)?;
+    let [sdk, program] = &made.npm;
+    for package in [&made.archive, &made.debian, &made.wheel, sdk, program] {
+        println!("{} ({} bytes)", package.display(), fs::metadata(package)?.len());
+    }
+    Ok(())
+}
+
+impl Release {
+    fn of(binary: &Path, profile: &'static str) -> anyhow::Result<Self> {
+        let architecture = Architecture::here()?;
+        let said = run::output(&shown(binary), &["--version"])?;
+        let version = said.split_whitespace().nth(1).context("the program has no version")?;
+        let folder = run::target().join("dist");
+        let work = folder.join("work");
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&work)?;
+        // Only one that was made for speed has no names for debuggers already.
+        let stripped = work.join("sessile");
+        run::program("strip", &["-o", &shown(&stripped), &shown(binary)])?;
+        Ok(Self {
+            version: version.to_owned(),
+            architecture,
+            profile,
+            libc: libc(&fs::read(&stripped)?).context("the program needs no C library?")?,
+            binary: stripped,
+            folder,
+            work,
+        })
+    }
+}
+
+/// The newest version of the C library whose symbols a program names.
+fn libc(program: &[u8]) -> Option<(u32, u32)> {
+    const MARK: &[u8] = b"GLIBC_2.";
+    let versions = program.windows(MARK.len() + 3).filter_map(|bytes| {
+        let digits = bytes.strip_prefix(MARK)?;
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+        std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+    });
+    versions.max().map(|minor| (2, minor))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_newest_symbol_says_which_c_library_is_needed() {
+        assert_eq!(super::libc(b"..GLIBC_2.4\0GLIBC_2.34\0GLIBC_2.17\0..."), Some((2, 34)));
+        assert_eq!(super::libc(b"nothing"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The tests of the Python SDK: what is generated, types, behaviour and examples.
+//!
+//! They run with a Python that has the frameworks that the SDK has tools for, and
+//! again with the oldest Python that the SDK supports, where there is one.
+
+use crate::{clients, run, testing::PassedOver};
+use std::path::{Path, PathBuf};
+
+const FOLDER: &str = "sdk/python";
+
+/// What the tests need besides the SDK.
+pub(crate) const PACKAGES: &[&str] = &[
+    "httpx==0.28.1",
+    "pytest==9.2.0",
+    "pytest-xdist==3.8.0",
+    "mypy==2.4.1",
+    "pyright==1.1.414",
+    "ipython==9.18.1",
+    "openai==3.49.0",
+    "openai-agents==0.24.0",
+    "anthropic==2.8.0",
+    "langchain-core==1.7.2",
+    "pydantic-ai-slim==2.66.0",
+    "smolagents==1.26.0",
+];
+
+/// The variable with the Python that has them.
+pub(crate) const PYTHON: &str = "SESSILE_TEST_SDK_PYTHON";
+
+/// What the oldest Python gets: no frameworks, which want newer ones.
+const OLDEST: &str = "python3.9";
+const OLDEST_PACKAGES: &[&str] = &["httpx==0.28.1", "pytest==8.4.2", "pytest-xdist==3.8.0"];
+
+/// What its users have.
+const BENCH_PACKAGES: &[&str] = &["httpx==0.28.1"];
+
+/// Processes for the tests, which mostly wait.
+const WORKERS: &str = "4";
+
+pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+    let Some((_, python)) = env.iter().find(|(name, _)| *name == PYTHON) else {
+        list.add("the Python SDK: its packages are not installed");
+        return Vec::new();
+    };
+    let mut failures = Vec::new();
+    let (config, source) = (format!("{FOLDER}/pyproject.toml"), format!("{FOLDER}/src"));
+    let types = ["-m", "mypy", "--config-file", &config, &source];
+    let types_again = ["-m", "pyright", "--pythonpath", python, "--project", FOLDER];
+    let generated = [&format!("{FOLDER}/scripts/make_sync.py"), "--check"];
+    for args in [&generated[..], &types, &types_again] {
+        failures.extend(run::at_once(python, args, &[]).err());
+    }
+    failures.extend(pytest(python).err());
+    match oldest() {
+        Some(python) => failures.extend(pytest(&python).err()),
+        None => list.add(&format!("the SDK with {OLDEST}: it is not installed")),
+    }
+    failures
+}
+
+fn pytest(python: &str) -> anyhow::Result<()> {
+    let binary = run::target().join("debug/sessile").display().to_string();
+    let source = run::root().join(FOLDER).join("src").display().to_string();
+    let env = [("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)];
+    let args = ["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
+    let tests = format!("{FOLDER}/tests");
+    run::at_once(python, &[&args[..], &[&tests]].concat(), &env)
+}
+
+/// A warm call through it beside plain HTTP, with the binary that was built for speed.
+pub(crate) fn bench() -> anyhow::Result<()> {
+    let folder = run::target().join("mcp-clients/sdk-python-bench");
+    let python = clients::python_environment(&folder, "python3", BENCH_PACKAGES)?;
+    let binary = run::target().join("release/sessile").display().to_string();
+    let source = run::root().join(FOLDER).join("src").display().to_string();
+    let env = [("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)];
+    println!("\nthrough the Python SDK");
+    run::with_env(&python, &[&format!("{FOLDER}/bench/warm.py")], &env)
+}
+
+/// An environment for the oldest Python, made with what is found of it.
+fn oldest() -> Option<String> {
+    let interpreter =
+        candidates().into_iter().find(|path| run::output(path, &["-c", ""]).is_ok())?;
+    let folder = run::target().join("mcp-clients/sdk-python-oldest");
+    match clients::python_environment(&folder, &interpreter, OLDEST_PACKAGES) {
+        Ok(python) => Some(python),
+        Err(error) => {
+            eprintln!("NOT AVAILABLE: {OLDEST} with {} ({error:#})", OLDEST_PACKAGES.join(" "));
+            None
+        }
+    }
+}
+
+/// In PATH, or among the versions that a version manager has.
+fn candidates() -> Vec<String> {
+    let mut found = vec![OLDEST.to_owned()];
+    let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| {
+        let home = std::env::home_dir()?;
+        Some(home.join(".pyenv"))
+    });
+    let versions = home.map(|home| home.join("versions"));
+    let entries = versions.and_then(|place| std::fs::read_dir(place).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        found.push(shown(&entry.path().join("bin").join(OLDEST)));
+    }
+    found
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
