@@ -87,7 +87,7 @@ pub(crate) fn watch() -> anyhow::Result<()> {
         });
         eprintln!("interrupted: ending what was started");
         // Servers and bare loops first, so that nobody starts anything new.
-        for child in crate::memory::children_of_all_threads(std::process::id()) {
+        for child in crate::memory::children(std::process::id()) {
             if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::KILL);
             }

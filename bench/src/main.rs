@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask bench` builds what is needed and runs this.
 
+mod agents;
 mod branch;
 mod floor;
 mod http;
@@ -12,7 +13,9 @@ mod memory;
 mod output;
 mod page;
 mod peers;
+mod pools;
 mod relay;
+mod sandbox;
 mod server;
 mod session;
 mod stats;
@@ -38,6 +41,9 @@ fn main() -> anyhow::Result<()> {
         Some("warm") => return warm(&sessile),
         Some("http") => return http::measure(&sessile),
         Some("branch") => return branch::measure(&sessile),
+        Some("pools") => return pools::measure(&sessile),
+        Some("sandbox") => return sandbox::measure(&sessile),
+        Some("agents") => return agents::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
     }
     println!("warm round trips (medians of interleaved turns)");
@@ -54,6 +60,12 @@ fn main() -> anyhow::Result<()> {
     load::measure(&sessile, &load::Args::default())?;
     println!("\nforks, checkpoints and going back");
     branch::measure(&sessile)?;
+    println!("\nnew sessions from prepared ones");
+    pools::measure(&sessile)?;
+    println!("\nin a sandbox, against the same without");
+    sandbox::measure(&sessile)?;
+    println!("\nthe loop of an agent");
+    agents::measure(&sessile)?;
     Ok(())
 }
 

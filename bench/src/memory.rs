@@ -2,6 +2,8 @@
 
 use crate::session::Session;
 use anyhow::Context;
+use rustix::process::Pid;
+use sessile_proc::Process;
 use sessile_protocol::Language;
 use std::path::Path;
 
@@ -18,28 +20,17 @@ pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
 }
 
 pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let list =
-        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    numbers(&list)
-}
-
-/// Children that other threads than the first have started, too.
-pub(crate) fn children_of_all_threads(pid: u32) -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| numbers(&list)).collect()
-}
-
-fn numbers(list: &str) -> Vec<u32> {
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    let children = process(pid).map(Process::children).unwrap_or_default();
+    children.into_iter().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()).collect()
 }
 
 pub(crate) fn parent(pid: u32) -> anyhow::Result<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let rest = stat.rsplit(')').next().context("stat")?;
-    Ok(rest.split_whitespace().nth(1).context("ppid")?.parse()?)
+    let stat = process(pid).and_then(Process::stat).context("no such process")?;
+    Ok(stat.parent.context("no parent")?.as_raw_nonzero().get().cast_unsigned())
+}
+
+fn process(pid: u32) -> Option<Process> {
+    Pid::from_raw(pid.cast_signed()).map(Process::new)
 }
 
 /// Kilobytes that the machine has left.

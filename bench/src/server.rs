@@ -71,7 +71,14 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn start(sessile: &Path) -> anyhow::Result<Self> {
+        Self::with_configuration(sessile, "")
+    }
+
+    /// The same with a configuration of its own.
+    pub(crate) fn with_configuration(sessile: &Path, text: &str) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
+        let configuration = temporary.path().join("sessile.toml");
+        std::fs::write(&configuration, text)?;
         let sessions = interrupt::Sessions::within(sessile, temporary.path(), ".sessions");
         let server = Server::start(
             Command::new(sessile)
@@ -82,6 +89,8 @@ impl Serve {
                 .args(["--max-sessions", "4000", "--max-connections", "4000"])
                 // Connections of clients that are not busy must stay.
                 .args(["--request-timeout", "1h"])
+                .arg("--config")
+                .arg(configuration)
                 .current_dir(temporary.path()),
         )?;
         Ok(Self { server, sessions, _temporary: temporary })
@@ -107,6 +116,10 @@ impl Http {
 
     pub(crate) fn post(&mut self, path: &str, body: &str) -> anyhow::Result<String> {
         self.call("POST", path, body)
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> anyhow::Result<String> {
+        self.call("GET", path, "")
     }
 
     pub(crate) fn delete(&mut self, path: &str) -> anyhow::Result<String> {

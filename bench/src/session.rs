@@ -23,6 +23,16 @@ pub(crate) enum Place {
     Disk,
 }
 
+/// What a session has beside its language.
+#[derive(Debug, Default)]
+struct Beside<'a> {
+    auto: Option<Auto>,
+    /// The current directory when absent.
+    work_dir: Option<&'a Path>,
+    /// A resolved policy.
+    sandbox: Option<serde_json::Value>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
@@ -33,7 +43,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(sessile: &Path, language: Language) -> anyhow::Result<Self> {
-        Self::launch(sessile, language, None, Place::Disk)
+        Self::launch(sessile, language, Place::Disk, Beside::default())
     }
 
     pub(crate) fn start_at(
@@ -41,7 +51,7 @@ impl Session {
         language: Language,
         place: Place,
     ) -> anyhow::Result<Self> {
-        Self::launch(sessile, language, None, place)
+        Self::launch(sessile, language, place, Beside::default())
     }
 
     /// One that takes a checkpoint before each run.
@@ -50,7 +60,18 @@ impl Session {
         language: Language,
         place: Place,
     ) -> anyhow::Result<Self> {
-        Self::launch(sessile, language, Some(Auto { keep: 5, files: false }), place)
+        let auto = Some(Auto { keep: 5, files: false });
+        Self::launch(sessile, language, place, Beside { auto, ..Beside::default() })
+    }
+
+    /// A shell in a directory, in a sandbox or not.
+    pub(crate) fn start_in(
+        sessile: &Path,
+        work_dir: &Path,
+        sandbox: Option<serde_json::Value>,
+    ) -> anyhow::Result<Self> {
+        let beside = Beside { work_dir: Some(work_dir), sandbox, ..Beside::default() };
+        Self::launch(sessile, Language::Bash, Place::Disk, beside)
     }
 
     /// The directory of its sessions.
@@ -61,8 +82,8 @@ impl Session {
     fn launch(
         sessile: &Path,
         language: Language,
-        auto: Option<Auto>,
         place: Place,
+        beside: Beside<'_>,
     ) -> anyhow::Result<Self> {
         let temporary = match place {
             Place::Memory if Path::new(MEMORY).is_dir() => tempfile::tempdir_in(MEMORY)?,
@@ -82,7 +103,7 @@ impl Session {
             created_at: timestamp(),
             last_executed_at: None,
             status: SessionStatus::Starting,
-            work_dir: std::env::current_dir()?,
+            work_dir: beside.work_dir.map_or_else(std::env::current_dir, std::fs::canonicalize)?,
             execution_count: 0,
             language,
             ended_at: None,
@@ -90,6 +111,7 @@ impl Session {
             keeper_pid: None,
             env: BTreeMap::new(),
             idle_timeout_ms: 0,
+            idle_without_runs: false,
             command_timeout_ms: 0,
             max_history: 100,
             output_cap: 1 << 30,
@@ -97,10 +119,12 @@ impl Session {
             session_key: None,
             max_queue: None,
             name: None,
+            notes: Vec::new(),
             owner: None,
             durable: None,
             restored_from: None,
-            auto,
+            auto: beside.auto,
+            sandbox: beside.sandbox,
             forked_from: None,
         };
         Launcher::new(sessile.to_owned(), vec!["keeper".to_owned()], user_state(temporary.path()))

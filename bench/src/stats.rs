@@ -30,12 +30,16 @@ impl Table {
     /// Prints each row, then the ratios with what they should not exceed.
     pub(crate) fn print(&self, ratios: &[(&str, &str, Option<f64>)]) {
         for name in &self.order {
-            let [best, half, most] = [0.1, 0.5, 0.9].map(|q| micros(self.quantile(name, q)));
-            println!("  {name:40} {half:>10} (p10 {best}, p90 {most})");
+            self.print_row(name);
         }
         for (name, base, limit) in ratios {
             print_ratio(&format!("{name} / {base}"), self.ratio(name, base, 0.5), *limit);
         }
+    }
+
+    pub(crate) fn print_row(&self, name: &str) {
+        let [best, half, most] = [0.1, 0.5, 0.9].map(|q| micros(self.quantile(name, q)));
+        println!("  {name:40} {half:>10} (p10 {best}, p90 {most})");
     }
 
     pub(crate) fn ratio(&self, name: &str, base: &str, q: f64) -> f64 {

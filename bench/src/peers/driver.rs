@@ -142,7 +142,7 @@ impl Drop for Driver {
 }
 
 fn descendants(pid: u32) -> Vec<u32> {
-    let children = memory::children_of_all_threads(pid);
+    let children = memory::children(pid);
     let below = children.iter().flat_map(|child| descendants(*child));
     below.chain(children.iter().copied()).collect()
 }
