@@ -44,17 +44,22 @@ impl Service {
         let mut reached = self.reach_if_live(&place).await?;
         let mut ready = VecDeque::new();
         let mut after = after;
-        if let Some(reached) = &mut reached
+        if let Some(keeper) = &mut reached
             && after.is_none()
         {
             let directory = place.directory.clone();
             let recorded = blocking(move || Ok(directory.history().runs())).await?;
-            let Answer::Runs(view) = reached.call(Request::Runs).await? else {
-                return Err(ServiceError::unexpected());
+            let open = match keeper.call(Request::Runs).await {
+                Ok(Answer::Runs(view)) => view.runs,
+                Ok(_) => return Err(ServiceError::unexpected()),
+                // It goes; what has become of the session is all that there is to tell.
+                Err(_) => {
+                    reached = None;
+                    Vec::new()
+                }
             };
-            let open = view.runs.iter().map(|run| run.run);
-            after = recorded.into_iter().chain(open).max();
-            ready = view.runs.into();
+            after = recorded.into_iter().chain(open.iter().map(|run| run.run)).max();
+            ready = open.into();
         }
         let after = after.unwrap_or_default();
         Ok(RunsFollower { place, reached, after, ready, is_over: false })

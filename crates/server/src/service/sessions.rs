@@ -535,7 +535,12 @@ impl Service {
         let directory = place.directory.clone();
         let status = blocking(move || Ok(directory.observed_metadata()?.status)).await?;
         if matches!(status, SessionStatus::Active | SessionStatus::Starting) {
-            return self.keepers.reach(place.clone()).await.map(Some);
+            return match self.keepers.reach(place.clone()).await {
+                Ok(reached) => Ok(Some(reached)),
+                // Between the look and the call.
+                Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
+                Err(error) => Err(error),
+            };
         }
         Ok(None)
     }

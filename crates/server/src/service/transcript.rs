@@ -60,18 +60,18 @@ impl Service {
         let calls = HashMap::new();
         let reached = self.reach_if_live(&place).await?;
         let directory = place.directory.clone();
-        let Some(mut link) = reached.and_then(crate::keepers::Reached::into_link) else {
-            let runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
-            return Ok(SessionFollower { place, source: Source::Disk, runs, calls, detail });
-        };
         // Before the keeper is asked: a run that is accepted after that comes by
         // itself.
         let history = place.directory.history();
         let recorded = blocking(move || Ok(history.runs().into_iter().max())).await?;
-        let Answer::Runs(view) = link.call(Request::Runs).await? else {
-            return Err(ServiceError::unexpected());
+        let live = match reached.and_then(crate::keepers::Reached::into_link) {
+            Some(link) => open_runs(link).await?,
+            None => None,
         };
-        let open = view.runs;
+        let Some((link, open)) = live else {
+            let runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
+            return Ok(SessionFollower { place, source: Source::Disk, runs, calls, detail });
+        };
         let runs = blocking(move || {
             let last = open.iter().map(|run| run.run).chain(recorded).max().unwrap_or_default();
             let finished = finished(&directory)?;
@@ -152,6 +152,16 @@ impl SessionFollower {
 enum Reading {
     On,
     Over,
+}
+
+/// The runs that are not over; `None` if the keeper goes instead of answering.
+async fn open_runs(mut link: Link) -> Result<Option<(Link, Vec<OpenRun>)>, ServiceError> {
+    match link.call(Request::Runs).await.map_err(Interlude::from) {
+        Ok(Answer::Runs(view)) => Ok(Some((link, view.runs))),
+        Ok(_) => Err(ServiceError::unexpected()),
+        Err(Interlude::Gone) => Ok(None),
+        Err(Interlude::Stopped(error)) => Err(error),
+    }
 }
 
 /// What ends a conversation with a keeper.
