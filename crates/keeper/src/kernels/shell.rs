@@ -60,7 +60,7 @@ mod trigger;
 mod view;
 mod voice;
 mod zsh;
-use background::Background;
+use background::{Background, JobQuestions};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -68,7 +68,7 @@ use dialect::Dialect;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
-use trigger::done_line;
+use trigger::{EndsWith, done_line};
 use voice::{Probe, Voice};
 
 /// Where a saved state keeps the sources of functions.
@@ -302,7 +302,8 @@ impl Kernel for Shell {
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
         let secret = self.secrets.next()?;
-        let trigger = self.trigger(order, form, &prelude, &secret)?;
+        let JobQuestions { before, after } = self.job_questions(order, &secret);
+        let trigger = self.trigger(order, form, &prelude, &after, &secret)?;
         let (off, first) = self.first_words(form, order.text);
         if first.is_empty() {
             self.text.write(order.text)?;
@@ -316,17 +317,14 @@ impl Kernel for Shell {
             write_file(&path, stdin)?;
         }
         let prepare = order.terminal.map(|terminal| self.prepare_terminal(terminal));
-        let jobs = self.late_questions(&secret);
-        self.send(&[&jobs, &prepare.unwrap_or_default(), &off, trigger.lines.as_str()].concat())?;
+        let prepare = prepare.unwrap_or_default();
+        self.send(&[&before, &prepare, &off, trigger.lines.as_str()].concat())?;
         self.unread.set(trigger.behind);
         self.current = Some(Current {
             run: order.run,
             secret,
             form,
-            awaits_done: form == Form::Replaced
-                || self.probe.is_some()
-                || self.asks_for_job(order)
-                || self.looks_at_traps(order.text),
+            awaits_done: trigger.ends_with == EndsWith::Done,
             lists_traps: self.looks_at_traps(order.text),
             errexit: self.flags.contains('e') || guard::sets_option(order.text, b'e', "errexit"),
             pressed: false,

@@ -34,33 +34,35 @@ struct Watched {
     command: Option<String>,
 }
 
+/// What a shell is asked about jobs around a text.
+#[derive(Debug)]
+pub(super) struct JobQuestions {
+    /// Before it, about those that are gone.
+    pub(super) before: String,
+    /// After it, about the last one that it has started, and about those of earlier
+    /// runs that lived when it began. Empty where nothing is asked.
+    pub(super) after: String,
+}
+
 impl Shell {
-    /// Whether the shell is asked about a job after this text. With a terminal,
-    /// it tells of its jobs itself.
-    pub(super) fn asks_for_job(&self, order: &Order<'_>) -> bool {
-        order.terminal.is_none() && (starts_jobs(order.text) || self.living().next().is_some())
-    }
-
-    /// Jobs of earlier runs that may end within the one that comes.
-    fn living(&self) -> impl Iterator<Item = &Watched> {
-        self.background.watched.iter().filter(|job| is_alive(job.pid))
-    }
-
-    /// The lines that ask after a text about the last job that it has started, and
-    /// about those of earlier runs that lived when it began.
-    pub(super) fn job_questions(&self, order: &Order<'_>, secret: &Secret) -> String {
-        if order.terminal.is_some() {
-            return String::new();
-        }
-        let last = match starts_jobs(order.text) {
-            true => self.last_job_question(secret),
-            false => String::new(),
+    /// Each job is looked at once, so that one which ends meanwhile is asked about
+    /// either before or after. With a terminal the shell tells of its jobs itself.
+    pub(super) fn job_questions(&self, order: &Order<'_>, secret: &Secret) -> JobQuestions {
+        let watched = self.background.watched.iter().map(|job| job.pid);
+        let (living, gone): (Vec<u32>, Vec<u32>) = watched.partition(|pid| is_alive(*pid));
+        let ask = |pids: Vec<u32>| -> String {
+            let ask = |pid: u32| self.about_job(&pid.to_string(), "\\:", secret) + "\n";
+            pids.into_iter().map(ask).collect()
         };
-        let earlier = self.living().map(|job| {
-            let pid = job.pid.to_string();
-            self.about_job(&pid, "\\:", secret) + "\n"
-        });
-        earlier.chain([last]).collect()
+        let before = ask(gone);
+        if order.terminal.is_some() {
+            return JobQuestions { before, after: String::new() };
+        }
+        let mut after = ask(living);
+        if starts_jobs(order.text) {
+            after += &self.last_job_question(secret);
+        }
+        JobQuestions { before, after }
     }
 
     fn last_job_question(&self, secret: &Secret) -> String {
@@ -82,24 +84,25 @@ impl Shell {
         format!("case $! in {last}'') ;; *) {moment}; {ask};; esac\n")
     }
 
-    /// The lines that ask about jobs that are gone since.
-    pub(super) fn late_questions(&self, secret: &Secret) -> String {
-        let gone = self.background.watched.iter().filter(|job| !is_alive(job.pid));
-        gone.map(|job| self.about_job(&job.pid.to_string(), "\\:", secret) + "\n").collect()
-    }
-
     fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
         format!("{} \"j {secret} {pid} {status}\" >{}/s", self.voice.echo, self.dir)
     }
 
     /// A command that says how a job ended, or does something else while it lives.
     fn about_job(&self, pid: &str, lives: &str, secret: &Secret) -> String {
-        let prefix = self.voice.prefix;
+        let (dir, prefix) = (&self.dir, self.voice.prefix);
         let say = |status: &str| self.say_of_job(pid, status, secret);
         let status = say("$?");
         let ended = match self.dialect.status_of(pid) {
-            // On the left of `&&` it sets off neither `set -e` nor an ERR trap.
-            Status::Asked { wait } => format!("{wait} 2>/dev/null && \\:; {status}"),
+            // On the left of `&&` it sets off neither `set -e` nor an ERR trap. A job
+            // that the user has waited for is forgotten, and answered like a program
+            // that is not there; then there is a complaint, too.
+            Status::Asked { wait } => format!(
+                "{wait} 2>|{dir}/w/k && \\:; case $? in 127) if {prefix}test -s {dir}/w/k; \
+                 then {}; else {}; fi;; *) {status};; esac",
+                say("?"),
+                say("127")
+            ),
             Status::AskedIfKnown { is_known, wait } => {
                 format!("if {is_known}; then {wait} && \\:; {status}; else {}; fi", say("?"))
             }

@@ -12,13 +12,23 @@ pub(super) struct Trigger {
     pub(super) lines: String,
     /// How many bytes of them come after the line that reports.
     pub(super) behind: usize,
+    /// What the shell says last.
+    pub(super) ends_with: EndsWith,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndsWith {
+    /// The report of the status.
+    Report,
+    /// A line after it, because something is asked in between.
+    Done,
 }
 
 impl Trigger {
     /// The lines before the one that reports, and those from it on.
-    fn new(before: String, from_report: &str) -> Self {
+    fn new(before: String, from_report: &str, ends_with: EndsWith) -> Self {
         let end = from_report.find('\n').map_or(from_report.len(), |end| end + 1);
-        Self { lines: before + from_report, behind: from_report.len() - end }
+        Self { lines: before + from_report, behind: from_report.len() - end, ends_with }
     }
 }
 
@@ -39,12 +49,14 @@ impl Shell {
         done_line(secret, voice, &self.dir)
     }
 
-    /// The lines that make the shell run what lies in `c`.
+    /// The lines that make the shell run what lies in `c`, and say what is asked of
+    /// jobs after it.
     pub(super) fn trigger(
         &self,
         order: &Order<'_>,
         form: Form,
         prelude: &str,
+        job: &str,
         secret: &Secret,
     ) -> io::Result<Trigger> {
         let dir = &self.dir;
@@ -67,7 +79,6 @@ impl Shell {
         };
         let report = self.report_line(secret, voice) + &env.after;
         let done = self.done_line(secret, voice);
-        let job = self.job_questions(order, secret);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => format!(">{dir}/o 2>{dir}/e"),
@@ -82,6 +93,7 @@ impl Shell {
             // that the shell keeps of its own streams during a redirection.
             Form::Redirected => {
                 let mut after = String::new();
+                let mut ends_with = EndsWith::Done;
                 if mentions(order.text, "exec") {
                     let _ = write!(after, ";{reopen}");
                 }
@@ -89,9 +101,12 @@ impl Shell {
                     let _ = write!(after, "\n{questions}{job}{}{done}", self.list_traps(order));
                 } else if self.looks_at_traps(order.text) {
                     let _ = write!(after, ";{}{done}", self.list_traps(order));
+                } else {
+                    ends_with = EndsWith::Report;
                 }
                 let source = source(format!("{sourcing} {streams}"));
-                Trigger::new(format!("{prelude}{source}\n"), &format!("{report}{after}\n"))
+                let before = format!("{prelude}{source}\n");
+                Trigger::new(before, &format!("{report}{after}\n"), ends_with)
             }
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
@@ -104,6 +119,7 @@ impl Shell {
                          {report};{reopen}\n{questions}{job}{}{done}\n",
                         self.list_traps(order)
                     ),
+                    EndsWith::Done,
                 )
             }
         })

@@ -18,7 +18,7 @@ const FLAGS = ['--no-force-async-hooks-checks'];
 
 const INLINE = 4096;
 // A hanging kernel fails its test instead of the whole suite.
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 function mkfifo(...paths) {
   execFileSync('mkfifo', ['-m', '600', ...paths]);

@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.normpath(os.path.join(HERE, "../../../src/kernels/shell"))
-PATIENCE = 30  # seconds; reached only when something hangs
+PATIENCE = 120  # seconds; reached only when something hangs
 
 
 class Died(Exception):
