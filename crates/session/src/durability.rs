@@ -20,7 +20,7 @@ const PAUSES: Tick = 4;
 
 /// After a failure; each further one waits twice as long.
 const RETRY: Tick = 5_000;
-const LONGEST_RETRY: Tick = 300_000;
+const LONGEST_RETRY: Tick = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {

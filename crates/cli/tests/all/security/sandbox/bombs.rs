@@ -3,7 +3,7 @@
 //! outside is harmed.
 
 use super::for_everybody;
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Harness, Session, harness, until};
 
 /// For whoever has no control groups: memory is that of each program then.
 const LIMITS: &[&str] = &[
@@ -21,7 +21,9 @@ const LIMITS: &[&str] = &[
     "20s",
 ];
 
-const FORKS: &str = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass";
+/// Starts others without end, and says so when there is no room for another.
+const FORKS: &str = "import os\nsaid = 0\nwhile True:\n    try: os.fork()\n    except OSError:\n        \
+                     said = said or os.write(1, b\"met\\n\")";
 
 /// It remembers, and has processes to spare.
 fn is_well(s: &Session<'_>) {
@@ -45,10 +47,18 @@ fn processes_without_end_are_ended_when_their_run_is() {
     for_everybody(|h| {
         let s = session(h);
         let forks = format!("python3 -c '{FORKS}' 2>/dev/null");
-        s.run_with(&["--timeout", "2s"], &forks).timed_out();
+        let patient = ["--timeout", "100s"];
+        let going = s.begin_with(&patient, &forks);
+        until("the limit", || {
+            let seen = h.sessile(&["output", s.id(), "2"]).json();
+            seen["stdout"].as_str()?.contains("met").then_some(())
+        });
+        s.sessile("interrupt").exits(0);
+        s.answer(going, &forks).has("interrupted", true);
         is_well(&s);
         // In the background, where no run waits for it, and in other sessions.
-        s.run(format!("for i in 1 2 3; do setsid {forks} & done")).exits(0);
+        s.run(format!("for i in 1 2 3; do setsid {forks} >met & done")).exits(0);
+        s.run_with(&patient, "until [ -s met ]; do :; done");
         let _ = s.run_with(&["--timeout", "2s"], "while (exit 0); do :; done");
         is_well(&s);
     });
