@@ -48,13 +48,13 @@ fn processes_without_end_are_ended_when_their_run_is() {
         let s = session(h);
         let forks = format!("python3 -c '{FORKS}' 2>/dev/null");
         let patient = ["--timeout", "100s"];
-        let going = s.begin_with(&patient, &forks);
+        s.run_with(&["--background", "--timeout", "100s"], &forks).has("run", 2);
         until("the limit", || {
             let seen = h.sessile(&["output", s.id(), "2"]).json();
             seen["stdout"].as_str()?.contains("met").then_some(())
         });
         s.sessile("interrupt").exits(0);
-        s.answer(going, &forks).has("interrupted", true);
+        assert_eq!(h.sessile(&["wait", s.id(), "2"]).json()["interrupted"], true);
         is_well(&s);
         // In the background, where no run waits for it, and in other sessions.
         s.run(format!("for i in 1 2 3; do setsid {forks} >met & done")).exits(0);
