@@ -21,7 +21,7 @@ pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo};
 pub use launch::Launcher;
 pub use layer::{LayerRefused, SessionLayer};
-pub use once::{Made, StartOnce};
+pub use once::{Made, OnceTurn, StartOnce};
 pub use port::{PortError, PortPlace};
 pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust, about_save};
 pub use stopped::{

@@ -15,6 +15,15 @@ pub struct StartOnce {
     pub id: SessionId,
     /// Of all that makes the order what it is.
     pub digest: String,
+    /// Whose it is, and the session's.
+    pub owner: Option<String>,
+}
+
+/// A turn to carry out an order, unless that was done before.
+#[derive(Debug)]
+pub enum OnceTurn {
+    Free(StartTurn),
+    Before(Metadata),
 }
 
 /// A session, and whether this order has made it.
@@ -37,7 +46,23 @@ impl Launcher {
         if sessions.find(&order.id).is_err() {
             return Ok(None);
         }
-        self.made(&sessions.turn_to_start(&order.id)?, order, Past::IsKnown)
+        self.made(sessions, &sessions.turn_to_start(&order.id)?, order, Past::IsKnown)
+    }
+
+    /// Waits for the turn to give this order a session that is there already.
+    ///
+    /// # Errors
+    /// When an earlier order with the same key was another one.
+    pub fn turn_to_give(
+        &self,
+        sessions: &Sessions,
+        order: &StartOnce,
+    ) -> Result<OnceTurn, ClientError> {
+        let turn = sessions.turn_to_start(&order.id)?;
+        Ok(match self.made(sessions, &turn, order, Past::MayCome)? {
+            Some(metadata) => OnceTurn::Before(metadata),
+            None => OnceTurn::Free(turn),
+        })
     }
 
     /// Starts a session, or finds the one that this order has started before.
@@ -54,18 +79,18 @@ impl Launcher {
         let mut turn = sessions.turn_to_start(&order.id)?;
         // A copy of another session is made by that one's keeper, which takes its time.
         let past = if new.from.is_some() { Past::MayCome } else { Past::IsKnown };
-        if let Some(metadata) = self.made(&turn, order, past)? {
+        if let Some(metadata) = self.made(sessions, &turn, order, past)? {
             return Ok(Made::Before(metadata));
         }
         let outcome = turn
-            .record(&order.digest)
+            .record(&order.digest, None)
             .map_err(ClientError::from)
             .and_then(|()| self.create(sessions, NewSession { id: Some(order.id.clone()), ..new }));
         match outcome {
             Ok((directory, metadata)) => Ok(Made::Now(directory, metadata)),
             // The keeper of an earlier attempt was coming up, and was faster.
             Err(error) if error.has_keeper() => {
-                self.made(&turn, order, Past::MayCome)?.map(Made::Before).ok_or(error)
+                self.made(sessions, &turn, order, Past::MayCome)?.map(Made::Before).ok_or(error)
             }
             Err(error) => {
                 let _ = turn.directory().remove();
@@ -76,6 +101,7 @@ impl Launcher {
 
     fn made(
         &self,
+        sessions: &Sessions,
         turn: &StartTurn,
         order: &StartOnce,
         past: Past,
@@ -84,6 +110,11 @@ impl Launcher {
         if digest != order.digest {
             let message = "this key has started a session that was to be another one";
             return Err(Failure::new(Code::KeyReused, message).into());
+        }
+        if let Some(given) = turn.given() {
+            let found = sessions.find(given).and_then(|directory| directory.metadata());
+            // Who was to give it away may have died before.
+            return Ok(found.ok().filter(|metadata| metadata.owner == order.owner));
         }
         let deadline = Instant::now() + PATIENCE;
         loop {

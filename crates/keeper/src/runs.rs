@@ -7,7 +7,7 @@ use sessile_protocol::{
     RunNo, RunPhase, RunValue, Screen,
 };
 use sessile_session::{Outcome, Tick};
-use sessile_store::{Entry, Remarks, Spool, StreamName, timestamp};
+use sessile_store::{Directory, Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -45,6 +45,8 @@ pub(crate) struct Run {
     pub(crate) error: Option<RunError>,
     pub(crate) notes: Vec<String>,
     pub(crate) jobs_ended: Vec<EndedJob>,
+    /// Bytes of remarks that are too large for the history, and in no file yet.
+    pub(crate) owed_remarks: usize,
     /// What is left out of the messages in its stderr.
     pub(crate) own_name: Option<Rc<OwnName>>,
     /// Whether what it writes to stderr next begins a line.
@@ -95,6 +97,7 @@ impl Run {
             error: None,
             notes: Vec::new(),
             jobs_ended: Vec::new(),
+            owed_remarks: 0,
             own_name: None,
             begins_line: true,
         }
@@ -142,15 +145,21 @@ impl Run {
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
-    /// Has what the run wrote on disk. False: the disk refuses.
-    pub(crate) fn settle(&mut self) -> bool {
+    /// Has what the run wrote and said on disk. False: the disk refuses.
+    pub(crate) fn settle(&mut self, directory: &Directory, number: RunNo) -> bool {
         let settled = [&mut self.stdout, &mut self.stderr].map(|spool| spool.settle().is_ok());
-        let is_settled = settled == [true, true];
-        let note = "the disk refused the run's output";
-        if !is_settled && !self.notes.iter().any(|known| known == note) {
-            self.notes.push(note.to_owned());
+        let has_output = settled == [true, true];
+        if self.owed_remarks > 0 && directory.write_remarks(number, &self.remarks()).is_ok() {
+            self.owed_remarks = 0;
         }
-        is_settled
+        let has_remarks = self.owed_remarks == 0;
+        for (is_kept, what) in [(has_output, "output"), (has_remarks, "value")] {
+            let note = format!("the disk refused the run's {what}");
+            if !is_kept && !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        has_output && has_remarks
     }
 
     /// It may have written something: it had written that much before.
@@ -162,7 +171,7 @@ impl Run {
 
     /// What it has written and is not on disk.
     pub(crate) fn bytes_in_memory(&self) -> u64 {
-        (self.stdout.in_memory() + self.stderr.in_memory()) as u64
+        (self.stdout.in_memory() + self.stderr.in_memory() + self.owed_remarks) as u64
     }
 
     /// Bytes that it has written to both streams.

@@ -55,6 +55,13 @@ pub enum Input {
         language: Language,
         epoch: Epoch,
     },
+    /// A run has come to its end, and what it has left is looked after before that is
+    /// reported: it takes no more of its time, and nobody presses on it.
+    Over {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
     /// A kernel says that its run has ended.
     Reported {
         language: Language,
@@ -404,6 +411,11 @@ impl Core {
                     kernel.loading(now);
                 }
             }
+            (Phase::Open, Input::Over { language, epoch, run }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.over(run);
+                }
+            }
             (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
@@ -474,6 +486,7 @@ impl Core {
                 Phase::Closing { .. },
                 Input::Ready { .. }
                 | Input::Loading { .. }
+                | Input::Over { .. }
                 | Input::Reported { .. }
                 | Input::Died { .. }
                 | Input::Stuck { .. }

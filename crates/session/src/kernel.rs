@@ -52,8 +52,30 @@ enum Attempt {
 
 #[derive(Debug)]
 enum Work {
-    Running { due: Option<Tick>, silence: Option<Silence> },
-    Interrupting { cause: Cause, due: Tick, step: usize },
+    Running {
+        due: Option<Tick>,
+        silence: Option<Silence>,
+    },
+    Interrupting {
+        cause: Cause,
+        due: Tick,
+        step: usize,
+    },
+    /// It has come to its end, which is not told yet.
+    Over {
+        cause: Option<Cause>,
+    },
+}
+
+impl Work {
+    /// Why it was made to end, if it was.
+    fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Running { .. } => None,
+            Self::Interrupting { cause, .. } => Some(*cause),
+            Self::Over { cause } => *cause,
+        }
+    }
 }
 
 /// How long a run may go without a sign of life. Nobody is told of each sign:
@@ -239,6 +261,7 @@ impl Kernel {
             Process::Busy { work: Work::Interrupting { due, step, .. }, .. } => {
                 PRESSURES.get(*step).map(|_| *due)
             }
+            Process::Busy { work: Work::Over { .. }, .. } => None,
         }
     }
 
@@ -372,6 +395,14 @@ impl Kernel {
         self.advance(now, out);
     }
 
+    pub(crate) fn over(&mut self, run: RunNo) {
+        if let Process::Busy { run: current, work } = &mut self.process
+            && *current == run
+        {
+            *work = Work::Over { cause: work.cause() };
+        }
+    }
+
     pub(crate) fn reported(
         &mut self,
         run: RunNo,
@@ -395,10 +426,7 @@ impl Kernel {
     }
 
     fn outcome(work: &Work, exit_code: i32, fate: KernelFate) -> Outcome {
-        let cause = match work {
-            Work::Running { .. } => None,
-            Work::Interrupting { cause, .. } => Some(*cause),
-        };
+        let cause = work.cause();
         Outcome {
             exit_code,
             fate,

@@ -1,4 +1,8 @@
 //! history.log: one JSON object a line, oldest first, bounded.
+//!
+//! A line is appended, within a page, so that no reader finds half of one. One that is
+//! too long for that is appended in short, with its command cut, and is replaced by
+//! the whole when there is time for it (`complete`): a new file costs more than a run.
 
 use crate::atomic;
 use crate::metadata::timestamp;
@@ -17,9 +21,14 @@ const COMMAND_LIMIT: usize = 64 << 10;
 /// The unit in which Linux makes appended bytes visible to readers.
 const PAGE: u64 = 4096;
 
-/// Most lines are not much longer. One that does not fit into what is left of a
-/// page costs a rewrite of the file, so that much is not left of one.
+/// Most lines are not much longer. Less than this is not left of a page.
 const SHORT_LINE: u64 = 256;
+
+/// What a line in short has of its command.
+const SHORT_COMMAND: usize = 64;
+
+/// Of whole lines that wait to be written.
+const OWED_LIMIT: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -106,6 +115,14 @@ pub struct History {
     file: Option<Appending>,
     /// How long the next line may be, to judge by the last ones.
     expected: u64,
+    /// Lines that are in the file in short.
+    owed: Vec<Owed>,
+}
+
+#[derive(Debug)]
+struct Owed {
+    run: RunNo,
+    line: Vec<u8>,
 }
 
 /// The file, as far as we have written it.
@@ -119,25 +136,71 @@ struct Appending {
 
 impl History {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path, file: None, expected: SHORT_LINE }
+        Self { path, file: None, expected: SHORT_LINE, owed: Vec::new() }
     }
 
-    /// Adds an entry. A reader sees it whole or not at all, even if we are
-    /// killed in the middle of it.
+    /// The same file, somewhere else.
+    #[must_use]
+    pub fn moved_to(&mut self, there: Self) -> Self {
+        Self { owed: std::mem::take(&mut self.owed), ..there }
+    }
+
+    /// Adds an entry, if need be in short until `complete` is called. A reader sees
+    /// the line or not, and no half of it, even if we are killed in the middle of it.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
-        let alike = line.len() as u64 * 9 / 8;
-        let expected = (self.expected * 7 / 8).max(alike).clamp(SHORT_LINE, PAGE);
-        self.expected = expected;
-        let appending = self.open()?;
-        let room = PAGE - appending.length % PAGE;
-        if line.len() as u64 >= room {
-            line.push(b'\n');
-            return self.rewrite(&line, usize::MAX);
+        let line = serde_json::to_vec(entry)?;
+        let room = self.open()?.room();
+        if (line.len() as u64) < room {
+            return self.append_line(line);
         }
+        let short = short_forms(entry).find_map(|form| {
+            let form = serde_json::to_vec(&form).ok()?;
+            ((form.len() as u64) < room).then_some(form)
+        });
+        let whole = Owed { run: entry.run, line: [&line[..], b"\n"].concat() };
+        match short {
+            Some(short) => {
+                // The next one of this length is to find room.
+                if (line.len() as u64) < PAGE {
+                    self.expect(&line);
+                }
+                self.append_line(short)?;
+                self.owed.push(whole);
+            }
+            None => self.rewrite(&whole.line, usize::MAX)?,
+        }
+        let owed: usize = self.owed.iter().map(|owed| owed.line.len()).sum();
+        if owed > OWED_LIMIT { self.complete() } else { Ok(()) }
+    }
+
+    /// Replaces lines that were appended in short.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then they are still to be replaced.
+    pub fn complete(&mut self) -> io::Result<()> {
+        if self.owed.is_empty() { Ok(()) } else { self.rewrite(b"", usize::MAX) }
+    }
+
+    /// Whether there are lines to be replaced.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.owed.is_empty()
+    }
+
+    fn expect(&mut self, line: &[u8]) -> u64 {
+        let alike = line.len() as u64 * 9 / 8;
+        self.expected = (self.expected * 7 / 8).max(alike).clamp(SHORT_LINE, PAGE);
+        self.expected
+    }
+
+    /// Adds a line that fits.
+    fn append_line(&mut self, mut line: Vec<u8>) -> io::Result<()> {
+        let expected = self.expect(&line);
+        let appending = self.open()?;
+        let room = appending.room();
         // The next line would hardly fit into this page: it begins the next.
         let rest = room - 1 - line.len() as u64;
         if rest < expected {
@@ -193,12 +256,21 @@ impl History {
         self.rewrite(b"", usize::try_from(max).unwrap_or(usize::MAX))
     }
 
-    /// Replaces the file by its newest lines, these among them.
+    /// Replaces the file by its newest lines, these among them, and all of them whole.
     fn rewrite(&mut self, new: &[u8], keep: usize) -> io::Result<()> {
         let bytes = std::fs::read(&self.path).unwrap_or_default();
         let all = [whole_lines(&bytes), new].concat();
-        let lines: Vec<&[u8]> = all.split_inclusive(|b| *b == b'\n').collect();
-        self.replace(&lines[lines.len().saturating_sub(keep)..].concat())
+        let mut lines: Vec<&[u8]> = all.split_inclusive(|b| *b == b'\n').collect();
+        lines.drain(..lines.len().saturating_sub(keep));
+        let owed = std::mem::take(&mut self.owed);
+        for line in &mut lines {
+            *line = whole(line, &owed);
+        }
+        let outcome = self.replace(&lines.concat());
+        if outcome.is_err() {
+            self.owed = owed;
+        }
+        outcome
     }
 
     fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -218,7 +290,7 @@ impl History {
     pub fn find(&self, run: RunNo) -> Option<Entry> {
         let text = std::fs::read(&self.path).unwrap_or_default();
         let mut lines = text.rsplit(|b| *b == b'\n').filter(|line| run_of(line) == Some(run));
-        lines.find_map(|line| serde_json::from_slice(line).ok())
+        lines.find_map(|line| serde_json::from_slice(whole(line, &self.owed)).ok())
     }
 
     /// The newest `limit` entries, oldest first. Lines that are not ours are
@@ -228,7 +300,7 @@ impl History {
         let text = std::fs::read(&self.path).unwrap_or_default();
         let mut entries: Vec<Entry> = text
             .rsplit(|b| *b == b'\n')
-            .filter_map(|line| serde_json::from_slice(line).ok())
+            .filter_map(|line| serde_json::from_slice(whole(line, &self.owed)).ok())
             .take(usize::try_from(limit).unwrap_or(usize::MAX))
             .collect();
         entries.reverse();
@@ -238,7 +310,47 @@ impl History {
     pub fn clear(&mut self) {
         let _ = std::fs::remove_file(&self.path);
         self.file = None;
+        self.owed.clear();
     }
+}
+
+impl Appending {
+    /// What is left of the page.
+    fn room(&self) -> u64 {
+        PAGE - self.length % PAGE
+    }
+}
+
+/// What an entry may be told as, in a line that is as short as need be. What is left
+/// out is told: the command's length, and that there was more to say.
+fn short_forms(entry: &Entry) -> impl Iterator<Item = Entry> {
+    let bytes = entry.command_bytes.unwrap_or(entry.command.len() as u64);
+    let cut = move |command: usize, remarks: Remarks| Entry {
+        command: entry.command.chars().take(command).collect(),
+        command_bytes: Some(bytes),
+        has_value_file: entry.has_value_file || remarks != entry.remarks,
+        remarks,
+        timestamp: entry.timestamp.clone(),
+        kernel: entry.kernel.clone(),
+        from_session: entry.from_session.clone(),
+        event: entry.event.clone(),
+        ..*entry
+    };
+    let forms = [
+        (SHORT_COMMAND, entry.remarks.clone()),
+        (SHORT_COMMAND, Remarks::default()),
+        (0, Remarks::default()),
+    ];
+    forms.into_iter().map(move |(command, remarks)| cut(command, remarks))
+}
+
+/// What a line is to be, if it is one in short.
+fn whole<'a>(line: &'a [u8], owed: &'a [Owed]) -> &'a [u8] {
+    if owed.is_empty() {
+        return line;
+    }
+    let found = owed.iter().find(|owed| run_of(line) == Some(owed.run));
+    found.map_or(line, |owed| &owed.line)
 }
 
 /// The run that a line is about: each of ours begins with it, and reading the
@@ -295,6 +407,53 @@ mod tests {
         let entry = entry(1, &"x".repeat(1 << 20));
         assert_eq!(entry.command.len(), COMMAND_LIMIT);
         assert_eq!(entry.command_bytes, Some(1 << 20));
+    }
+
+    #[test]
+    fn a_long_line_is_there_in_short_until_there_is_time_for_the_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("history.log");
+        let mut history = History::at(path.clone());
+        let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path).unwrap());
+        history.append(&entry(1, "a")).unwrap();
+        let first = inode();
+        let long = "echo \"\u{1}\" ".repeat(1000);
+        let said = Remarks { notes: vec!["n".repeat(2000)], ..Remarks::default() };
+        history.append(&Entry { remarks: said.clone(), ..entry(2, &long) }).unwrap();
+        history.append(&entry(3, "c")).unwrap();
+        assert_eq!(inode(), first, "no file is made for it");
+        // Who has the file alone is told that there was more.
+        let seen = History::at(path.clone()).newest(10);
+        assert_eq!(seen.iter().map(|entry| entry.run.0).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(long.starts_with(&seen[1].command) && !seen[1].command.is_empty());
+        assert_eq!(seen[1].command_bytes, Some(long.len() as u64));
+        assert!(seen[1].has_value_file || seen[1].remarks == said);
+        // Who has written it knows the whole.
+        let whole = Entry { remarks: said, ..entry(2, &long) };
+        assert_eq!(history.find(RunNo(2)).as_ref(), Some(&whole));
+        assert!(!history.is_complete());
+        history.complete().unwrap();
+        assert!(history.is_complete());
+        assert_eq!(History::at(path.clone()).newest(2), [whole, entry(3, "c")]);
+        history.append(&entry(4, "d")).unwrap();
+        assert_eq!(history.runs(), [1, 2, 3, 4].map(RunNo));
+    }
+
+    #[test]
+    fn long_lines_do_not_wait_without_end() {
+        let root = tempfile::tempdir().unwrap();
+        let mut history = History::at(root.path().join("history.log"));
+        let long = "x".repeat(COMMAND_LIMIT);
+        for run in 1..=40 {
+            history.append(&entry(run, &long)).unwrap();
+            let owed: usize = history.owed.iter().map(|owed| owed.line.len()).sum();
+            assert!(owed <= OWED_LIMIT);
+        }
+        history.trim(20).unwrap();
+        assert!(history.is_complete());
+        let kept = history.newest(100);
+        assert_eq!(kept.len(), 20);
+        assert!(kept.iter().all(|entry| entry.command == long));
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Directory {
         }
         let found = std::fs::read(self.value_path(entry.run)).ok();
         found.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| Remarks {
-            notes: vec!["the run's value is no longer in the session's files".to_owned()],
+            notes: vec!["the run's value is not in the session's files".to_owned()],
             ..Remarks::default()
         })
     }

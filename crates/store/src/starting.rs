@@ -3,6 +3,10 @@
 //! The id of such a session follows from the key. So whoever repeats the order
 //! finds the session that the first one has made, or is just making, and none is
 //! made twice, whatever dies in between.
+//!
+//! An order may be given a session that is there already, which has an id of its
+//! own. Then the directory that follows from the key has nothing but this file, with
+//! that id in it.
 
 use crate::atomic;
 use crate::directory::{Directory, Sessions, StoreError};
@@ -15,9 +19,12 @@ use std::os::unix::fs::MetadataExt;
 
 const FILE: &str = "start.json";
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     digest: String,
+    /// The session that the order was given, if it has another id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
 }
 
 /// The turn to make a session. Others with the same order wait for its end, also
@@ -26,7 +33,7 @@ struct Record {
 pub struct StartTurn {
     directory: Directory,
     file: File,
-    known: Option<String>,
+    known: Option<Record>,
 }
 
 impl Sessions {
@@ -72,7 +79,7 @@ impl StartTurn {
         file.read_to_end(&mut text).map_err(StoreError::io("read", &path))?;
         // What cannot be read was being written when its writer died: nothing was
         // begun for it.
-        let known = serde_json::from_slice(&text).ok().map(|record: Record| record.digest);
+        let known = serde_json::from_slice(&text).ok();
         Ok(Some(Self { directory, file, known }))
     }
 
@@ -84,24 +91,41 @@ impl StartTurn {
     /// What the order was that came with this key before.
     #[must_use]
     pub fn digest(&self) -> Option<&str> {
-        self.known.as_deref()
+        self.known.as_ref().map(|record| record.digest.as_str())
     }
 
-    /// Remembers the order, before it is carried out.
+    /// The session that it was given, if that was there already. Whoever gave it may
+    /// have died before it was done.
+    #[must_use]
+    pub fn given(&self) -> Option<&SessionId> {
+        self.known.as_ref()?.session.as_ref()
+    }
+
+    /// Remembers the order, before it is carried out: by a new session, or by one that
+    /// is there and is given away.
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn record(&mut self, digest: &str) -> Result<(), StoreError> {
+    pub fn record(&mut self, digest: &str, given: Option<&SessionId>) -> Result<(), StoreError> {
         let path = self.directory.path().join(FILE);
-        let text = serde_json::to_vec(&Record { digest: digest.to_owned() })
+        let record = Record { digest: digest.to_owned(), session: given.cloned() };
+        let text = serde_json::to_vec(&record)
             .map_err(|source| StoreError::Damaged { path: path.clone(), source })?;
         self.file
             .set_len(0)
             .and_then(|()| std::io::Seek::rewind(&mut self.file))
             .and_then(|()| self.file.write_all(&text))
             .map_err(StoreError::io("write", &path))?;
-        self.known = Some(digest.to_owned());
+        self.known = Some(record);
         Ok(())
+    }
+}
+
+impl Directory {
+    /// The session that an order with a key was given, if this directory stands for
+    /// such an order and nothing else.
+    pub(crate) fn stands_for(&self) -> Option<SessionId> {
+        self.read_json::<Record>(FILE).ok()?.session
     }
 }
 
@@ -119,7 +143,7 @@ mod tests {
         let id = SessionId::from_random([3; 12]);
         let mut first = sessions.turn_to_start(&id).unwrap();
         assert_eq!(first.digest(), None);
-        first.record("one").unwrap();
+        first.record("one", None).unwrap();
         let other = std::thread::spawn(move || {
             let turn = sessions.turn_to_start(&SessionId::from_random([3; 12])).unwrap();
             turn.digest().map(str::to_owned)
@@ -138,7 +162,7 @@ mod tests {
         for _ in 0..200 {
             let mut failed = sessions.turn_to_start(&id).unwrap();
             assert_eq!(failed.digest(), None);
-            failed.record("one").unwrap();
+            failed.record("one", None).unwrap();
             let others: Vec<_> = (0..3)
                 .map(|_| {
                     let (sessions, id) = (sessions.clone(), id.clone());
@@ -146,7 +170,7 @@ mod tests {
                         let turn = sessions.turn_to_start(&id).unwrap();
                         let path = turn.directory().path().join(FILE);
                         assert!(path.exists(), "a turn is for the directory that is there");
-                        turn.known
+                        turn.digest().map(str::to_owned)
                     })
                 })
                 .collect();

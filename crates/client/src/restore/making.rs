@@ -233,6 +233,7 @@ fn write(
     for entry in &document.history {
         history.append(entry)?;
     }
+    history.complete()?;
     directory.accepted(document.manifest.last_run)?;
     // Last: without it there is no session.
     directory.write_metadata(metadata)?;

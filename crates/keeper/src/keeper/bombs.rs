@@ -1,13 +1,18 @@
 //! Processes that start others without end, in a sandbox that limits how many
 //! there are: the limit keeps the machine, this keeps the session. What nobody
 //! waits for any more and still takes all places is ended.
+//!
+//! That takes a few looks, with pauses, in which the keeper does other things. The
+//! run's end is withheld meanwhile: its answer tells what was done, and the next run
+//! has processes to spare.
 
-use super::Keeper;
-use super::jobs;
+use super::reports::RunEnd;
+use super::{Deadline, Keeper, jobs};
 use crate::processes;
 use rustix::process::{Pid, Signal};
-use sessile_protocol::RunNo;
+use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
+use sessile_session::Tick;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,38 +39,206 @@ pub(super) struct Ended {
     pub(super) was_refused: bool,
 }
 
+/// Looks at what is left, one after the other.
+#[derive(Debug)]
+pub(super) struct Watch {
+    run: Option<RunNo>,
+    limit: u64,
+    signs: Signs,
+    stage: Stage,
+    /// What is to be told of it.
+    told: Option<String>,
+}
+
+/// What shows that something goes on.
+#[derive(Clone, Copy, Debug)]
+enum Signs {
+    /// Processes that could not be started.
+    Refusals,
+    /// Nobody counts refusals there: those who are there, and work.
+    Work,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Whether it goes on is seen by comparing.
+    Seeing {
+        before: u64,
+    },
+    Ending(Clearing),
+}
+
+/// All that a run has left is ended, until there is nothing more of it.
+#[derive(Clone, Copy, Debug)]
+struct Clearing {
+    whose: Option<RunNo>,
+    rounds: u32,
+    ended: usize,
+    then: Then,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    See,
+    Stop,
+}
+
+/// What comes after a look.
+enum Next {
+    LookAgain(Duration),
+    Done(Option<String>),
+}
+
+/// The end of a run that is told later.
+#[derive(Debug)]
+pub(super) struct Withheld {
+    watch: Watch,
+    due: Tick,
+    end: RunEnd,
+}
+
 impl Keeper {
-    /// After a run: ends what it, or an earlier one, has left, if that goes on
-    /// starting processes at the limit. What there is to be told of it.
-    pub(super) fn end_bomb(&self, ended: Ended) -> Option<String> {
+    /// After a run: how to look after what it, or an earlier one, has left, if that may
+    /// go on starting processes at the limit.
+    pub(super) fn watch_bomb(&self, ended: Ended) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
         let held = confined.hold().pids?;
-        let (limit, sandbox) = (held.limit, confined.sandbox());
+        let limit = held.limit;
         // With the first process.
         let inside = || self.own_descendants().len() as u64 + 1;
-        let refusals = || sandbox.group().map(|group| group.counts().refusals);
-        let (has_met_limit, is_going_on): (bool, &dyn Fn() -> u64) = match held.by {
-            Mechanism::Groups(_) => (ended.was_refused, &|| refusals().unwrap_or(0)),
-            // Nobody counts refusals there: those who are there, and work.
+        let (has_met_limit, signs) = match held.by {
+            Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
             Mechanism::UserRlimit => {
                 let may_have = ended.was_pressed || ended.was_refused;
-                (may_have && 2 * inside() >= limit, &|| self.ticks())
+                (may_have && 2 * inside() >= limit, Signs::Work)
             }
             Mechanism::Rlimit | Mechanism::FileSystem => return None,
         };
         if !has_met_limit {
             return None;
         }
-        // It met the limit and had to be made to end: what is left of it would
-        // only grow again.
-        let own = ended.was_pressed.then(|| self.end_all_of(ended.run, limit)).flatten();
-        let before = is_going_on();
-        std::thread::sleep(WATCH);
-        if is_going_on() <= before {
-            return own;
+        // If it had to be made to end, what is left of it would only grow again.
+        let stage = if ended.was_pressed {
+            Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
+        } else {
+            Stage::Seeing { before: self.count(signs) }
+        };
+        Some(Watch { run: ended.run, limit, signs, stage, told: None })
+    }
+
+    /// Tells a run's end when what it has left is looked after.
+    pub(super) fn withhold(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
+        match self.first_look(&mut watch) {
+            Next::Done(told) => {
+                told.into_iter().for_each(|note| self.tell(language, watch.run, note));
+                self.end_run(language, end);
+            }
+            Next::LookAgain(pause) => {
+                let due = self.now() + pause_ticks(pause);
+                if let Some(live) = self.kernels.live.get_mut(&language) {
+                    live.withheld = Some(Box::new(Withheld { watch, due, end }));
+                    self.deadlines.set_earlier(Deadline::Bombs, due);
+                }
+            }
         }
-        let largest = self.largest(limit).and_then(|run| self.end_all_of(run, limit));
-        largest.or(own)
+    }
+
+    /// Takes the looks that are due.
+    pub(super) fn look_after_bombs(&mut self) {
+        let now = self.now();
+        let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
+        for language in languages {
+            let live = self.kernels.live.get_mut(&language);
+            let Some(mut withheld) = live.and_then(|live| live.withheld.take()) else { continue };
+            if withheld.due <= now {
+                match self.look(&mut withheld.watch) {
+                    Next::LookAgain(pause) => withheld.due = now + pause_ticks(pause),
+                    Next::Done(told) => {
+                        let run = withheld.watch.run;
+                        told.into_iter().for_each(|note| self.tell(language, run, note));
+                        self.end_run(language, withheld.end);
+                        continue;
+                    }
+                }
+            }
+            self.deadlines.set_earlier(Deadline::Bombs, withheld.due);
+            if let Some(live) = self.kernels.live.get_mut(&language) {
+                live.withheld = Some(withheld);
+            }
+        }
+    }
+
+    /// A kernel has died while its run's end was withheld: the run has ended as it had
+    /// said.
+    pub(super) fn give_up_withheld(&mut self, language: Language) -> Option<Watch> {
+        let live = self.kernels.live.get_mut(&language)?;
+        let Withheld { watch, end, due: _ } = *live.withheld.take()?;
+        live.verdict = Some(end.ended.exit_code);
+        if let Some(run) = self.runs.get_mut(&end.ended.run) {
+            run.value = end.ended.value;
+            run.error = end.ended.error;
+            run.notes.extend(end.ended.notes);
+        }
+        Some(watch)
+    }
+
+    /// All looks at once, for one that cannot wait.
+    pub(super) fn see_through(&self, mut watch: Watch) -> Option<String> {
+        let mut next = self.first_look(&mut watch);
+        loop {
+            match next {
+                Next::Done(told) => return told,
+                Next::LookAgain(pause) => std::thread::sleep(pause),
+            }
+            next = self.look(&mut watch);
+        }
+    }
+
+    /// To see whether something goes on takes a while.
+    fn first_look(&self, watch: &mut Watch) -> Next {
+        match watch.stage {
+            Stage::Seeing { .. } => Next::LookAgain(WATCH),
+            Stage::Ending(_) => self.look(watch),
+        }
+    }
+
+    fn look(&self, watch: &mut Watch) -> Next {
+        let clearing = match watch.stage {
+            Stage::Seeing { before } => {
+                let largest = || self.largest(watch.limit);
+                let going_on = (self.count(watch.signs) > before).then(largest).flatten();
+                let Some(whose) = going_on else { return Next::Done(watch.told.take()) };
+                Clearing { whose, rounds: 0, ended: 0, then: Then::Stop }
+            }
+            Stage::Ending(clearing) => clearing,
+        };
+        let stopped = self.stop_all_of(clearing.whose);
+        if !stopped.is_empty() && clearing.rounds < ROUNDS {
+            processes::signal(&stopped, Signal::KILL);
+            let (rounds, ended) = (clearing.rounds + 1, clearing.ended + stopped.len());
+            watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
+            // Those that were just being started, or were about to end, show
+            // then whose they are.
+            return Next::LookAgain(PAUSE);
+        }
+        watch.told = clearing.told(watch.limit).or(watch.told.take());
+        match clearing.then {
+            Then::Stop => Next::Done(watch.told.take()),
+            Then::See => {
+                watch.stage = Stage::Seeing { before: self.count(watch.signs) };
+                Next::LookAgain(WATCH)
+            }
+        }
+    }
+
+    fn count(&self, signs: Signs) -> u64 {
+        match signs {
+            Signs::Refusals => {
+                let Some(confined) = &self.home.confined else { return 0 };
+                confined.sandbox().group().map_or(0, |group| group.counts().refusals)
+            }
+            Signs::Work => self.ticks(),
+        }
     }
 
     /// Processor time of all that was left.
@@ -82,29 +255,6 @@ impl Keeper {
         }
         let (run, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
         (2 * count >= limit).then_some(run)
-    }
-
-    /// Ends all that a run has left, until there is nothing more of it.
-    fn end_all_of(&self, run: Option<RunNo>, limit: u64) -> Option<String> {
-        let mut ended = 0;
-        for _ in 0..ROUNDS {
-            let stopped = self.stop_all_of(run);
-            if stopped.is_empty() {
-                break;
-            }
-            ended += stopped.len();
-            processes::signal(&stopped, Signal::KILL);
-            // Those that were just being started, or were about to end, show
-            // then whose they are.
-            std::thread::sleep(PAUSE);
-        }
-        let whose = run.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
-        (ended > 0).then(|| {
-            format!(
-                "{ended} processes that {whose} had left were ended: they had met the limit of \
-                 {limit}, and went on starting others"
-            )
-        })
     }
 
     /// One that is stopped starts nothing; one that is killed makes room for
@@ -124,4 +274,21 @@ impl Keeper {
         }
         known
     }
+}
+
+impl Clearing {
+    fn told(self, limit: u64) -> Option<String> {
+        let (whose, ended) = (self.whose, self.ended);
+        let whose = whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
+        (ended > 0).then(|| {
+            format!(
+                "{ended} processes that {whose} had left were ended: they had met the limit of \
+                 {limit}, and went on starting others"
+            )
+        })
+    }
+}
+
+fn pause_ticks(pause: Duration) -> Tick {
+    Tick::try_from(pause.as_millis()).unwrap_or(Tick::MAX)
 }

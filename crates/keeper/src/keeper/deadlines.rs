@@ -23,9 +23,11 @@ pub(super) enum Deadline {
     Silence,
     /// Interactive runs are looked at: they may wait for input.
     Prompts,
+    /// What runs have left at a limit is looked after.
+    Bombs,
 }
 
-const ALL: [Deadline; 9] = [
+const ALL: [Deadline; 10] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -35,6 +37,7 @@ const ALL: [Deadline; 9] = [
     Deadline::Calls,
     Deadline::Silence,
     Deadline::Prompts,
+    Deadline::Bombs,
 ];
 
 /// Each deadline once, with its time if it has one.

@@ -205,6 +205,11 @@ impl Keeper {
         }
         run.finish(outcome);
         self.records.record(number, run, &self.home.directory);
+        // Whoever has followed it may look at the files next.
+        let follows = |waits_for: &WaitsFor| !matches!(waits_for, WaitsFor::Result(_));
+        if !self.records.history.is_complete() && self.clients.waiters.any_of_run(number, follows) {
+            let _ = self.records.history.complete();
+        }
         // Who only wants the result has it before anything else goes to disk.
         self.answer_waiters(number, false);
         self.alertness.run_ended(Instant::now());

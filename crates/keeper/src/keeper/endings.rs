@@ -62,6 +62,7 @@ impl Keeper {
         // What it reported before it died counts.
         while self.read_reports(language) {}
         self.await_captures(language);
+        let withheld = self.give_up_withheld(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
@@ -77,7 +78,10 @@ impl Keeper {
         if !left_state && verdict.is_none() && self.session.is_open() {
             self.tell(language, current, death(language, exit_code));
         }
-        self.tell_of_limits(language, current, Ending::Death, None);
+        // A new one would find no place: this cannot wait.
+        let watch = self.tell_of_limits(language, current, Ending::Death, None);
+        let note = withheld.or(watch).and_then(|watch| self.see_through(watch));
+        note.into_iter().for_each(|note| self.tell(language, current, note));
         let exit_code = verdict.unwrap_or(exit_code);
         let directory = self.kernels.live.get(&language).map(|live| live.directory.clone());
         let directory = directory.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! A kernel that lives: its process, its descriptors, and what it is at.
 
+use super::bombs::Withheld;
 use super::prompts::Pause;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
@@ -99,6 +100,8 @@ pub(super) struct Live {
     pub(super) has_lost_directory: bool,
     /// What the current run ended with, if the kernel was ended after it.
     pub(super) verdict: Option<i32>,
+    /// The end of the current run, which is told when what it has left is looked after.
+    pub(super) withheld: Option<Box<Withheld>>,
     /// What it takes over when it is up.
     pub(super) inheritance: Option<Inheritance>,
     /// Held while its state is captured in idle time.
@@ -142,6 +145,7 @@ impl Live {
             was_prompted: false,
             has_lost_directory: false,
             verdict: None,
+            withheld: None,
             inheritance: None,
             turn: None,
             farewell: None,
@@ -207,6 +211,6 @@ impl Live {
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
     pub(super) fn owes_words(&self) -> bool {
-        self.current.is_some() || !self.has_come_up
+        (self.current.is_some() && self.withheld.is_none()) || !self.has_come_up
     }
 }

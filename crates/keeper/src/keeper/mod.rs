@@ -145,6 +145,7 @@ impl Keeper {
             Deadline::Calls => self.answer_overdue(),
             Deadline::Silence => self.look_for_silence(),
             Deadline::Prompts => self.look_for_prompts(),
+            Deadline::Bombs => self.look_after_bombs(),
         }
     }
 

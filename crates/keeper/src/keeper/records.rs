@@ -1,17 +1,17 @@
 //! What goes to the session directory, and when.
 //!
 //! A run's line in the history is appended before its client is answered, so
-//! that no run vanishes of which somebody has been told. What it wrote and the
-//! metadata follow in the next pause between runs, once a second where there is
-//! none, or before the answer where the client wants to look at the files or the
-//! order has a key: replacing a file costs more than a small run. Captured states
-//! are written as they come (`captures`).
+//! that no run vanishes of which somebody has been told. What it wrote, what is too
+//! large for that line, and the metadata follow in the next pause between runs, once a
+//! second where there is none, or before the answer where the client wants to look at
+//! the files or the order has a key: a new file costs more than a small run. Captured
+//! states are written as they come (`captures`).
 
 use crate::runs::{Run, Runs, ticks};
 use crate::shortage::told;
 use sessile_protocol::{Code, Failure, RunNo};
 use sessile_session::{Pacing, Tick};
-use sessile_store::{Accepted, Directory, Entry, History, Keys, Metadata};
+use sessile_store::{Accepted, Directory, Entry, History, Keys, Metadata, Remarks};
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::time::Instant;
@@ -82,7 +82,7 @@ impl Records {
 
     /// The session's directory is somewhere else.
     pub(super) fn moved_to(&mut self, directory: &Directory) {
-        self.history = directory.history();
+        self.history = self.history.moved_to(directory.history());
         // Read anew when the next order has a key.
         self.keys = None;
     }
@@ -111,9 +111,11 @@ impl Records {
         let Some(mut entry) = run.entry(number) else {
             return;
         };
-        if entry.remarks.size() > REMARKS_LIMIT {
-            let remarks = std::mem::take(&mut entry.remarks);
-            entry.has_value_file = directory.write_remarks(number, &remarks).is_ok();
+        let size = entry.remarks.size();
+        if size > REMARKS_LIMIT {
+            entry.remarks = Remarks::default();
+            entry.has_value_file = true;
+            run.owed_remarks = size;
         }
         self.metadata.execution_count += 1;
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
@@ -130,7 +132,8 @@ impl Records {
         if run.order.key.is_some() {
             // Its order may be repeated, and the answer has to be the same,
             // whatever dies in between.
-            run.settle();
+            run.settle(directory, number);
+            let _ = self.history.complete();
         }
     }
 
@@ -178,6 +181,7 @@ impl Records {
         let directory = disk.directory;
         let dropped = self.drop_oldest(runs, disk.max_history, directory);
         let _ = self.write_entries();
+        let _ = self.history.complete();
         let again = std::mem::take(&mut self.refused);
         let finished = std::mem::take(&mut self.unsettled).runs;
         for number in again.into_iter().chain(finished) {
@@ -189,7 +193,7 @@ impl Records {
                 continue;
             };
             let is_recorded = !self.unrecorded.iter().any(|entry| entry.run == number);
-            if !run.settle() || !is_recorded {
+            if !run.settle(directory, number) || !is_recorded {
                 self.refused.push_back(number);
                 continue;
             }
@@ -204,7 +208,8 @@ impl Records {
         let _ = self.write_metadata(directory);
         let now = ticks(disk.clock);
         self.pace.done(now);
-        if !self.refused.is_empty() || !self.unrecorded.is_empty() {
+        let is_on_disk = self.unrecorded.is_empty() && self.history.is_complete();
+        if !self.refused.is_empty() || !is_on_disk {
             // Tried again, though not soon.
             self.pace.changed(now);
             self.pace.put_off(now);

@@ -13,6 +13,14 @@ use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
 
+/// What a kernel has said of its run's end, and what it is like itself.
+#[derive(Debug)]
+pub(super) struct RunEnd {
+    pub(super) ended: Ended,
+    pub(super) room: Room,
+    pub(super) is_homeless: bool,
+}
+
 impl Keeper {
     /// Reads a kernel's reports. False when there were none.
     pub(super) fn read_reports(&mut self, language: Language) -> bool {
@@ -120,7 +128,7 @@ impl Keeper {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        if live.current != Some(ended.run) {
+        if live.current != Some(ended.run) || live.withheld.is_some() {
             return;
         }
         let (epoch, pid) = (live.epoch, live.pid);
@@ -136,10 +144,23 @@ impl Keeper {
         }
         let is_homeless = live.is_homeless();
         let ending = Ending::Status(ended.exit_code);
-        self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
+        let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
+        let end = RunEnd { ended, room, is_homeless };
+        match watch {
+            None => self.end_run(language, end),
+            Some(watch) => {
+                self.step(Input::Over { language, epoch, run: end.ended.run });
+                self.withhold(language, watch, end);
+            }
+        }
+    }
+
+    pub(super) fn end_run(&mut self, language: Language, end: RunEnd) {
+        let RunEnd { ended, room, is_homeless } = end;
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
+        let (epoch, pid) = (live.epoch, live.pid);
         if let Some(run) = self.runs.get_mut(&ended.run) {
             run.value = ended.value;
             run.error = ended.error;

@@ -28,6 +28,10 @@ const INSPECTION_PATIENCE: Tick = 2000;
 impl Keeper {
     pub(super) fn call(&mut self, caller: Caller, request: Request) {
         self.follow_directory();
+        if !matches!(request, Request::Exec(_)) {
+            // Who asks for anything else may look at the files next.
+            let _ = self.records.history.complete();
+        }
         let answer = match request {
             Request::Exec(order) => self.exec(caller, order),
             Request::Result { run, max_output, patience_ms, until_input } => {

@@ -1,7 +1,7 @@
 //! What a confined session uses, and what its limits have done.
 
 use super::Keeper;
-use super::bombs::Ended;
+use super::bombs::{Ended, Watch};
 use crate::confined::{Confined, Incidents};
 use sessile_protocol::{
     CpuLimit, FilesLimit, Language, LayerLimit, LimitsView, MemoryLimit, PidsLimit, RunError, RunNo,
@@ -29,28 +29,30 @@ const OUT_OF_MEMORY: [i32; 2] = [128 + libc::SIGABRT, 128 + libc::SIGTRAP];
 
 impl Keeper {
     /// Tells what limits have done since the last look, in the run that has
-    /// come to its end meanwhile, or else in the next one.
+    /// come to its end meanwhile, or else in the next one. What it has left may have to
+    /// be looked after before its end is told.
     pub(super) fn tell_of_limits(
         &mut self,
         language: Language,
         run: Option<RunNo>,
         ending: Ending,
         error: Option<&RunError>,
-    ) {
-        let Some(confined) = &self.home.confined else { return };
+    ) -> Option<Watch> {
+        let confined = self.home.confined.as_ref()?;
         let incidents = confined.take_incidents();
         // One that went well has not been kept from starting anything.
         if incidents == Incidents::default() && ending == Ending::Status(0) {
-            return;
+            return None;
         }
         let mut notes = notes(confined, incidents, ending);
         notes.extend(guesses(confined.hold(), ending, error));
         let was_pressed = self.kernels.live.get(&language).is_some_and(|live| live.is_pressed);
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
-        notes.extend(self.end_bomb(Ended { run, was_pressed, was_refused }));
+        let watch = self.watch_bomb(Ended { run, was_pressed, was_refused });
         for note in notes {
             self.tell(language, run, note);
         }
+        watch
     }
 
     /// The limits, and what is used of them.

@@ -10,10 +10,10 @@
 
 mod ready;
 
-use super::{Caller, ErrorCode, Service, ServiceError};
+use super::{Caller, ErrorCode, Service, ServiceError, StartedOnce};
 use crate::keepers::blocking;
 use ready::Ready;
-use sessile_client::NewSession;
+use sessile_client::{NewSession, StartOnce};
 use sessile_protocol::{Answer, Completed, Exec, Request, RunNo, SessionId};
 use sessile_store::{Directory, Metadata, SessionStatus};
 use sha2::{Digest, Sha256};
@@ -162,16 +162,32 @@ impl Service {
         new: NewSession,
     ) -> Result<Metadata, ServiceError> {
         if let Some(kept) = self.pools.pools.get(name)
-            && let Some(metadata) = self.take_ready(caller, kept, &new).await?
+            && let Some(started) = self.take_ready(caller, kept, &new, None).await?
         {
-            return Ok(metadata);
+            return Ok(started.metadata().clone());
         }
         self.copy_of_pool(name, new, |from| self.create(caller, from)).await
     }
 
+    /// The same for an order that has a key: a repeated one gets the same session.
+    pub(super) async fn start_pooled_once(
+        &self,
+        caller: &Caller,
+        name: &str,
+        order: &StartOnce,
+        new: NewSession,
+    ) -> Result<StartedOnce, ServiceError> {
+        if let Some(kept) = self.pools.pools.get(name)
+            && let Some(started) = self.take_ready(caller, kept, &new, Some(order)).await?
+        {
+            return Ok(started);
+        }
+        self.copy_of_pool(name, new, |from| self.create_once(caller, order, from)).await
+    }
+
     /// A copy of the session that is kept under this name. One that goes while it
     /// is copied is prepared anew.
-    pub(super) async fn copy_of_pool<T, F: Future<Output = Result<T, ServiceError>>>(
+    async fn copy_of_pool<T, F: Future<Output = Result<T, ServiceError>>>(
         &self,
         name: &str,
         new: NewSession,

@@ -67,14 +67,11 @@ impl Service {
             Some(Template::Session(id)) => {
                 self.create_once(caller, &order, NewSession { from: Some(id), ..new }).await
             }
-            Some(Template::Pool(name)) => {
-                let create = |from| self.create_once(caller, &order, from);
-                self.copy_of_pool(&name, new, create).await
-            }
+            Some(Template::Pool(name)) => self.start_pooled_once(caller, &name, &order, new).await,
         }
     }
 
-    async fn create_once(
+    pub(super) async fn create_once(
         &self,
         caller: &Caller,
         order: &StartOnce,
@@ -113,15 +110,16 @@ impl Service {
         let sessions = self.keepers.sessions().clone();
         let read = || blocking(move || Ok(sessions.secret()?));
         let secret = self.secret.get_or_try_init(read).await?;
-        let owner = caller.token.as_deref().unwrap_or_default();
+        let name = caller.token.as_deref().unwrap_or_default();
         let mut hash = Sha256::new_with_prefix(b"a session by its key\0");
-        for part in [&secret[..], owner.as_bytes(), key.key.as_bytes()] {
+        for part in [&secret[..], name.as_bytes(), key.key.as_bytes()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
         let mut bytes = [0; 12];
         bytes.copy_from_slice(&hash.finalize()[..12]);
-        Ok(StartOnce { id: SessionId::from_random(bytes), digest: key.digest })
+        let (id, owner) = (SessionId::from_random(bytes), caller.token.clone());
+        Ok(StartOnce { id, digest: key.digest, owner })
     }
 }
 

@@ -85,6 +85,7 @@ impl Kernel {
                 }
             }
             Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
+            Process::Busy { work: Work::Over { .. }, .. } => {}
         }
     }
 

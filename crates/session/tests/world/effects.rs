@@ -215,6 +215,8 @@ impl World {
         let Some(times) = times else {
             return Err(TestCaseError::fail(format!("pressed while {:?}", process.phase)));
         };
+        let is_stuck = matches!(told, Some(Input::Stuck { .. }));
+        prop_assert!(!process.is_over || is_stuck, "pressed although it is over");
         let is_over = |since: Tick, limit: Option<Tick>| limit.is_some_and(|l| since + l <= now);
         match told.filter(|_| process.pressed.is_none()) {
             Some(Input::Tick) => prop_assert!(is_over(process.begun, times.timeout), "too early"),

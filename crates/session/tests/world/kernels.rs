@@ -23,6 +23,8 @@ pub(super) struct Process {
     /// The session wants to know of that.
     pub(super) is_listened_to: bool,
     pub(super) has_been_killed: bool,
+    /// The run has come to its end, which is not told yet.
+    pub(super) is_over: bool,
     /// What may be tried again if somebody kills it at its start; and that has
     /// happened, so that this one is to be tried.
     pub(super) repeatable: Option<Source>,

@@ -302,6 +302,7 @@ impl World {
                 }
                 Phase::Busy(run) => {
                     inputs.push(Input::Reported { language, epoch, run, exit_code: 0 });
+                    inputs.push(Input::Over { language, epoch, run });
                     let at = process.heard;
                     let heard = Input::Heard { language, epoch, run, at };
                     inputs.extend(process.is_listened_to.then_some(heard));
@@ -351,6 +352,7 @@ impl World {
             let run = RunNo(index.index(60) as u64);
             let words = [
                 Input::Ready { language, epoch },
+                Input::Over { language, epoch, run },
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
@@ -445,9 +447,11 @@ impl World {
                 process.phase = Phase::Idle;
                 process.has_been_killed = false;
             }
+            Input::Over { language, .. } => self.process(language).is_over = true,
             Input::Reported { language, run, .. } => {
                 let process = self.process(language);
                 process.phase = Phase::Idle;
+                process.is_over = false;
                 process.holds = run;
                 process.pressed = None;
                 process.changed.get_or_insert(now);
@@ -455,6 +459,7 @@ impl World {
             Input::Died { language, epoch, exit_code, .. } => {
                 let is_closing = self.closing;
                 let process = self.process(language);
+                process.is_over = false;
                 let is_foul = exit_code == 137 && !process.has_been_killed && !is_closing;
                 let is_starting = process.phase == Phase::Starting;
                 process.repeated = process.repeatable.take().filter(|_| is_starting && is_foul);
@@ -487,6 +492,7 @@ impl World {
             Input::KernelsGone | Input::AllGone => {
                 for process in self.processes.values_mut() {
                     process.phase = Phase::Gone;
+                    process.is_over = false;
                     process.captures.clear();
                     process.pressed = None;
                 }
@@ -516,6 +522,9 @@ impl World {
             return Ok(());
         }
         for (language, process) in &self.processes {
+            if process.is_over {
+                continue;
+            }
             if let (Some(since), Phase::Busy(run)) = (process.pressed, process.phase) {
                 let in_time = process.has_been_killed || self.now <= since + PRESSED_FOR;
                 prop_assert!(in_time, "{run} in {language} is pressed since {since}");

@@ -177,7 +177,7 @@ impl Sessions {
     }
 
     /// Directories that have not become sessions and will not: whoever made them
-    /// died over it.
+    /// died over it, or they stand for a session that is gone.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -186,7 +186,8 @@ impl Sessions {
             let changed = std::fs::metadata(directory.path()).and_then(|found| found.modified());
             let is_old = changed
                 .is_ok_and(|at| at.elapsed().is_ok_and(|since| since > LONGER_THAN_ANY_MAKING));
-            is_old && !directory.has_metadata()
+            let stands_for = || directory.stands_for().is_some_and(|id| self.find(&id).is_ok());
+            is_old && !directory.has_metadata() && !stands_for()
         };
         let found = self.ids()?.into_iter().filter_map(|id| {
             let directory = self.find(&id).ok()?;

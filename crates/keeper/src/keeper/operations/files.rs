@@ -285,7 +285,8 @@ pub(in super::super) fn recover(directory: &Directory, confined: Option<&Confine
     };
     let command = format!("rewind {} ({what})", journal.checkpoint);
     let entry = Entry::event(journal.run, journal.language, "rewind", command);
-    let _ = directory.history().append(&entry);
+    let mut history = directory.history();
+    let _ = history.append(&entry).and_then(|()| history.complete());
     let _ = std::fs::remove_file(directory.path().join(JOURNAL));
 }
 

@@ -135,6 +135,7 @@ impl Keeper {
             Entry::event(run, self.home.boot.kernel.language, "rewind", format!("rewind {name}"));
         let remarks = Remarks { notes: vec![what], ..Remarks::default() };
         let _ = self.records.history.append(&Entry { remarks, ..entry });
+        let _ = self.records.history.complete();
         self.answer_followers();
     }
 }

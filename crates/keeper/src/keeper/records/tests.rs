@@ -1,9 +1,10 @@
 //! On a real directory.
 
 use super::*;
-use sessile_protocol::{Exec, KernelFate, Language, SessionId};
+use sessile_protocol::{Exec, KernelFate, Language, RunValue, SessionId};
 use sessile_session::Outcome;
 use sessile_store::{SessionStatus, Sessions, UserState, new_session_id, timestamp};
+use std::os::unix::fs::MetadataExt;
 
 struct Bench {
     _root: tempfile::TempDir,
@@ -29,14 +30,19 @@ impl Bench {
 
     /// A run that has written its number and ended.
     fn run(&mut self, number: u64) {
+        self.run_text(number, format!("echo {number}"), None);
+    }
+
+    fn run_text(&mut self, number: u64, text: String, value: Option<RunValue>) {
         let number = RunNo(number);
         self.records.accept(number);
-        let order = Exec { text: format!("echo {number}").into_bytes(), ..Exec::default() };
+        let order = Exec { text: text.into_bytes(), ..Exec::default() };
         let directory = &self.directory;
         let mut run = Run::new(number, Language::Bash, order, &directory.runs(), 1 << 20);
         run.begin();
         run.stdout.push(format!("{number}\n").as_bytes());
         run.open_streams = 0;
+        run.value = value;
         run.finish(Outcome {
             exit_code: 0,
             fate: KernelFate::Kept,
@@ -97,6 +103,35 @@ fn a_line_is_there_at_once_and_the_output_after_settling() {
     assert_eq!(done.stdout.head, b"1\n");
     assert_eq!((bench.known(), bench.records.due()), (vec![], None));
     assert_eq!(bench.directory.metadata().unwrap().execution_count, 1);
+}
+
+#[test]
+fn what_is_long_makes_no_file_before_it_is_settled() {
+    let mut bench = Bench::new(10);
+    bench.run(1);
+    let files = |bench: &Bench| {
+        let folder = bench.directory.path();
+        let all = [folder.to_owned(), bench.directory.runs()].map(std::fs::read_dir);
+        let all = all.into_iter().flatten().flatten().flatten();
+        let mut found: Vec<_> = all.map(|e| (e.path(), e.metadata().unwrap().ino())).collect();
+        found.sort();
+        found
+    };
+    let before = files(&bench);
+    let text = "x".repeat(10_000);
+    let value = RunValue { text: "v".repeat(10_000), data_json: None };
+    bench.run_text(2, text.clone(), Some(value.clone()));
+    assert_eq!(files(&bench), before);
+    // Should everything be killed now, it is in the history, and the rest is told.
+    let seen = bench.directory.history().find(RunNo(2)).unwrap();
+    assert_eq!(seen.command_bytes, Some(10_000));
+    let told = bench.directory.recorded_run(RunNo(2), 100).unwrap();
+    assert!(told.notes[0].contains("not in the session's files"), "{:?}", told.notes);
+    bench.settle(|_| false);
+    assert_eq!(bench.directory.history().find(RunNo(2)).unwrap().command, text);
+    let told = bench.directory.recorded_run(RunNo(2), 100).unwrap();
+    assert_eq!((told.result, told.notes.len()), (Some(value), 0));
+    assert_eq!((bench.recorded(), bench.records.due()), (vec![1, 2], None));
 }
 
 #[test]

@@ -33,6 +33,8 @@ INTERRUPTIBLE = ("display", "errors", "magics", "streams")
 # for a text (some fifty times its size) is reused, but never given back.
 GAP = b"\n\n\n"
 WITHOUT_DOCSTRINGS = 2
+# What a module has and no part needs: `seals` compares all that there is.
+UNUSED = ("__doc__", "__loader__", "__package__", "__spec__")
 
 
 def make_loader(folder):
@@ -42,6 +44,7 @@ def make_loader(folder):
     open_file, compile_text, run_text = open, compile, exec
     new_module = type(sys)
     parts = {}
+    all_builtins = tuple(shielded.items())
 
     def move(to):
         """A fork outlives the directory of its original."""
@@ -51,6 +54,9 @@ def make_loader(folder):
     def load(name):
         part = parts.get(name)
         if part is None:
+            # A part may use what none has used before: see `seals`.
+            shielded.update(all_builtins)
+            exposed.update(all_builtins)
             part = new_module("sessile_" + name)
             space = part.__dict__
             space["__builtins__"] = exposed if name in INTERRUPTIBLE else shielded
@@ -62,6 +68,8 @@ def make_loader(folder):
             finally:
                 load.take_room()
             fill(space, text, "<sessile %s>" % name)
+            for unused in UNUSED:
+                del space[unused]
             parts[name] = part
             load.seals += (load("seals").seal(space),)
         return part

@@ -74,6 +74,16 @@ class Hostile(Case):
             self.assertIn("put back", later.notes[0], change)
             self.assertEqual(self.k.run("6 * 7").text, "42", change)
 
+    def test_builtins_that_no_part_has_used_yet_are_put_back_before_one_does(self):
+        self.run_ok("import sys\nf = sys._getframe()\nwhile 'kernel' not in f.f_locals: f = f.f_back\n"
+                    "for b in {id(b): b for b in (f.f_globals['__builtins__'], type(sys.stdout).close.__globals__['__builtins__'])}.values():\n"
+                    "    b.update(dict.fromkeys(['SystemExit', 'bytearray', 'complex', 'frozenset', 'id', 'issubclass', 'set'], None))")
+        later = self.k.run("def f(): 1/0\nf()")
+        self.assertEqual((later.code, later.error["type"]), (1, "ZeroDivisionError"), later.err)
+        self.assertIn("in f", later.err)
+        self.assertEqual(self.k.run("{'a': [6 * 7]}").text, "{'a': [42]}")
+        self.assertEqual(self.k.state()["op"], "state")
+
     def test_the_driver_changes_nothing_of_its_own(self):
         for code in ("import threading, asyncio, inspect", "await asyncio.sleep(0)", "1/0", "open('/nosuch')", "%cd /", "!true",
                      "threading.Thread(target=print).start()", "asyncio.create_task(asyncio.sleep(0))", "6 * 7"):

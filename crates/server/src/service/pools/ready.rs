@@ -9,10 +9,10 @@
 use super::Kept;
 use crate::keepers::{Place, blocking, lock};
 use crate::service::sessions::Places;
-use crate::service::{Caller, Service, ServiceError, StartSession};
-use sessile_client::{Client, ClientError, NewSession};
-use sessile_protocol::{Adoption, Request};
-use sessile_store::{Directory, Liveness, Metadata, timestamp};
+use crate::service::{Caller, Service, ServiceError, StartSession, StartedOnce};
+use sessile_client::{Client, ClientError, Launcher, NewSession, OnceTurn, StartOnce};
+use sessile_protocol::{Adoption, Request, SessionId};
+use sessile_store::{Directory, Liveness, Metadata, Sessions, timestamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -24,6 +24,7 @@ pub(super) struct Ready {
 
 #[derive(Debug)]
 struct Copy {
+    id: SessionId,
     directory: Directory,
     /// What it was made as.
     made: NewSession,
@@ -72,7 +73,8 @@ impl Service {
         caller: &Caller,
         kept: &Kept,
         wanted: &NewSession,
-    ) -> Result<Option<Metadata>, ServiceError> {
+        order: Option<&StartOnce>,
+    ) -> Result<Option<StartedOnce>, ServiceError> {
         if kept.pool.ready == 0 {
             return Ok(None);
         }
@@ -83,32 +85,29 @@ impl Service {
                 self.pools.used.notify_one();
                 return Ok(None);
             };
-            let (sessions, wanted) = (self.keepers.sessions().clone(), wanted.clone());
-            let adopted = blocking(move || {
-                let names: Vec<String> = wanted.name.iter().cloned().collect();
-                let reserved = match sessions.reserve_names(&names, wanted.owner.as_deref()) {
-                    Ok(reserved) => reserved,
-                    Err(error) => return Ok((Some(copy), Err(error.into()))),
-                };
-                let adopted = adopt(&copy.directory, &wanted).ok();
-                drop(reserved);
-                let place = |metadata: Metadata| {
-                    (Place::new(&sessions, copy.directory, &metadata), metadata)
-                };
-                Ok((None, Ok(adopted.map(place))))
-            });
-            match adopted.await? {
-                (copy, Err(error)) => {
+            let giving = Giving {
+                sessions: self.keepers.sessions().clone(),
+                launcher: self.keepers.launcher().clone(),
+                wanted: wanted.clone(),
+                order: order.cloned(),
+            };
+            match blocking(move || Ok(giving.give(copy))).await? {
+                Given::Now(directory, metadata) => {
+                    let place = Place::new(self.keepers.sessions(), directory, &metadata);
+                    self.keepers.admit(&Arc::new(place));
+                    self.pools.used.notify_one();
+                    return Ok(Some(StartedOnce::Now(*metadata)));
+                }
+                Given::Before(copy, metadata) => {
+                    kept.ready.put_back(copy);
+                    return Ok(Some(StartedOnce::Before(*metadata)));
+                }
+                Given::Refused(copy, error) => {
                     kept.ready.put_back(copy);
                     return Err(error);
                 }
-                (_, Ok(Some((place, metadata)))) => {
-                    self.keepers.admit(&Arc::new(place));
-                    self.pools.used.notify_one();
-                    return Ok(Some(metadata));
-                }
-                // It has gone: the next one may be there.
-                (_, Ok(None)) => {}
+                // The next one may be there.
+                Given::Gone => {}
             }
         }
     }
@@ -146,9 +145,63 @@ impl Service {
         let new = template.copied_into(made.clone());
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
-        let (directory, _) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
+        let (directory, metadata) = blocking(move || Ok(launcher.create(&sessions, new)?)).await?;
         self.live.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Ok(Some(Copy { directory, made }))
+        Ok(Some(Copy { id: metadata.session_id, directory, made }))
+    }
+}
+
+/// What is needed to give a copy away, where that may block.
+struct Giving {
+    sessions: Sessions,
+    launcher: Launcher,
+    wanted: NewSession,
+    order: Option<StartOnce>,
+}
+
+/// What came of it. A copy that was not given away is as it was.
+enum Given {
+    Now(Directory, Box<Metadata>),
+    /// The order was carried out before, with another session.
+    Before(Copy, Box<Metadata>),
+    Refused(Copy, ServiceError),
+    /// The copy has died.
+    Gone,
+}
+
+impl Giving {
+    fn give(self, copy: Copy) -> Given {
+        let Some(order) = &self.order else { return self.give_now(copy) };
+        let mut turn = match self.launcher.turn_to_give(&self.sessions, order) {
+            Ok(OnceTurn::Free(turn)) => turn,
+            Ok(OnceTurn::Before(metadata)) => return Given::Before(copy, Box::new(metadata)),
+            Err(error) => return Given::Refused(copy, error.into()),
+        };
+        // Before it is given away: who repeats the order then finds it, whatever becomes
+        // of us, or finds that it is still nobody's.
+        let given = match turn.record(&order.digest, Some(&copy.id)) {
+            Ok(()) => self.give_now(copy),
+            Err(error) => Given::Refused(copy, error.into()),
+        };
+        match &given {
+            Given::Now(..) | Given::Before(..) => {}
+            Given::Refused(..) | Given::Gone => {
+                let _ = turn.directory().remove();
+            }
+        }
+        given
+    }
+
+    fn give_now(&self, copy: Copy) -> Given {
+        let names: Vec<String> = self.wanted.name.iter().cloned().collect();
+        let _reserved = match self.sessions.reserve_names(&names, self.wanted.owner.as_deref()) {
+            Ok(reserved) => reserved,
+            Err(error) => return Given::Refused(copy, error.into()),
+        };
+        match adopt(&copy.directory, &self.wanted) {
+            Ok(metadata) => Given::Now(copy.directory, Box::new(metadata)),
+            Err(_) => Given::Gone,
+        }
     }
 }
 
@@ -175,10 +228,8 @@ impl Ready {
         lock(&self.copies).push_back(copy);
     }
 
-    fn put_back(&self, copy: Option<Copy>) {
-        if let Some(copy) = copy {
-            lock(&self.copies).push_front(copy);
-        }
+    fn put_back(&self, copy: Copy) {
+        lock(&self.copies).push_front(copy);
     }
 
     fn take(&self, wanted: &NewSession) -> Option<Copy> {

@@ -210,3 +210,51 @@ fn copies_are_nobodys_until_they_are_given_away() {
     assert_eq!(server.get(&path).is(200).json()["owner"], "guest");
     let _ = start().is_refused(429, "too_many_sessions");
 }
+
+#[test]
+fn an_order_with_a_key_is_given_a_copy_and_a_repeated_one_the_same() {
+    let h = harness!();
+    let server = serve(&h, &ready(2), "the pool is ready");
+    // The first of them can be given away when the second is listed.
+    let before = wait_for_copies(&server, 2);
+    let body = json!({"from": "data", "name": "mine"});
+    let start = |server: &Server, key: &str, body: &Value| {
+        let request = server.owner("POST", "/v1/sessions").header("Idempotency-Key", key);
+        request.json(body).send()
+    };
+    let id = start(&server, "k", &body).is(201).json()["session_id"].clone();
+    assert!(before.iter().any(|copy| id == **copy), "{id} is none of {before:?}");
+    let done = server.exec_at(&sessile_testkit::session_path(&id), "x.append(1); print(x)");
+    assert_eq!((&done["stdout"], &done["run"]), (&json!("[41, 1]\n"), &json!(1)));
+    // Another copy is ready by now: a repeated order does not get it.
+    let after = wait_for_copies(&server, 2);
+    assert_eq!(start(&server, "k", &body).is(201).json()["session_id"], id);
+    let _ = start(&server, "k", &json!({"from": "data"})).is_refused(409, "key_reused");
+    let _ = start(&server, "other", &body).is(409);
+    assert_eq!(wait_for_copies(&server, 2), after);
+    // The next server knows it as well, and what has only a key is no session.
+    server.kill();
+    let server = serve(&h, &ready(1), "the pool is ready");
+    assert_eq!(start(&server, "k", &body).is(201).json()["session_id"], id);
+    let all = server.get("/v1/sessions?status=active").is(200).json();
+    let named = all["sessions"].as_array().expect("a list").iter();
+    assert_eq!(named.filter(|row| row["name"] == "mine").count(), 1, "{all}");
+}
+
+#[test]
+fn orders_with_one_key_at_the_same_time_cost_one_copy() {
+    let h = harness!();
+    let server = serve(&h, &ready(2), "the pool is ready");
+    let before = wait_for_copies(&server, 2);
+    let body = json!({"from": "data"});
+    let start = || {
+        let request = server.owner("POST", "/v1/sessions").header("Idempotency-Key", "k");
+        request.json(&body).send().json()["session_id"].clone()
+    };
+    let ids: Vec<Value> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..6).map(|_| scope.spawn(start)).collect();
+        all.into_iter().map(|one| one.join().expect("an id")).collect()
+    });
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert!(before.iter().any(|copy| ids[0] == **copy), "{ids:?} of {before:?}");
+}
