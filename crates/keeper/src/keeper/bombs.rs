@@ -61,9 +61,11 @@ enum Signs {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Whether it goes on is seen by comparing.
+    /// Whether it goes on is seen by comparing. Of a run that was made to end nothing
+    /// may be left; one that was just being started shows only after a while.
     Seeing {
         before: u64,
+        cleared: Option<Clearing>,
     },
     Ending(Clearing),
 }
@@ -121,7 +123,7 @@ impl Keeper {
         let stage = if ended.was_pressed {
             Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
         } else {
-            Stage::Seeing { before: self.count(signs) }
+            Stage::Seeing { before: self.count(signs), cleared: None }
         };
         Some(Watch { run: ended.run, limit, signs, stage, told: None })
     }
@@ -204,7 +206,12 @@ impl Keeper {
 
     fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
-            Stage::Seeing { before } => {
+            Stage::Seeing { before: _, cleared: Some(clearing) }
+                if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
+            {
+                clearing
+            }
+            Stage::Seeing { before, cleared: _ } => {
                 let largest = || self.largest(watch.limit);
                 let going_on = (self.count(watch.signs) > before).then(largest).flatten();
                 let Some(whose) = going_on else { return Next::Done(watch.told.take()) };
@@ -225,7 +232,8 @@ impl Keeper {
         match clearing.then {
             Then::Stop => Next::Done(watch.told.take()),
             Then::See => {
-                watch.stage = Stage::Seeing { before: self.count(watch.signs) };
+                let before = self.count(watch.signs);
+                watch.stage = Stage::Seeing { before, cleared: Some(clearing) };
                 Next::LookAgain(WATCH)
             }
         }
@@ -257,15 +265,20 @@ impl Keeper {
         (2 * count >= limit).then_some(run)
     }
 
-    /// One that is stopped starts nothing; one that is killed makes room for
-    /// another. Of whom it is not known whose they are, they are taken for its.
+    /// What a run has left. Of whom it is not known whose they are, they are taken for
+    /// its.
+    fn remains_of(&self, run: Option<RunNo>) -> Vec<Pid> {
+        let left = jobs::members(&self.find_jobs());
+        let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
+        let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
+        left.map(|(pid, _, _)| pid).collect()
+    }
+
+    /// One that is stopped starts nothing; one that is killed makes room for another.
     fn stop_all_of(&self, run: Option<RunNo>) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let left = jobs::members(&self.find_jobs());
-            let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
-            let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
-            let found: Vec<Pid> = left.map(|(pid, _, _)| pid).collect();
+            let found = self.remains_of(run);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
