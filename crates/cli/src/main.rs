@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the environment, prints, or exits.
 
+mod advice;
 mod args;
 mod attach;
 mod branching;
@@ -40,8 +41,6 @@ mod uploader;
 mod viewer;
 mod workspace;
 
-use sessile_client::ClientError;
-use sessile_protocol::{Failure, Shortage};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -96,20 +95,10 @@ fn reasons(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    match shortage(error) {
-        Some(shortage) => format!("{text}; {}", shortage.advice()),
+    match advice::of(error) {
+        Some(advice) => format!("{text}; {advice}"),
         None => text,
     }
-}
-
-/// What the machine has run out of, if that is behind an error.
-fn shortage(error: &anyhow::Error) -> Option<Shortage> {
-    // Some errors are another in every respect, and are not found behind it.
-    error.chain().find_map(|cause| {
-        let asked = cause.downcast_ref::<ClientError>().and_then(ClientError::shortage);
-        let refused = cause.downcast_ref::<Failure>().and_then(|failure| failure.shortage);
-        asked.or(refused).or_else(|| Shortage::behind(cause))
-    })
 }
 
 /// One line of what may be a paragraph and a summary.

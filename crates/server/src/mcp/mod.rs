@@ -9,6 +9,8 @@
 mod answer;
 mod branches;
 mod calls;
+#[cfg(test)]
+mod conformance;
 mod drawing;
 mod handler;
 mod home;
