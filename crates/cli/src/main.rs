@@ -79,9 +79,18 @@ fn main() -> ExitCode {
     match commands::dispatch(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("Error: {}", reasons(&error));
+            eprintln!("Error: {}", told(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An error, what is behind it, and what to do about it.
+fn told(error: &anyhow::Error) -> String {
+    let text = reasons(error);
+    match advice::of(error) {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
     }
 }
 
@@ -95,10 +104,7 @@ fn reasons(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    match advice::of(error) {
-        Some(advice) => format!("{text}; {advice}"),
-        None => text,
-    }
+    text
 }
 
 /// One line of what may be a paragraph and a summary.

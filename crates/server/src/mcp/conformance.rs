@@ -111,7 +111,8 @@ async fn serve(root: &Path, listener: TcpListener) {
     let app = App { service: service.clone(), guard: Arc::new(guard), mcp_wait: wait };
     let calls = Arc::new(Calls::default());
     let home = Arc::new(Home::one(service.clone()));
-    let ours = Handler { home, calls: calls.clone(), wait, surface: Surface::Http };
+    let (turns, surface) = (Arc::default(), Surface::Http);
+    let ours = Handler { home, calls: calls.clone(), turns, wait, surface };
     let mcp = routed(Fixtures { ours }, calls, service.limits().body);
     let door = Door {
         listener: Listener::Network(listener),

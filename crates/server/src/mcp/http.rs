@@ -55,6 +55,7 @@ pub(crate) fn router(app: &App) -> Router<App> {
     let handler = Handler {
         home: Arc::new(Home::one(app.service.clone())),
         calls: calls.clone(),
+        turns: Arc::default(),
         wait: app.mcp_wait,
         surface: Surface::Http,
     };

@@ -25,6 +25,7 @@ mod sessions;
 mod stdio;
 mod terminals;
 mod tools;
+mod turns;
 mod waiting;
 mod watching;
 
