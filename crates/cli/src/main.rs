@@ -115,7 +115,11 @@ fn usage(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    let line = words.join(" ");
+    // As Rust puts it, for whoever reads Rust.
+    let line = words
+        .join(" ")
+        .replace("invalid digit found in string", "a whole number is wanted")
+        .replace("number too large to fit in target type", "it is too large");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")

@@ -144,8 +144,7 @@ async fn the_conformance_suite_is_content() {
         match scenario {
             DoesNotApply(reason) => assert!(!reason.is_empty()),
             Runs => {
-                let (said, is_content) =
-                    suite.run(&["server", "--url", &url, "--scenario", name]);
+                let (said, is_content) = suite.run(&["server", "--url", &url, "--scenario", name]);
                 assert!(is_content && said.contains(" 0 failed"), "{name}: {said}");
             }
         }

@@ -38,7 +38,11 @@ impl Turn {
 
 impl Turns {
     /// A turn for a call that begins a run; for any other nothing to wait for.
-    pub(super) async fn take(&self, tool: ToolName, arguments: Option<&Map<String, Value>>) -> Turn {
+    pub(super) async fn take(
+        &self,
+        tool: ToolName,
+        arguments: Option<&Map<String, Value>>,
+    ) -> Turn {
         let place = arguments.and_then(|arguments| place(tool, arguments));
         let Some(place) = place else { return Turn::default() };
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(place);

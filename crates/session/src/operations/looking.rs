@@ -24,7 +24,9 @@ enum Phase {
     /// The store is asked.
     Asking,
     /// The same, and runs wait for the answer until then.
-    AskingFor { until: Tick },
+    AskingFor {
+        until: Tick,
+    },
 }
 
 /// What a run that is about to come has to wait for.

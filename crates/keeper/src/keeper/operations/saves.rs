@@ -193,6 +193,9 @@ impl Keeper {
             work: Work::Gathering,
         });
         self.operate_all(news);
+        // A kernel without its directory would never answer: the save fails now, and a
+        // durable session's next one has what a new kernel starts from.
+        self.replace_all_homeless();
     }
 
     /// Where a kernel writes its dump; nowhere, if it has no such thing.

@@ -105,9 +105,7 @@ impl FixtureTool {
         match self {
             Self::Text => said("This is a simple text response for testing.").into_result(),
             Self::Image => said("a pixel").with_pictures(pixel().into()).into_result(),
-            Self::Audio => {
-                CallToolResult::success(vec![ContentBlock::audio(SILENCE, "audio/wav")])
-            }
+            Self::Audio => CallToolResult::success(vec![ContentBlock::audio(SILENCE, "audio/wav")]),
             Self::Resource => CallToolResult::success(vec![resource(
                 "test://embedded-resource",
                 "text/plain",
@@ -116,7 +114,8 @@ impl FixtureTool {
             Self::Mixed => {
                 let reply = said("Multiple content types test:").with_pictures(pixel().into());
                 let mut result = reply.into_result();
-                let (uri, text) = ("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
+                let (uri, text) =
+                    ("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
                 result.content.push(resource(uri, "application/json", text));
                 result
             }
@@ -124,7 +123,8 @@ impl FixtureTool {
                 for text in
                     ["Tool execution started", "Tool processing data", "Tool execution completed"]
                 {
-                    let word = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
+                    let word =
+                        LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
                     context.peer.notify_logging_message(word).await.expect("a client");
                 }
                 said("done").into_result()
