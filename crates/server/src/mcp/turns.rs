@@ -71,20 +71,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn place_of(tool: ToolName, arguments: Value) -> Option<Vec<String>> {
+    fn place_of(tool: ToolName, arguments: &Value) -> Option<Vec<String>> {
         place(tool, arguments.as_object().unwrap())
     }
 
     #[test]
     fn what_begins_no_run_waits_for_nobody() {
-        let runtime = |arguments| place_of(ToolName::Runtime, arguments);
+        let runtime = |arguments| place_of(ToolName::Runtime, &arguments);
         assert!(runtime(json!({"action": "exec", "command": "ls"})).is_some());
         assert!(runtime(json!({"action": "exec", "run": 3})).is_none());
         assert!(runtime(json!({"action": "interrupt"})).is_none());
-        let session = |arguments| place_of(ToolName::SessionExec, arguments);
+        let session = |arguments| place_of(ToolName::SessionExec, &arguments);
         assert!(session(json!({"session_id": "a", "command": "ls"})).is_some());
         assert!(session(json!({"session_id": "a", "run": 3, "interrupt": true})).is_none());
-        assert!(place_of(ToolName::SessionList, json!({})).is_none());
+        assert!(place_of(ToolName::SessionList, &json!({})).is_none());
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 //! A store that is down does not keep the session from being saved here: each
 //! place has a pace of its own. What fails is told and tried again.
 
-use super::looking::{Before, Looks};
+use super::looking::{Before, Heard, Looks};
 use super::{NotStored, Place, SaveId, Scene, Task};
 use crate::durability::Durability;
 use crate::effect::Tick;
@@ -34,6 +34,14 @@ pub enum InStore {
     Current,
     /// An earlier keeper did not bring its last save there.
     Behind,
+}
+
+/// Whether a store has said anything.
+fn heard(outcome: &Result<(), NotStored>) -> Heard {
+    match outcome {
+        Ok(()) | Err(NotStored::Moved { .. }) => Heard::Word,
+        Err(NotStored::Failed(_)) => Heard::Nothing,
+    }
 }
 
 /// What a look at the store came to.
@@ -131,7 +139,7 @@ impl Durable {
             return true;
         };
         store.upload = None;
-        store.looks.heard(scene.now);
+        store.looks.saved(heard(&outcome), scene.now);
         match outcome {
             Ok(()) => {
                 store.pace.saved(scene.now);
@@ -205,7 +213,7 @@ impl Durable {
         scene: &mut Scene<'_>,
     ) -> Looked {
         let Some(store) = &mut self.store else { return Looked::GoesOn };
-        let waited = store.looks.answered(scene.now);
+        let waited = store.looks.answered(heard(&outcome), scene.now);
         match outcome {
             Err(NotStored::Moved { host }) => {
                 scene.task(Task::RecordMove { host });

@@ -3,8 +3,8 @@
 //!
 //! Each save asks as well, so this is for the time without one: now and then, and
 //! before the first run after a pause, which would be lost if another machine has
-//! the session. A run waits for the answer, though not for long: a machine without
-//! a network has to be of use, too.
+//! the session. A run waits for the answer, though not for long, and not again while
+//! the store is silent: a machine without a network has to be of use, too.
 
 use crate::effect::Tick;
 
@@ -29,6 +29,14 @@ enum Phase {
     },
 }
 
+/// What came of a question to the store, or of a save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Word,
+    /// It could not be asked, or did not answer.
+    Nothing,
+}
+
 /// What a run that is about to come has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
@@ -41,14 +49,14 @@ pub(super) enum Before {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looks {
     phase: Phase,
-    /// When the store said something last, or was asked in vain.
-    heard: Tick,
+    /// What came of the last question, and when.
+    last: (Heard, Tick),
     pause: Tick,
 }
 
 impl Looks {
     pub(super) fn new(now: Tick) -> Self {
-        Self { phase: Phase::Resting, heard: now, pause: FRESH }
+        Self { phase: Phase::Resting, last: (Heard::Word, now), pause: FRESH }
     }
 
     /// The session does something.
@@ -59,7 +67,7 @@ impl Looks {
     /// When to ask, although nothing happens.
     pub(super) fn due(&self) -> Option<Tick> {
         match self.phase {
-            Phase::Resting => Some(self.heard + self.pause),
+            Phase::Resting => Some(self.last.1 + self.pause),
             Phase::Asking | Phase::AskingFor { .. } => None,
         }
     }
@@ -78,8 +86,9 @@ impl Looks {
 
     /// A run is about to come.
     pub(super) fn before_run(&mut self, now: Tick) -> Before {
-        if now < self.heard + FRESH {
-            return Before::Nothing;
+        match self.last {
+            (Heard::Word, at) if now >= at + FRESH => {}
+            (Heard::Word | Heard::Nothing, _) => return Before::Nothing,
         }
         let until = now + PATIENCE;
         match std::mem::replace(&mut self.phase, Phase::AskingFor { until }) {
@@ -95,21 +104,21 @@ impl Looks {
     /// Runs have waited long enough.
     pub(super) fn give_up(&mut self, now: Tick) {
         self.phase = Phase::Asking;
-        self.heard = now;
+        self.last = (Heard::Nothing, now);
     }
 
     /// The store has said something, or will not. True when runs wait for it.
-    pub(super) fn answered(&mut self, now: Tick) -> bool {
+    pub(super) fn answered(&mut self, heard: Heard, now: Tick) -> bool {
         let waited = matches!(self.phase, Phase::AskingFor { .. });
         self.phase = Phase::Resting;
-        self.heard = now;
+        self.last = (heard, now);
         self.pause = (self.pause * 2).min(SELDOM);
         waited
     }
 
     /// A save has asked.
-    pub(super) fn heard(&mut self, now: Tick) {
-        self.heard = now;
+    pub(super) fn saved(&mut self, heard: Heard, now: Tick) {
+        self.last = (heard, now);
     }
 
     /// The question is taken back. True when there was one.
@@ -133,7 +142,7 @@ mod tests {
             now = due;
             looks.ask();
             assert_eq!(looks.due(), None, "one question at a time");
-            assert!(!looks.answered(now), "no run waits");
+            assert!(!looks.answered(Heard::Word, now), "no run waits");
         }
         assert_eq!(pauses, [30_000, 60_000, 120_000, 240_000, SELDOM, SELDOM]);
         looks.changed();
@@ -150,14 +159,19 @@ mod tests {
         looks.give_up(FRESH + PATIENCE);
         assert_eq!(looks.waits_until(), None);
         let later = FRESH + PATIENCE + 1;
+        assert_eq!(looks.before_run(later), Before::Nothing);
+        assert!(!looks.answered(Heard::Nothing, later));
+        let later = later + 10 * FRESH;
         assert_eq!(looks.before_run(later), Before::Nothing, "not each run waits in vain");
-        assert!(!looks.answered(later));
+        looks.ask();
+        looks.answered(Heard::Word, later);
+        assert_eq!(looks.before_run(later + FRESH), Before::Question, "it answers again");
     }
 
     #[test]
     fn what_a_save_was_told_needs_no_question() {
         let mut looks = Looks::new(0);
-        looks.heard(FRESH);
+        looks.saved(Heard::Word, FRESH);
         assert_eq!(looks.before_run(FRESH + 1), Before::Nothing);
         assert_eq!(looks.due(), Some(2 * FRESH));
     }
@@ -167,7 +181,7 @@ mod tests {
         let mut looks = Looks::new(0);
         looks.ask();
         assert_eq!(looks.before_run(FRESH), Before::Answer);
-        assert!(looks.answered(FRESH + 1), "a run waits");
+        assert!(looks.answered(Heard::Word, FRESH + 1), "a run waits");
         assert!(!looks.cancel());
     }
 }

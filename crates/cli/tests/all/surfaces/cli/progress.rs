@@ -66,7 +66,8 @@ fn a_terminal_that_does_not_know_its_size_shows_it_too() {
     let h = harness!();
     let s = h.session();
     s.run("mkfifo end");
-    let going = s.begin("read -r _ <end");
+    let going = s.begin("echo >begun; read -r _ <end");
+    h.wait_for_file("begun");
     let program = env!("CARGO_BIN_EXE_sessile");
     let script = format!("stty cols 0 rows 0; {program} exec {} -- true", s.id());
     let mut command = Command::new("sh");
