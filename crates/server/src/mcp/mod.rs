@@ -4,7 +4,8 @@
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
 //! `runtime`, `sessions`, `terminals`, `branches`, `saving` and `watching` (what a call does),
-//! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
+//! `turns` (in which order), `waiting` (how long for, and how it is cancelled) and
+//! `answer` (how it is told).
 
 mod answer;
 mod branches;
