@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the environment, prints, or exits.
 
+mod advice;
 mod args;
 mod attach;
 mod branching;
@@ -40,8 +41,6 @@ mod uploader;
 mod viewer;
 mod workspace;
 
-use sessile_client::ClientError;
-use sessile_protocol::{Failure, Shortage};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -80,9 +79,18 @@ fn main() -> ExitCode {
     match commands::dispatch(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("Error: {}", reasons(&error));
+            eprintln!("Error: {}", told(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An error, what is behind it, and what to do about it.
+fn told(error: &anyhow::Error) -> String {
+    let text = reasons(error);
+    match advice::of(error) {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
     }
 }
 
@@ -96,20 +104,7 @@ fn reasons(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    match shortage(error) {
-        Some(shortage) => format!("{text}; {}", shortage.advice()),
-        None => text,
-    }
-}
-
-/// What the machine has run out of, if that is behind an error.
-fn shortage(error: &anyhow::Error) -> Option<Shortage> {
-    // Some errors are another in every respect, and are not found behind it.
-    error.chain().find_map(|cause| {
-        let asked = cause.downcast_ref::<ClientError>().and_then(ClientError::shortage);
-        let refused = cause.downcast_ref::<Failure>().and_then(|failure| failure.shortage);
-        asked.or(refused).or_else(|| Shortage::behind(cause))
-    })
+    text
 }
 
 /// One line of what may be a paragraph and a summary.
@@ -120,7 +115,11 @@ fn usage(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    let line = words.join(" ");
+    // As Rust puts it, for whoever reads Rust.
+    let line = words
+        .join(" ")
+        .replace("invalid digit found in string", "a whole number is wanted")
+        .replace("number too large to fit in target type", "it is too large");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")

@@ -100,9 +100,10 @@ pub(crate) fn is_wanted() -> bool {
 }
 
 fn draw(line: &str) {
-    let width = rustix::termios::tcgetwinsize(rustix::stdio::stderr())
-        .map_or(80, |size| usize::from(size.ws_col))
-        .max(2);
+    // A terminal that does not know its size says zero.
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr()).ok();
+    let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+    let width = width.unwrap_or(80).max(2);
     let shown = cut(&on_one_line(line), width - 1);
     let _ = write!(io::stderr().lock(), "\r{shown}\x1b[K");
 }

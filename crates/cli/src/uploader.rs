@@ -1,5 +1,6 @@
-//! The process that brings a save to its store: started by a keeper, which has
-//! no runtime and waits for nothing, and gone when it is done.
+//! The process that brings a save to its store, or asks it whose a session is:
+//! started by a keeper, which has no runtime and waits for nothing, and gone when
+//! it is done.
 //!
 //! The order comes on stdin and what became of it goes to stdout, both as JSON.
 //! Killing it at any moment leaves the last save as it was.
@@ -15,7 +16,22 @@ use std::process::ExitCode;
 const NICE: i32 = 19;
 
 #[derive(Debug, Deserialize)]
-struct Order {
+#[serde(untagged)]
+enum Order {
+    Look { look: Look },
+    Upload(Upload),
+}
+
+/// Whether the session is still its keeper's.
+#[derive(Debug, Deserialize)]
+struct Look {
+    url: String,
+    session_id: SessionId,
+    epoch: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Upload {
     url: String,
     session_id: SessionId,
     as_of_run: RunNo,
@@ -29,6 +45,8 @@ struct Order {
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Saved(Save),
+    /// Nobody else has the session.
+    Ours,
     /// Another machine has the session.
     Moved {
         host: String,
@@ -40,17 +58,21 @@ enum Outcome {
 }
 
 pub(crate) fn main() -> ExitCode {
-    // A place where that is not allowed is no reason not to save.
-    let _ = rustix::process::nice(NICE);
     let outcome = match order() {
-        Ok(order) => carry_out(&order).map_or_else(|error| told(&error), Outcome::Saved),
+        // A run may wait for it.
+        Ok(Order::Look { look }) => is_ours(&look).unwrap_or_else(|error| told(&error)),
+        Ok(Order::Upload(upload)) => {
+            // A place where that is not allowed is no reason not to save.
+            let _ = rustix::process::nice(NICE);
+            carry_out(&upload).map_or_else(|error| told(&error), Outcome::Saved)
+        }
         Err(message) => Outcome::Error { code: "bad_request", message },
     };
     let text = serde_json::to_string(&outcome).unwrap_or_default();
     // Nobody may be there any more to read it.
     let _ = writeln!(std::io::stdout(), "{text}");
     match outcome {
-        Outcome::Saved(_) => ExitCode::SUCCESS,
+        Outcome::Saved(_) | Outcome::Ours => ExitCode::SUCCESS,
         Outcome::Moved { .. } | Outcome::Error { .. } => ExitCode::FAILURE,
     }
 }
@@ -63,7 +85,15 @@ fn order() -> Result<Order, String> {
         .map_err(|_| "an uploader is started by a keeper, not by hand".to_owned())
 }
 
-fn carry_out(order: &Order) -> Result<Save, VaultError> {
+fn is_ours(look: &Look) -> Result<Outcome, VaultError> {
+    let holder = Vault::open(&look.url, &variables())?.holder(&look.session_id)?;
+    Ok(match holder.filter(|holder| holder.epoch > look.epoch) {
+        Some(holder) => Outcome::Moved { host: holder.host },
+        None => Outcome::Ours,
+    })
+}
+
+fn carry_out(order: &Upload) -> Result<Save, VaultError> {
     let vault = Vault::open(&order.url, &variables())?;
     let since = format!("{:.3}", jiff::Timestamp::now());
     let by = Holder { epoch: order.epoch, host: host(), since };

@@ -85,7 +85,7 @@ impl ClientError {
         let when = metadata.ended_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
         if let Some(host) = metadata.moved_to() {
             return Self::Ended(format!(
-                "Session {id} now lives on {host}; it has ended here{when}"
+                "Session {id} now lives on {host}; it has ended here{when}; use it there, or set SESSILE_STORE to have it go on here"
             ));
         }
         let why = match metadata.ended_by.as_deref() {

@@ -3,7 +3,7 @@
 //!
 //! Whoever takes it up says so in the store first, and the save that is there then
 //! is the one that it goes on from. The machine that had it cannot save it any more;
-//! when it tries to, it is told, and ends its own.
+//! it is told when it tries to, or when it asks, and ends its own.
 //!
 //! A short-lived process speaks to the store (`Fetch`, `Fetched`): clients have no
 //! runtime, and a server has better things to remember.
@@ -278,7 +278,8 @@ impl Launcher {
     /// Whether another machine has taken a session up since its keeper was lost
     /// here. Such a session has ended here, and that is written down.
     ///
-    /// A session with a keeper is not asked after: it learns of it when it saves.
+    /// A session with a keeper is not asked after: its keeper asks, and learns of it
+    /// when it saves.
     ///
     /// # Errors
     /// When the store cannot be asked; nothing has changed then.

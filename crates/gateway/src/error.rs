@@ -224,7 +224,9 @@ impl ErrorCode {
             Self::OriginNotAllowed => "add the page's origin with --allow-origin",
             Self::NotFound => "see /docs for what there is",
             Self::MethodNotAllowed => "see /docs for what this path takes",
-            Self::SessionNotFound => "start one with POST /v1/sessions",
+            Self::SessionNotFound => {
+                "GET /v1/sessions lists those that there are, POST /v1/sessions starts one"
+            }
             Self::RunNotFound => "see the session's history for the runs that are kept",
             Self::VersionMismatch => "end the session and start a new one",
             Self::KeyReused => "use a new Idempotency-Key for a new command",

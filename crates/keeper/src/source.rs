@@ -32,6 +32,8 @@ pub(crate) enum Source {
     /// The worker of the save that is under way.
     SaveWorker,
     UploadWorker,
+    /// The worker that asks the store whose the session is.
+    LookWorker,
     FileWorker(FileJobId),
     /// Processes have ended in the sandbox.
     Sandbox,
@@ -98,6 +100,7 @@ impl Key for Source {
             Self::Sandbox => (14, 0),
             Self::Refusals => (15, 0),
             Self::Program => (16, 0),
+            Self::LookWorker => (17, 0),
         };
         kind << KIND | detail
     }
@@ -122,6 +125,7 @@ impl Key for Source {
             14 => Self::Sandbox,
             15 => Self::Refusals,
             16 => Self::Program,
+            17 => Self::LookWorker,
             _ => return None,
         })
     }
@@ -142,6 +146,7 @@ mod tests {
             Source::Image(ImageId(9)),
             Source::SaveWorker,
             Source::UploadWorker,
+            Source::LookWorker,
             Source::FileWorker(FileJobId(2)),
             Source::Sandbox,
             Source::Refusals,

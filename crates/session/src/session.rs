@@ -70,7 +70,12 @@ impl Session {
         submission: Submission,
         now: Tick,
     ) -> Result<(RunNo, Vec<Effect>), Refusal> {
-        let (run, effects) = self.core.submit(submission, now)?;
+        self.core.admits(submission.language)?;
+        let mut scene = Scene { core: &mut self.core, now, out: Vec::new() };
+        self.operations.before_run(&mut scene);
+        let mut effects = scene.out;
+        let (run, begun) = self.core.submit(submission, now)?;
+        effects.extend(begun);
         Ok((run, self.conclude(effects, now)))
     }
 
@@ -119,5 +124,81 @@ impl Session {
                 return done;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::{Activity, Limits};
+    use crate::operations::{NotStored, Task};
+    use sessile_protocol::Language;
+
+    /// Longer than what the store has said is taken to hold.
+    const LATER: Tick = 100_000;
+
+    fn durable() -> Session {
+        let limits = Limits { idle_timeout: 0, activity: Activity::All, queue: 8, auto: None };
+        let mut session = Session::from(Core::new(Language::Bash, limits, 0));
+        session.make_durable(InStore::Current, 0);
+        session.open(0);
+        let epoch = session.epoch(Language::Bash).unwrap();
+        session.step(Input::Ready { language: Language::Bash, epoch }, 0);
+        session
+    }
+
+    fn submit(session: &mut Session, now: Tick) -> Vec<Effect> {
+        let language = Language::Bash;
+        let (queue_timeout, timeout, silence) = (None, None, None);
+        let run = Submission { language, queue_timeout, timeout, silence, risky: false };
+        session.submit(run, now).unwrap().1
+    }
+
+    fn begins(effects: &[Effect]) -> bool {
+        effects.iter().any(|effect| matches!(effect, Effect::Begin { .. }))
+    }
+
+    fn asks(effects: &[Effect]) -> bool {
+        effects.contains(&Effect::Operate(Task::LookAtStore))
+    }
+
+    #[test]
+    fn a_run_after_a_pause_begins_when_the_store_has_answered() {
+        let mut session = durable();
+        let effects = submit(&mut session, LATER);
+        assert!(asks(&effects) && !begins(&effects), "{effects:?}");
+        assert!(!asks(&submit(&mut session, LATER)), "it is asked once");
+        let effects = session.operate(Event::Looked { outcome: Ok(()) }, LATER + 40);
+        assert!(begins(&effects), "{effects:?}");
+        let effects = submit(&mut session, LATER + 50);
+        assert!(!asks(&effects), "it has just answered: {effects:?}");
+    }
+
+    #[test]
+    fn a_run_does_not_wait_for_a_store_that_does_not_answer() {
+        let mut session = durable();
+        submit(&mut session, LATER);
+        let due = session.due().unwrap();
+        assert!((LATER..LATER + 10_000).contains(&due));
+        assert!(begins(&session.step(Input::Tick, due)));
+    }
+
+    #[test]
+    fn a_run_does_not_begin_if_another_machine_has_the_session() {
+        let mut session = durable();
+        submit(&mut session, LATER);
+        let outcome = Err(NotStored::Moved { host: "another".to_owned() });
+        let effects = session.operate(Event::Looked { outcome }, LATER + 40);
+        assert!(!begins(&effects), "{effects:?}");
+        let told = Task::RecordMove { host: "another".to_owned() };
+        assert!(effects.contains(&Effect::Operate(told)), "{effects:?}");
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Cancel { .. })));
+    }
+
+    #[test]
+    fn a_session_that_does_nothing_asks_its_store() {
+        let mut session = durable();
+        let due = session.due().unwrap();
+        assert!(asks(&session.step(Input::Tick, due)));
     }
 }

@@ -49,7 +49,8 @@ impl Mcp {
         };
         let sandbox = self.confinement.of_agents()?;
         let home = home(settings, &roots(self.workspace_root)?, sandbox)?;
-        let runtime = tokio::runtime::Runtime::new()?;
+        // One thread, which begins with calls in the order in which they come.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(mcp::serve(home, offer, self.wait))?;
         // Calls that block are not waited for: runs go on in their keepers.
         runtime.shutdown_background();

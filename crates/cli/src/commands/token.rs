@@ -71,7 +71,10 @@ impl Token {
                 tokens.list()?.iter().map(|grant| Value::Object(shown(grant, now))).collect()
             }
             Action::Revoke { name } => {
-                ensure!(tokens.revoke(&name)?, "there is no token {name:?}");
+                ensure!(
+                    tokens.revoke(&name)?,
+                    "there is no token {name:?}; `sessile token list` lists those that there are"
+                );
                 json!({"revoked": name})
             }
             Action::Show { raw: true } => {

@@ -73,9 +73,12 @@ impl Run {
 #[must_use]
 pub fn error_of(done: &Completed) -> Option<String> {
     if done.timed_out {
-        let seconds = done.duration_us as f64 / 1e6;
+        let took = match done.duration_us {
+            us @ ..100_000 => format!("{} ms", us / 1000),
+            us => format!("{:.1} s", us as f64 / 1e6),
+        };
         return Some(format!(
-            "timed out after {seconds:.1} s and was interrupted; the session's state is {}",
+            "timed out after {took} and was interrupted; the session's state is {}",
             done.kernel.as_str()
         ));
     }

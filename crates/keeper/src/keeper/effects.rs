@@ -231,7 +231,9 @@ impl Keeper {
         };
         let mut failure = cancellation(why);
         if let (Why::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
-            failure.message = format!("the session now lives on {host}, and has ended here");
+            failure.message = format!(
+                "the session now lives on {host}, and has ended here; ask again to have it go on here"
+            );
         }
         if let (Why::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
             failure.message = self.waited_too_long(run.language, limit);

@@ -24,6 +24,7 @@ impl Keeper {
             Source::Copy(language) => self.read_copy_reports(language),
             Source::SaveWorker => self.read_save_worker(),
             Source::UploadWorker => self.read_upload_worker(),
+            Source::LookWorker => self.read_look_worker(),
             Source::FileWorker(id) => self.read_file_worker(id),
             Source::Refusals => self.take_refusals(Whose::Own),
             Source::Program => self.program_ended(),

@@ -27,8 +27,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             let message = "this takes JSON";
             return Err(ServiceError::new(ErrorCode::UnsupportedMediaType, message));
         }
-        let length = length(request.headers());
-        let bytes = read(request.into_body(), length, app.service.limits().body).await?;
+        let announced = Announced::by(request.headers());
+        let bytes = read(request.into_body(), announced, app.service.limits().body).await?;
         match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
             Err(error) => {
@@ -51,6 +51,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 const PATIENCE_BYTES: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Whoever sends nothing for so long waits for the answer.
+const SILENCE: Duration = Duration::from_secs(1);
+
 fn cut_off() -> ServiceError {
     ServiceError::new(ErrorCode::BadRequest, "the body was cut off")
 }
@@ -58,7 +61,7 @@ fn cut_off() -> ServiceError {
 async fn discard(chunks: &mut BodyDataStream) {
     let rest = async {
         let mut discarded = 0;
-        while let Some(Ok(chunk)) = chunks.next().await
+        while let Ok(Some(Ok(chunk))) = tokio::time::timeout(SILENCE, chunks.next()).await
             && discarded < PATIENCE_BYTES
         {
             discarded += chunk.len();
@@ -123,16 +126,27 @@ pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), Service
     Ok(())
 }
 
-/// What a body's head says of its length.
-fn length(headers: &HeaderMap) -> Option<usize> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+/// What a request's head says of its body.
+struct Announced {
+    length: Option<usize>,
+    /// The client sends it only when it is asked to go on.
+    is_held_back: bool,
+}
+
+impl Announced {
+    fn by(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let expected = text(header::EXPECT).unwrap_or_default();
+        Self { length, is_held_back: expected.eq_ignore_ascii_case("100-continue") }
+    }
 }
 
 /// A body as a whole. One that says that it is too large is not kept at all, and
 /// one that does not say how large it is only up to the limit.
 async fn read(
     body: axum::body::Body,
-    length: Option<usize>,
+    Announced { length, is_held_back }: Announced,
     limit: usize,
 ) -> Result<Vec<u8>, ServiceError> {
     let too_large = || {
@@ -141,7 +155,10 @@ async fn read(
     };
     let mut chunks = body.into_data_stream();
     if length.is_some_and(|length| length > limit) {
-        discard(&mut chunks).await;
+        // To read is to ask for it.
+        if !is_held_back {
+            discard(&mut chunks).await;
+        }
         return Err(too_large());
     }
     // Grown piece by piece, it would be there twice at the end; and what is only

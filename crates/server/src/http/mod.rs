@@ -125,6 +125,12 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// A client that stops in the middle of a request's body is waited for only so
 /// long.
 pub fn router(app: App, patience: Duration) -> Router {
+    let mcp = crate::mcp::router(&app);
+    router_with(app, mcp, patience)
+}
+
+/// The same with these routes of MCP.
+pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
     let description = description::complete(description);
     let names = Arc::new(query::Names::of(&description));
@@ -132,7 +138,7 @@ pub fn router(app: App, patience: Duration) -> Router {
         .route_layer(middleware::from_fn_with_state(names, query::check))
         .merge(ports::router())
         .merge(docs::router(description))
-        .merge(crate::mcp::router(&app))
+        .merge(mcp)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))

@@ -1,7 +1,7 @@
 //! What a client gets: text for its model, and the same exactly.
 
 use super::pictures::{Picture, Pictures};
-use crate::service::ServiceError;
+use crate::service::{ErrorCode, ServiceError};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
@@ -11,6 +11,13 @@ use sessile_gateway::tool::answers::Failed;
 
 /// Bytes of pictures in an answer, as base64: no message has a mebibyte.
 const MOST_PICTURES: usize = 400_000;
+
+/// What to do, where a message does not say: the tool that knows.
+const ADVICE: [(ErrorCode, &str); 3] = [
+    (ErrorCode::SessionNotFound, "session_list has those that there are"),
+    (ErrorCode::JobNotFound, "session_jobs has those that there are"),
+    (ErrorCode::RunNotFound, "session_logs has those that are kept"),
+];
 
 /// An answer in both forms.
 #[derive(Debug)]
@@ -30,7 +37,10 @@ impl ToolReply {
 
     pub(super) fn refused(error: &ServiceError) -> Self {
         let exact = answer::fields(&Failed::from(&**error));
-        let text = format!("error: {}", text::sentence(&error.to_string()));
+        let mut text = format!("error: {}", text::sentence(&error.to_string()));
+        if let Some((_, advice)) = ADVICE.iter().find(|(code, _)| *code == error.code) {
+            text.push_str(&format!("; {advice}"));
+        }
         Self { text, exact, success: false, pictures: Vec::new() }
     }
 

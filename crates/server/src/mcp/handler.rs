@@ -5,6 +5,7 @@ use super::calls::{CallName, Calls};
 use super::home::Home;
 use super::progress::Progress;
 use super::tools::{Offer, ToolName};
+use super::turns::{Turn, Turns};
 use super::waiting::Waiter;
 use super::{branches, http, runtime, saving, sessions, terminals, watching};
 use crate::service::{Caller, Service, ServiceError};
@@ -30,6 +31,7 @@ this client was restarted.";
 pub(super) struct Handler {
     pub(super) home: Arc<Home>,
     pub(super) calls: Arc<Calls>,
+    pub(super) turns: Arc<Turns>,
     pub(super) wait: Duration,
     pub(super) surface: Surface,
 }
@@ -163,12 +165,14 @@ impl ServerHandler for Handler {
             ErrorData::invalid_params(format!("there is no tool {name}; there is {known}"), None)
         })?;
         let name = client.call(context.id.clone());
-        let waiter = Waiter {
-            caller: &client.caller,
-            call: self.calls.open(name),
-            progress: Progress::wanted(&context),
-            deadline,
+        let call = self.calls.open(name);
+        let turn = match self.surface {
+            Surface::Stdio(_) => self.turns.take(tool, params.arguments.as_ref()).await,
+            // Which of two requests came first nobody can say.
+            Surface::Http => Turn::default(),
         };
+        let progress = Progress::wanted(&context);
+        let waiter = Waiter { caller: &client.caller, call, turn, progress, deadline };
         if matches!(self.surface, Surface::Stdio(_)) && context.ct.is_cancelled() {
             waiter.call.cancel();
         }

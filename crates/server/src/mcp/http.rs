@@ -18,6 +18,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use axum::{Json, Router};
+use rmcp::handler::server::ServerHandler;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -29,8 +30,8 @@ use std::sync::Arc;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 #[derive(Clone)]
-struct Gateway {
-    service: StreamableHttpService<Handler, NeverSessionManager>,
+struct Gateway<H> {
+    service: StreamableHttpService<H, NeverSessionManager>,
     calls: Arc<Calls>,
     limit: usize,
 }
@@ -54,10 +55,19 @@ pub(crate) fn router(app: &App) -> Router<App> {
     let handler = Handler {
         home: Arc::new(Home::one(app.service.clone())),
         calls: calls.clone(),
+        turns: Arc::default(),
         wait: app.mcp_wait,
         surface: Surface::Http,
     };
-    let limit = app.service.limits().body;
+    routed(handler, calls, app.service.limits().body)
+}
+
+/// The way to a handler: ours, or one that a test has in its place.
+pub(super) fn routed<H: ServerHandler + Clone>(
+    handler: H,
+    calls: Arc<Calls>,
+    limit: usize,
+) -> Router<App> {
     let config = StreamableHttpServerConfig::default()
         // Hosts and origins are checked before a request gets here.
         .disable_allowed_hosts()
@@ -66,10 +76,13 @@ pub(crate) fn router(app: &App) -> Router<App> {
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions, config);
     let gateway = Gateway { service, calls, limit };
-    Router::new().route("/mcp", any(serve).with_state(gateway))
+    Router::new().route("/mcp", any(serve::<H>).with_state(gateway))
 }
 
-async fn serve(State(gateway): State<Gateway>, request: Request) -> Result<Response, ServiceError> {
+async fn serve<H: ServerHandler + Clone>(
+    State(gateway): State<Gateway<H>>,
+    request: Request,
+) -> Result<Response, ServiceError> {
     let (parts, body) = request.into_parts();
     offer(&parts)?;
     let body = to_bytes(body, gateway.limit).await.map_err(|_| {
@@ -100,7 +113,7 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Result<Respo
     Ok(response)
 }
 
-impl Gateway {
+impl<H> Gateway<H> {
     /// Without the client's name it could be anybody's request.
     fn cancel(&self, parts: &Parts, cancelled: Option<Cancelled>) {
         if let Some(request) = cancelled.and_then(|cancelled| cancelled.request)

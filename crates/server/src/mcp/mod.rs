@@ -4,11 +4,14 @@
 //! and live in their keepers, so a client may vanish, and another one, or the
 //! same anew, goes on. What a client sees is made by `tools` (what there is),
 //! `runtime`, `sessions`, `terminals`, `branches`, `saving` and `watching` (what a call does),
-//! `waiting` (how long for, and how it is cancelled) and `answer` (how it is told).
+//! `turns` (in which order), `waiting` (how long for, and how it is cancelled) and
+//! `answer` (how it is told).
 
 mod answer;
 mod branches;
 mod calls;
+#[cfg(test)]
+mod conformance;
 mod drawing;
 mod handler;
 mod home;
@@ -23,6 +26,7 @@ mod sessions;
 mod stdio;
 mod terminals;
 mod tools;
+mod turns;
 mod waiting;
 mod watching;
 

@@ -52,7 +52,9 @@ async fn begin(
 ) -> Result<(Map<String, Value>, Pictures), ServiceError> {
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
     let wait_ms = Some(QUICK_MS.min(left));
-    match service.tool_waiting(waiter.caller, request, wait_ms, Some(again)).await? {
+    let begun = service.tool_waiting(waiter.caller, request, wait_ms, Some(again)).await?;
+    waiter.turn.pass_on();
+    match begun {
         ToolAnswer::Done(answer) => Ok((answer, Pictures::default())),
         ToolAnswer::Finished(answer, done) => {
             Ok((answer, pictures::of(&done, service.program()).await))

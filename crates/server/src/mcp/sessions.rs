@@ -173,6 +173,7 @@ async fn begin(
     let left = u64::try_from(waiter.left().as_millis()).unwrap_or(u64::MAX);
     let order = RunOrder { exec, wait_ms: Some(QUICK_MS.min(left)) };
     let WithContinuity { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    waiter.turn.pass_on();
     let outcome = match answer {
         RunAnswer::Finished(done) => Outcome::Finished(done),
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,

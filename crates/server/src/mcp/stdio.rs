@@ -63,6 +63,7 @@ pub async fn serve(home: Home, offer: Offer, wait: Duration) -> io::Result<()> {
     let handler = Handler {
         home: Arc::new(home),
         calls: Arc::new(Calls::default()),
+        turns: Arc::default(),
         wait,
         surface: Surface::Stdio(offer),
     };

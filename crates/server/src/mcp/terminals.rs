@@ -47,6 +47,7 @@ pub(super) async fn begin(
     exec.until_input = true;
     let order = RunOrder { exec, wait_ms: Some(milliseconds(waiter.left().min(BEGINNING))) };
     let WithContinuity { answer, continuity } = service.exec(waiter.caller, session, order).await?;
+    waiter.turn.pass_on();
     let revived = continuity.previous().map(answer::revival);
     let run = match answer {
         RunAnswer::Finished(done) => return Ok(Begun::Finished(done, revived)),

@@ -3,6 +3,7 @@
 use super::calls::OpenCall;
 use super::pictures::{self, Pictures};
 use super::progress::{INTERVAL, Progress};
+use super::turns::Turn;
 use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
 use sessile_protocol::{Completed, RunNo, SessionId};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Waiter<'a> {
     pub(super) caller: &'a Caller,
     pub(super) call: OpenCall<'a>,
+    /// To be passed on when a run has begun.
+    pub(super) turn: Turn,
     pub(super) progress: Option<Progress>,
     /// When the client gets an answer, whatever the run does.
     pub(super) deadline: Instant,
@@ -71,6 +74,8 @@ impl Waiter<'_> {
         service: &Service,
         mut watch: Watch,
     ) -> Result<Outcome, ServiceError> {
+        // Whatever is waited for has begun.
+        self.turn.pass_on();
         let run = watch.run;
         loop {
             let patience = self.left().min(INTERVAL);

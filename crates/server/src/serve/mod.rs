@@ -18,6 +18,7 @@ pub(crate) use strangers::Standing;
 pub use tls::{Tls, TlsError};
 
 use crate::http::{self, App};
+use crate::service::Service;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -63,15 +64,25 @@ pub struct Door {
 /// Serves HTTP until `stop` is there or it goes by itself, and for a moment after
 /// that.
 pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) {
+    let service = app.service.clone();
+    let router = http::router(app, door.request_timeout);
+    serve_router(service, router, door, stop).await;
+}
+
+pub(crate) async fn serve_router(
+    service: Arc<Service>,
+    router: Router,
+    door: Door,
+    stop: impl Future<Output = ()> + Send,
+) {
     let Door { listener, stay, tls, connections, request_timeout } = door;
     let places = Arc::new(Semaphore::new(connections));
-    let refusals = Refusals::new(app.service.metrics.clone(), tls.is_some(), connections);
+    let refusals = Refusals::new(service.metrics.clone(), tls.is_some(), connections);
     let strangers = Arc::new(Strangers::new(connections / 2));
     let (stopping, stopped) = watch::channel(());
     let left = Arc::new(Notify::new());
     let mut departure = Departure::new(stay);
-    let service = app.service.clone();
-    let guest = Guest { router: http::router(app, request_timeout), tls, request_timeout, stopped };
+    let guest = Guest { router, tls, request_timeout, stopped };
     let is_empty = || places.available_permits() == connections;
     let mut stop = pin!(stop);
     loop {

@@ -3,6 +3,7 @@
 //! A store that is down does not keep the session from being saved here: each
 //! place has a pace of its own. What fails is told and tried again.
 
+use super::looking::{Before, Heard, Looks};
 use super::{NotStored, Place, SaveId, Scene, Task};
 use crate::durability::Durability;
 use crate::effect::Tick;
@@ -21,6 +22,7 @@ struct Store {
     pace: Durability,
     /// The save that is on its way there.
     upload: Option<SaveId>,
+    looks: Looks,
 }
 
 /// Where a durable session is saved, besides here.
@@ -34,15 +36,33 @@ pub enum InStore {
     Behind,
 }
 
+/// Whether a store has said anything.
+fn heard(outcome: &Result<(), NotStored>) -> Heard {
+    match outcome {
+        Ok(()) | Err(NotStored::Moved { .. }) => Heard::Word,
+        Err(NotStored::Failed(_)) => Heard::Nothing,
+    }
+}
+
+/// What a look at the store came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    GoesOn,
+    /// The same, and runs have waited for it.
+    RunsWaited,
+    /// The session is another machine's.
+    Moved,
+}
+
 impl Durable {
     pub(crate) fn new(store: InStore, now: Tick) -> Self {
-        let mut pace = Durability::default();
+        let (mut pace, upload, looks) = (Durability::default(), None, Looks::new(now));
         let store = match store {
             InStore::None => None,
-            InStore::Current => Some(Store { pace, upload: None }),
+            InStore::Current => Some(Store { pace, upload, looks }),
             InStore::Behind => {
                 pace.changed(now);
-                Some(Store { pace, upload: None })
+                Some(Store { pace, upload, looks })
             }
         };
         Self { here: Durability::default(), store }
@@ -52,6 +72,7 @@ impl Durable {
         self.here.changed(now);
         if let Some(store) = &mut self.store {
             store.pace.changed(now);
+            store.looks.changed();
         }
     }
 
@@ -118,6 +139,7 @@ impl Durable {
             return true;
         };
         store.upload = None;
+        store.looks.saved(heard(&outcome), scene.now);
         match outcome {
             Ok(()) => {
                 store.pace.saved(scene.now);
@@ -139,6 +161,74 @@ impl Durable {
         if let Some(store) = self.store.as_mut().filter(|store| store.pace.is_saving()) {
             store.pace.failed(scene.now);
             scene.task(Task::RecordSave { save, place: Place::Store, outcome: Err(why) });
+        }
+    }
+
+    // Whether the session is still this machine's. An upload would tell.
+
+    fn looks(&mut self) -> Option<&mut Looks> {
+        self.store.as_mut().filter(|store| store.upload.is_none()).map(|store| &mut store.looks)
+    }
+
+    /// When to ask the store, or not to have runs wait for it any longer.
+    pub(crate) fn look_due(&self) -> Option<Tick> {
+        let store = self.store.as_ref()?;
+        let question = store.upload.is_none().then(|| store.looks.due()).flatten();
+        question.into_iter().chain(store.looks.waits_until()).min()
+    }
+
+    /// Asks the store if it is time to. True when runs have waited long enough.
+    pub(crate) fn look(&mut self, scene: &mut Scene<'_>) -> bool {
+        let Some(store) = &mut self.store else { return false };
+        if store.looks.waits_until().is_some_and(|until| until <= scene.now) {
+            store.looks.give_up(scene.now);
+            return true;
+        }
+        if let Some(looks) = self.looks()
+            && looks.due().is_some_and(|due| due <= scene.now)
+        {
+            looks.ask();
+            scene.task(Task::LookAtStore);
+        }
+        false
+    }
+
+    /// A run is about to come. True when it is to wait for the store's answer.
+    pub(crate) fn before_run(&mut self, scene: &mut Scene<'_>) -> bool {
+        let now = scene.now;
+        match self.looks().map_or(Before::Nothing, |looks| looks.before_run(now)) {
+            Before::Nothing => false,
+            Before::Answer => true,
+            Before::Question => {
+                scene.task(Task::LookAtStore);
+                true
+            }
+        }
+    }
+
+    /// The store has said whose the session is, or could not be asked.
+    pub(crate) fn looked(
+        &mut self,
+        outcome: Result<(), NotStored>,
+        scene: &mut Scene<'_>,
+    ) -> Looked {
+        let Some(store) = &mut self.store else { return Looked::GoesOn };
+        let waited = store.looks.answered(heard(&outcome), scene.now);
+        match outcome {
+            Err(NotStored::Moved { host }) => {
+                scene.task(Task::RecordMove { host });
+                Looked::Moved
+            }
+            // A store that is down keeps nobody from working; saves tell of it.
+            Ok(()) | Err(NotStored::Failed(_)) if waited => Looked::RunsWaited,
+            Ok(()) | Err(NotStored::Failed(_)) => Looked::GoesOn,
+        }
+    }
+
+    /// The session ends, or is reset.
+    pub(crate) fn cancel_look(&mut self, scene: &mut Scene<'_>) {
+        if self.store.as_mut().is_some_and(|store| store.looks.cancel()) {
+            scene.task(Task::CancelLook);
         }
     }
 

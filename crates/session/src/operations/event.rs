@@ -158,9 +158,13 @@ pub enum Event {
         save: SaveId,
         outcome: Result<(), NotStored>,
     },
+    /// The store has said whose the session is, or could not be asked.
+    Looked {
+        outcome: Result<(), NotStored>,
+    },
 }
 
-/// Why a save did not come to the store.
+/// Why a save did not come to the store, or a look at it to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotStored {
     Failed(String),

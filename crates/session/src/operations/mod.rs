@@ -33,6 +33,7 @@ mod event;
 mod forking;
 mod gathering;
 mod images;
+mod looking;
 mod preparing;
 mod queue;
 mod rewinding;
@@ -199,9 +200,9 @@ impl Operations {
         self.preparing.iter().filter_map(Preparing::due).chain(current).min()
     }
 
-    /// When a save is given up, or due.
+    /// When a save is given up, or due, or the store is to be asked.
     pub(crate) fn save_due(&self, core: &Core) -> Option<Tick> {
-        self.saves.due(core)
+        self.saves.due(core).into_iter().chain(self.saves.look_due(core)).min()
     }
 
     // For the session.
@@ -237,6 +238,7 @@ impl Operations {
 
     /// Goes on with whatever can go on.
     pub(crate) fn advance(&mut self, scene: &mut Scene<'_>) {
+        self.look(scene);
         self.prepare_runs(scene);
         self.go_on(scene);
         self.saves.go_on(scene);

@@ -1,10 +1,11 @@
 //! The order of operations: one after the other, from the request to its answer.
 
 use super::checkpointing::Checkpointing;
+use super::durable::Looked;
 use super::forking::Forking;
 use super::gathering::Gathering;
 use super::rewinding::Rewinding;
-use super::{Done, Event, ImageId, Operations, Order, RequestId, Scene, Task};
+use super::{Done, Event, ImageId, NotStored, Operations, Order, RequestId, Scene, Task};
 use crate::closing::{Close, Ending};
 use crate::core::Input;
 use crate::effect::Tick;
@@ -130,6 +131,40 @@ impl Operations {
                     self.close(Close::End(Ending::Asked), scene);
                 }
             }
+            Event::Looked { outcome } => self.looked(outcome, scene),
+        }
+    }
+
+    /// A run is about to come: it may have to wait until the store has said that the
+    /// session is still this machine's.
+    pub(crate) fn before_run(&mut self, scene: &mut Scene<'_>) {
+        let durable = self.saves.durable.as_mut().filter(|_| scene.core.is_open());
+        if durable.is_some_and(|durable| durable.before_run(scene)) {
+            scene.core.hold();
+        }
+    }
+
+    /// Asks the store if it is time to, and has runs wait for it only so long.
+    pub(crate) fn look(&mut self, scene: &mut Scene<'_>) {
+        let durable = self.saves.durable.as_mut().filter(|_| scene.core.is_open());
+        if durable.is_some_and(|durable| durable.look(scene)) {
+            self.release_unless_active(scene);
+        }
+    }
+
+    fn looked(&mut self, outcome: Result<(), NotStored>, scene: &mut Scene<'_>) {
+        let Some(durable) = &mut self.saves.durable else { return };
+        match durable.looked(outcome, scene) {
+            Looked::GoesOn => {}
+            Looked::RunsWaited => self.release_unless_active(scene),
+            Looked::Moved => self.close(Close::End(Ending::Asked), scene),
+        }
+    }
+
+    /// An operation that holds runs back lets them go by itself.
+    fn release_unless_active(&mut self, scene: &mut Scene<'_>) {
+        if scene.core.is_open() && !self.is_active() {
+            self.release(scene);
         }
     }
 

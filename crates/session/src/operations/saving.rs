@@ -162,6 +162,11 @@ impl Saves {
         }
     }
 
+    /// When the store is to be asked whose the session is.
+    pub(crate) fn look_due(&self, core: &Core) -> Option<Tick> {
+        self.durable.as_ref().filter(|_| core.is_open()).and_then(Durable::look_due)
+    }
+
     // What it is told.
 
     pub(crate) fn ask(&mut self, request: RequestId, order: SaveOrder, scene: &mut Scene<'_>) {
@@ -300,6 +305,7 @@ impl Saves {
         }
         if let Some(durable) = &mut self.durable {
             durable.cancel_upload(scene);
+            durable.cancel_look(scene);
         }
     }
 }

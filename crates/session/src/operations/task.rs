@@ -151,6 +151,9 @@ pub enum Task {
         save: SaveId,
     },
     CancelUpload,
+    /// Ask the store whether the session is still this machine's.
+    LookAtStore,
+    CancelLook,
     /// Write down that the session goes on elsewhere. It ends here.
     RecordMove {
         host: String,

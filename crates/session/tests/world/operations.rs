@@ -437,6 +437,7 @@ fn is_repeatable(event: &Event) -> bool {
         | Event::Captured { .. }
         | Event::NotCaptured { .. }
         | Event::JournalWritten { .. }
+        | Event::Looked { .. }
         | Event::StatesWritten { .. } => false,
     }
 }

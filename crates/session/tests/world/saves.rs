@@ -19,6 +19,7 @@ pub(super) enum SaveJob {
     Part { save: SaveId, language: Language, part: Part, by: By },
     Write(SaveId),
     Upload(SaveId),
+    Look,
 }
 
 /// Who does something.
@@ -33,7 +34,7 @@ impl SaveJob {
     fn is_of(&self, save: SaveId) -> bool {
         match self {
             Self::Part { save: of, .. } | Self::Write(of) => *of == save,
-            Self::Upload(_) => false,
+            Self::Upload(_) | Self::Look => false,
         }
     }
 }
@@ -201,6 +202,21 @@ impl World {
         Ok(())
     }
 
+    pub(super) fn look_at_store(&mut self) -> Checked {
+        let look = Job::Save(SaveJob::Look);
+        prop_assert!(!self.desk.jobs.contains(&look), "two questions at once");
+        prop_assert!(!self.desk.saves.is_uploading, "the upload would tell");
+        self.desk.jobs.push(look);
+        Ok(())
+    }
+
+    pub(super) fn cancel_look(&mut self) -> Checked {
+        let before = self.desk.jobs.len();
+        self.desk.jobs.retain(|job| *job != Job::Save(SaveJob::Look));
+        prop_assert!(self.desk.jobs.len() < before, "there is no question");
+        Ok(())
+    }
+
     /// True when a save was asked for by this.
     pub(super) fn answer_save(
         &mut self,
@@ -253,6 +269,7 @@ impl World {
                 self.desk.saves.is_uploading = false;
                 Event::Uploaded { save, outcome: Ok(()) }
             }
+            SaveJob::Look => Event::Looked { outcome: Ok(()) },
         }
     }
 
@@ -265,11 +282,17 @@ impl World {
             SaveJob::Upload(save) => {
                 self.desk.saves.is_uploading = false;
                 self.desk.saves.outgoing.remove(&save);
-                let moved = NotStored::Moved { host: "another".to_owned() };
-                let is_moved = self.now.is_multiple_of(4);
-                let why = if is_moved { moved } else { NotStored::Failed(failure.message) };
-                Event::Uploaded { save, outcome: Err(why) }
+                Event::Uploaded { save, outcome: Err(self.not_stored(failure)) }
             }
+            SaveJob::Look => Event::Looked { outcome: Err(self.not_stored(failure)) },
+        }
+    }
+
+    fn not_stored(&self, failure: Failure) -> NotStored {
+        if self.now.is_multiple_of(4) {
+            NotStored::Moved { host: "another".to_owned() }
+        } else {
+            NotStored::Failed(failure.message)
         }
     }
 

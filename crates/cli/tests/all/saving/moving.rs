@@ -119,6 +119,32 @@ fn whoever_had_it_is_fenced_off_and_told() {
 }
 
 #[test]
+fn whoever_had_it_finds_out_although_it_does_nothing() {
+    let Some(server) = shared_object_server() else { return };
+    let h = harness!();
+    let store = "s3://saves/found-out";
+    let mut command = h.command(&["start", "--durable"]);
+    command.envs(server.user()).env("SESSILE_STORE", store);
+    let started = Client::spawn(command, b"").finish().json();
+    let s = h.session_called(started["session_id"].as_str().expect("an id"));
+    s.run("x=saved; sleep 1000 &");
+    wait_stored(&s, 1);
+    let job = s.sessile("jobs").json()[0]["pid"].clone();
+    assert!(job.is_number(), "{job}");
+    let order = json!({"take": {"url": store, "session_id": s.id(), "file": h.path("taken")}});
+    let mut command = h.command(&["fetcher"]);
+    command.envs(server.user());
+    let taken = Client::spawn(command, order.to_string().as_bytes()).finish().json();
+    let host = taken["taken"]["from"].as_str().expect("a host");
+
+    // Within half a minute, with all that it started.
+    let metadata = moved(&s);
+    assert_eq!(metadata["ended_by"], format!("a move to {host}"));
+    assert_eq!(metadata["durable"]["store"]["moved_to"], host);
+    assert_eq!(metadata["execution_count"], 1, "nothing was run for it");
+}
+
+#[test]
 fn whoever_takes_it_back_is_told_which_runs_are_dropped() {
     let (h, shared) = (harness!(), harness!());
     let store = store_in(&shared.root());

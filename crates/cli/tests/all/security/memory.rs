@@ -1,6 +1,6 @@
 //! The private directories in memory, removed by somebody else.
 
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Harness, harness, until};
 
 const TOLD: &str = "private directory in memory was removed or moved";
 
@@ -36,6 +36,22 @@ fn a_session_whose_memory_is_removed_in_idle_time_goes_on_from_its_state() {
         assert!(answer.notes().contains(TOLD), "{language}: {}", answer.notes());
         s.run_in(language, "1").exits(0).is_kept();
     }
+}
+
+#[test]
+fn a_durable_session_whose_memory_is_removed_in_idle_time_is_saved_all_the_same() {
+    let h = harness!();
+    std::fs::write(h.path("kept"), "in the way").unwrap();
+    let url = format!("--durable=file://{}", h.path("kept").display());
+    let s = h.session_with(&[&url]);
+    s.run("x=1");
+    let store = |name: &str| s.metadata()["durable"]["store"][name].clone();
+    until("an upload that fails", || store("error").is_string().then_some(()));
+    s.wait_captured(1);
+    std::fs::remove_dir_all(s.memory()).unwrap();
+    std::fs::remove_file(h.path("kept")).unwrap();
+    until("a save in the store", || (store("as_of_run") == 1).then_some(()));
+    s.run("echo $x").prints("1\n").is_restored_as_of(1);
 }
 
 #[test]

@@ -41,12 +41,11 @@ pub(super) struct Upload {
     file: PathBuf,
 }
 
-impl Upload {
-    fn kill(&self) {
-        let mut all = processes::descendants(self.worker.pid());
-        all.push(self.worker.pid());
-        processes::signal(&all, Signal::KILL);
-    }
+/// Ends a worker, and the process that it waits for.
+fn kill(worker: &Worker) {
+    let mut all = processes::descendants(worker.pid());
+    all.push(worker.pid());
+    processes::signal(&all, Signal::KILL);
 }
 
 /// How far an earlier keeper has brought its saves.
@@ -234,6 +233,7 @@ impl Keeper {
     /// The session now lives on another machine. It ends here.
     pub(super) fn record_move(&mut self, host: String) {
         if let Some(store) = self.stored() {
+            store.state.error = Some(format!("the session now lives on {host}"));
             store.moved_to = Some(host);
         }
         let _ = self.write_metadata();
@@ -252,9 +252,67 @@ impl Keeper {
     /// The session ends, or is reset.
     pub(super) fn cancel_upload(&mut self) {
         if let Some(upload) = self.forget_upload() {
-            upload.kill();
+            kill(&upload.worker);
         }
     }
+
+    /// Asks whether another machine has the session.
+    pub(super) fn look_at_store(&mut self) {
+        let session = self.home.boot.session.clone();
+        let Some(store) = self.stored() else { return };
+        let question = serde_json::json!({
+            "look": {"url": store.url, "session_id": session, "epoch": store.epoch},
+        });
+        let work = move || call_uploader(&question.to_string()).unwrap_or_default();
+        match Worker::spawn(&self.reactor, Source::LookWorker, Awaited::ByClient, work) {
+            Ok(worker) => self.operations.saves.look = Some(worker),
+            Err(error) => {
+                let outcome = Err(NotStored::Failed(error.to_string()));
+                self.operate(Event::Looked { outcome });
+            }
+        }
+    }
+
+    /// The store answers.
+    pub(in super::super) fn read_look_worker(&mut self) {
+        let Some(worker) = &mut self.operations.saves.look else {
+            return;
+        };
+        let answer = match worker.read(&mut self.output.buffer) {
+            Progress::Going => return,
+            Progress::Done(answer) => answer,
+            Progress::Failed => Vec::new(),
+        };
+        self.operations.saves.look = None;
+        let outcome = match serde_json::from_slice(&answer) {
+            Ok(Looked::Ours) => Ok(()),
+            Ok(Looked::Moved { host }) => Err(NotStored::Moved { host }),
+            Ok(Looked::Error { message }) => Err(NotStored::Failed(message)),
+            Err(_) => Err(NotStored::Failed("the process that asks was ended".to_owned())),
+        };
+        self.operate(Event::Looked { outcome });
+    }
+
+    /// The session ends, or is reset.
+    pub(super) fn cancel_look(&mut self) {
+        if let Some(worker) = self.operations.saves.look.take() {
+            kill(&worker);
+        }
+    }
+}
+
+/// What an uploader says that was asked whose the session is.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Looked {
+    Ours,
+    /// Another machine has it.
+    Moved {
+        host: String,
+    },
+    Error {
+        message: String,
+    },
 }
 
 /// What an uploader says.

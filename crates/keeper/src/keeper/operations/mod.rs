@@ -131,6 +131,8 @@ impl Keeper {
             Task::RecordSave { save, place, outcome } => self.record_save(save, place, outcome),
             Task::Upload { save } => self.upload(save),
             Task::CancelUpload => self.cancel_upload(),
+            Task::LookAtStore => self.look_at_store(),
+            Task::CancelLook => self.cancel_look(),
             Task::RecordMove { host } => self.record_move(host),
         }
     }

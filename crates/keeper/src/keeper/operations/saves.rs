@@ -26,6 +26,8 @@ pub(in super::super) struct Saves {
     /// The one that is under way.
     pub(super) current: Option<Save>,
     pub(super) upload: Option<Upload>,
+    /// Asks the store whose the session is.
+    pub(super) look: Option<Worker>,
     /// What the store has got, until that is written down.
     pub(super) uploaded: Option<(SaveId, SaveState)>,
     /// Numbers the files that kernels are asked for.
@@ -61,7 +63,8 @@ impl Saves {
             Work::Writing(worker) => worker.pid() == pid,
             Work::Kept(_) | Work::Done => false,
         });
-        uploads || works
+        let looks = self.look.as_ref().is_some_and(|worker| worker.pid() == pid);
+        uploads || looks || works
     }
 
     /// The one that gathers, and what it has.
@@ -190,6 +193,9 @@ impl Keeper {
             work: Work::Gathering,
         });
         self.operate_all(news);
+        // A kernel without its directory would never answer: the save fails now, and a
+        // durable session's next one has what a new kernel starts from.
+        self.replace_all_homeless();
     }
 
     /// Where a kernel writes its dump; nowhere, if it has no such thing.

@@ -1,5 +1,6 @@
 //! What each command answers.
 
+use super::usage::LISTS;
 use serde_json::{Value, json};
 use sessile_testkit::{Harness, harness, needs};
 
@@ -257,7 +258,8 @@ fn cleanup_removes_ended_sessions_only() {
     assert!(!ended.dir().exists());
     kept.run("echo still here").prints("still here\n");
     assert_eq!(h.sessile(&["cleanup"]).json(), json!({"cleaned": []}));
-    ended.sessile("end").exits(1).warns(&format!("Error: Session {} not found\n", ended.id()));
+    let line = format!("Error: Session {} not found; {LISTS}\n", ended.id());
+    ended.sessile("end").exits(1).warns(&line);
 }
 
 #[test]

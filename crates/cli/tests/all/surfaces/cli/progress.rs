@@ -62,6 +62,25 @@ fn nothing_is_shown_in_a_pipe_or_at_a_dumb_terminal() {
 }
 
 #[test]
+fn a_terminal_that_does_not_know_its_size_shows_it_too() {
+    let h = harness!();
+    let s = h.session();
+    s.run("mkfifo end");
+    let going = s.begin("echo >begun; read -r _ <end");
+    h.wait_for_file("begun");
+    let program = env!("CARGO_BIN_EXE_sessile");
+    let script = format!("stty cols 0 rows 0; {program} exec {} -- true", s.id());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(h.root());
+    command.env("SESSILE_SESSIONS_DIR", h.sessions_dir());
+    let mut queued = Tty::spawn(command, SIZE);
+    queued.shows("run 3 waits for its turn");
+    std::fs::write(h.path("end"), "\n").unwrap();
+    s.answer(going, "the run").exits(0);
+    assert_eq!(queued.finish().0, Some(0));
+}
+
+#[test]
 fn what_waits_for_a_run_says_what_it_does() {
     let h = harness!();
     let s = h.session_with(&["--auto", "3"]);

@@ -5,19 +5,28 @@ use sessile_testkit::{Client, Harness, harness};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+/// Where to look for a session that was misspelt.
+pub(super) const LISTS: &str =
+    "`sessile list` shows those of this directory, `sessile list --all` all of yours";
+
 #[test]
 fn an_error_is_one_line_on_stderr_and_exit_code_1() {
     let h = harness!();
     let s = h.session();
     let id = s.id();
+    for (args, stdin) in [
+        (&["exec", "sess_x"][..], "echo hi"),
+        (&["end", "sess_0123"], ""),
+        (&["state", "../../etc"], ""),
+        (&["history", "sess_0123"], ""),
+        (&["reset", "sess_0123"], ""),
+        (&["interrupt", "sess_x"], ""),
+    ] {
+        let line = format!("Error: Session {} not found; {LISTS}\n", args[1]);
+        h.begin(args, stdin.as_bytes()).finish().exits(1).prints("").warns(&line);
+    }
     for (args, stdin, line) in [
-        (&["exec", "sess_x"][..], "echo hi", "Session sess_x not found"),
-        (&["end", "sess_0123"], "", "Session sess_0123 not found"),
-        (&["state", "../../etc"], "", "Session ../../etc not found"),
-        (&["history", "sess_0123"], "", "Session sess_0123 not found"),
-        (&["reset", "sess_0123"], "", "Session sess_0123 not found"),
-        (&["interrupt", "sess_x"], "", "Session sess_x not found"),
-        (&["exec", id], "", "No command provided (stdin is empty)"),
+        (&["exec", id][..], "", "No command provided (stdin is empty)"),
         (&["exec", id], " \n\t\n", "No command provided (stdin is empty)"),
     ] {
         h.begin(args, stdin.as_bytes())
@@ -65,6 +74,23 @@ fn wrong_usage_is_one_line_on_stderr_and_exit_code_2() {
         assert!(line.starts_with("Error: "), "{args:?}: {line}");
         assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
     }
+    let limit = h.sessile(&["history", "sess_0123", "--limit", "many"]).errors();
+    assert!(limit.contains("a whole number is wanted; see --help"), "{limit}");
+}
+
+#[test]
+fn what_is_not_there_is_told_with_where_to_look() {
+    let h = harness!();
+    let s = h.session();
+    let refused = |args: &[&str]| h.sessile(args).exits(1).errors();
+    let runs = "Error: the session has had no run 99; `sessile runs` lists those that are kept\n";
+    assert_eq!(refused(&["output", s.id(), "99"]), runs);
+    assert_eq!(refused(&["wait", s.id(), "99"]), runs);
+    assert_eq!(refused(&["signal", s.id(), "99", "TERM"]), runs);
+    let jobs = refused(&["signal", s.id(), "--job", "1", "TERM"]);
+    assert!(jobs.ends_with("; `sessile jobs` lists those that there are\n"), "{jobs}");
+    let tokens = refused(&["token", "revoke", "nobody"]);
+    assert!(tokens.contains("`sessile token list`"), "{tokens}");
 }
 
 #[test]
@@ -120,7 +146,9 @@ fn linked_under_another_name_it_takes_the_same_commands() {
     let id = linked(&["start"]).json()["session_id"].as_str().unwrap().to_owned();
     assert_eq!(linked(&["exec", &id, "--", "echo hi"]).json()["stdout"], "hi\n");
     assert_eq!(h.sessile(&["exec", &id, "--", "echo hi"]).json()["run"], 2);
-    linked(&["exec", "sess_x"]).exits(1).warns("Error: Session sess_x not found\n");
+    linked(&["exec", "sess_x"])
+        .exits(1)
+        .warns(&format!("Error: Session sess_x not found; {LISTS}\n"));
     assert_eq!(linked(&["end", &id]).json()["status"], "terminated");
 }
 

@@ -168,6 +168,7 @@ fn a_session_is_called_by_its_name() {
     let ran = server.call("session_exec", &json!({"session_id": short, "run": 1}));
     assert_eq!(exact(&ran)["stdout"], "hi\n");
     let nobody = server.call("session_end", &json!({"session_id": "nobody"}));
-    assert!(text(&nobody).contains("Session nobody not found"), "{nobody}");
+    let advice = "error: Session nobody not found; session_list has those that there are";
+    assert_eq!(text(&nobody), advice);
     assert_eq!(exact(&server.call("session_end", &json!({"session_id": "web"})))["session_id"], id);
 }

@@ -98,3 +98,27 @@ fn a_client_is_held_to_the_roots_that_were_named() {
     }
     peer.close();
 }
+
+#[test]
+fn calls_that_come_at_once_run_in_their_order() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &["--tools", "all"]);
+    let started = peer.call("session_start", &json!({}));
+    let session = exact(&started)["session_id"].clone();
+    let workspace: Vec<u64> = (1..=8)
+        .map(|n| peer.begin("runtime", &json!({"action": "exec", "command": format!("x+={n}")})))
+        .collect();
+    let named: Vec<u64> = (1..=8)
+        .map(|n| {
+            let call = json!({"session_id": session, "command": format!("x+={n}")});
+            peer.begin("session_exec", &call)
+        })
+        .collect();
+    for calls in [workspace, named] {
+        for (call, run) in calls.into_iter().zip(1..) {
+            assert_eq!(exact(&peer.result(call))["run"], run);
+        }
+    }
+    assert_eq!(peer.exec("echo $x"), "12345678\n");
+    peer.close();
+}

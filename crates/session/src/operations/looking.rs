@@ -1,0 +1,187 @@
+//! When the store of a durable session is asked whether the session is still this
+//! machine's.
+//!
+//! Each save asks as well, so this is for the time without one: now and then, and
+//! before the first run after a pause, which would be lost if another machine has
+//! the session. A run waits for the answer, though not for long, and not again while
+//! the store is silent: a machine without a network has to be of use, too.
+
+use crate::effect::Tick;
+
+/// What the store has said is taken to hold for this long. An answer costs a
+/// process and a call to the store: too much for each run.
+pub(super) const FRESH: Tick = 30_000;
+
+/// A session that does nothing asks less and less often, down to this.
+const SELDOM: Tick = 300_000;
+
+/// How long a run waits for the answer.
+pub(super) const PATIENCE: Tick = 2_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Resting,
+    /// The store is asked.
+    Asking,
+    /// The same, and runs wait for the answer until then.
+    AskingFor {
+        until: Tick,
+    },
+}
+
+/// What came of a question to the store, or of a save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Word,
+    /// It could not be asked, or did not answer.
+    Nothing,
+}
+
+/// What a run that is about to come has to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    Nothing,
+    /// The answer to a question that was asked already.
+    Answer,
+    Question,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    phase: Phase,
+    /// What came of the last question, and when.
+    last: (Heard, Tick),
+    pause: Tick,
+}
+
+impl Looks {
+    pub(super) fn new(now: Tick) -> Self {
+        Self { phase: Phase::Resting, last: (Heard::Word, now), pause: FRESH }
+    }
+
+    /// The session does something.
+    pub(super) fn changed(&mut self) {
+        self.pause = FRESH;
+    }
+
+    /// When to ask, although nothing happens.
+    pub(super) fn due(&self) -> Option<Tick> {
+        match self.phase {
+            Phase::Resting => Some(self.last.1 + self.pause),
+            Phase::Asking | Phase::AskingFor { .. } => None,
+        }
+    }
+
+    /// When runs are not to wait any longer.
+    pub(super) fn waits_until(&self) -> Option<Tick> {
+        match self.phase {
+            Phase::AskingFor { until } => Some(until),
+            Phase::Resting | Phase::Asking => None,
+        }
+    }
+
+    pub(super) fn ask(&mut self) {
+        self.phase = Phase::Asking;
+    }
+
+    /// A run is about to come.
+    pub(super) fn before_run(&mut self, now: Tick) -> Before {
+        match self.last {
+            (Heard::Word, at) if now >= at + FRESH => {}
+            (Heard::Word | Heard::Nothing, _) => return Before::Nothing,
+        }
+        let until = now + PATIENCE;
+        match std::mem::replace(&mut self.phase, Phase::AskingFor { until }) {
+            Phase::Resting => Before::Question,
+            Phase::Asking => Before::Answer,
+            waiting @ Phase::AskingFor { .. } => {
+                self.phase = waiting;
+                Before::Answer
+            }
+        }
+    }
+
+    /// Runs have waited long enough.
+    pub(super) fn give_up(&mut self, now: Tick) {
+        self.phase = Phase::Asking;
+        self.last = (Heard::Nothing, now);
+    }
+
+    /// The store has said something, or will not. True when runs wait for it.
+    pub(super) fn answered(&mut self, heard: Heard, now: Tick) -> bool {
+        let waited = matches!(self.phase, Phase::AskingFor { .. });
+        self.phase = Phase::Resting;
+        self.last = (heard, now);
+        self.pause = (self.pause * 2).min(SELDOM);
+        waited
+    }
+
+    /// A save has asked.
+    pub(super) fn saved(&mut self, heard: Heard, now: Tick) {
+        self.last = (heard, now);
+    }
+
+    /// The question is taken back. True when there was one.
+    pub(super) fn cancel(&mut self) -> bool {
+        std::mem::replace(&mut self.phase, Phase::Resting) != Phase::Resting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_does_nothing_asks_less_and_less_often() {
+        let mut looks = Looks::new(0);
+        let mut pauses = Vec::new();
+        let mut now = 0;
+        for _ in 0..6 {
+            let due = looks.due().unwrap();
+            pauses.push(due - now);
+            now = due;
+            looks.ask();
+            assert_eq!(looks.due(), None, "one question at a time");
+            assert!(!looks.answered(Heard::Word, now), "no run waits");
+        }
+        assert_eq!(pauses, [30_000, 60_000, 120_000, 240_000, SELDOM, SELDOM]);
+        looks.changed();
+        assert_eq!(looks.due(), Some(now + FRESH));
+    }
+
+    #[test]
+    fn a_run_after_a_pause_waits_for_the_answer_and_not_for_long() {
+        let mut looks = Looks::new(0);
+        assert_eq!(looks.before_run(FRESH - 1), Before::Nothing);
+        assert_eq!(looks.before_run(FRESH), Before::Question);
+        assert_eq!(looks.before_run(FRESH + 500), Before::Answer);
+        assert_eq!(looks.waits_until(), Some(FRESH + PATIENCE), "since the first");
+        looks.give_up(FRESH + PATIENCE);
+        assert_eq!(looks.waits_until(), None);
+        let later = FRESH + PATIENCE + 1;
+        assert_eq!(looks.before_run(later), Before::Nothing);
+        assert!(!looks.answered(Heard::Nothing, later));
+        let later = later + 10 * FRESH;
+        assert_eq!(looks.before_run(later), Before::Nothing, "not each run waits in vain");
+        looks.ask();
+        looks.answered(Heard::Word, later);
+        assert_eq!(looks.before_run(later + FRESH), Before::Question, "it answers again");
+    }
+
+    #[test]
+    fn what_a_save_was_told_needs_no_question() {
+        let mut looks = Looks::new(0);
+        looks.saved(Heard::Word, FRESH);
+        assert_eq!(looks.before_run(FRESH + 1), Before::Nothing);
+        assert_eq!(looks.due(), Some(2 * FRESH));
+    }
+
+    #[test]
+    fn a_question_on_its_way_is_not_asked_again() {
+        let mut looks = Looks::new(0);
+        looks.ask();
+        assert_eq!(looks.before_run(FRESH), Before::Answer);
+        assert!(looks.answered(Heard::Word, FRESH + 1), "a run waits");
+        assert!(!looks.cancel());
+    }
+}
