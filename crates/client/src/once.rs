@@ -23,7 +23,7 @@ pub struct StartOnce {
 #[derive(Debug)]
 pub enum OnceTurn {
     Free(StartTurn),
-    Before(Metadata),
+    Before(Box<Metadata>),
 }
 
 /// A session, and whether this order has made it.
@@ -60,7 +60,7 @@ impl Launcher {
     ) -> Result<OnceTurn, ClientError> {
         let turn = sessions.turn_to_start(&order.id)?;
         Ok(match self.made(sessions, &turn, order, Past::MayCome)? {
-            Some(metadata) => OnceTurn::Before(metadata),
+            Some(metadata) => OnceTurn::Before(Box::new(metadata)),
             None => OnceTurn::Free(turn),
         })
     }

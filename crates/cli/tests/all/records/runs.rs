@@ -262,3 +262,27 @@ fn runs_of_an_ended_session_are_told_from_its_files() {
     assert_eq!(directory.cancelled_run(going).unwrap().code, Code::RunCancelled);
     assert_eq!(directory.lost_runs(), []);
 }
+
+#[test]
+fn long_texts_and_large_values_are_not_lost_with_the_keeper() {
+    let h = harness!();
+    let s = h.session_of("python3");
+    let text = format!("# {}\n'v' * 5000", "x".repeat(10_000));
+    let mut link = s.link();
+    let value = |done: &sessile_protocol::Completed| done.result.clone().expect("a value").text;
+    let first = link.complete(keyed("k", &text));
+    assert_eq!(value(&first).len(), 5002);
+    // One without a key is in the history, and who asks for it has it whole.
+    let second = link.complete(order(&text));
+    assert!(matches!(link.call(Request::History { limit: 1 }), Ok(Answer::History(_))));
+    assert_eq!(directory(&s).history().find(second.run).expect("a line").command, text);
+    let third = link.complete(order(&text));
+    let mut link = revive(&s);
+    let again = link.complete(keyed("k", &text));
+    assert!(again.repeated);
+    assert_eq!(again.result, first.result);
+    let known = directory(&s).history().newest(10);
+    let third = known.iter().find(|entry| entry.run == third.run).expect("a line");
+    assert!(text.starts_with(&third.command) && third.command.starts_with("# x"));
+    assert_eq!(third.command_bytes.is_some(), third.command != text, "{third:?}");
+}

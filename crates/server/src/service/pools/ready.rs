@@ -174,7 +174,7 @@ impl Giving {
         let Some(order) = &self.order else { return self.give_now(copy) };
         let mut turn = match self.launcher.turn_to_give(&self.sessions, order) {
             Ok(OnceTurn::Free(turn)) => turn,
-            Ok(OnceTurn::Before(metadata)) => return Given::Before(copy, Box::new(metadata)),
+            Ok(OnceTurn::Before(metadata)) => return Given::Before(copy, metadata),
             Err(error) => return Given::Refused(copy, error.into()),
         };
         // Before it is given away: who repeats the order then finds it, whatever becomes
