@@ -373,10 +373,7 @@ impl Inside {
     fn keep_spare(&mut self, fresh: u64) -> io::Result<()> {
         let top = self.candidates.last().copied().unwrap_or(LOW);
         let number = SPARE.min(top);
-        self.implant.call(
-            libc::SYS_dup3,
-            &[fresh, u64::from(number), libc::O_CLOEXEC as u64],
-        )?;
+        self.implant.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
         self.spare = Some(format!("/proc/self/fd/{number}"));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A process, and the files that tell of it.
 
-use crate::{Call, closed, Descriptor, Limit, Signals, Socket, Stat, Transport};
+use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport, closed};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

@@ -196,8 +196,7 @@ fn trace(request: u32, pid: Pid, address: usize, data: usize) -> io::Result<c_lo
     let pid = pid.as_raw_nonzero().get();
     // SAFETY: who calls this passes numbers, or a pointer to what the request
     // reads or writes.
-    let result =
-        unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
+    let result = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
@@ -247,11 +246,8 @@ mod tests {
 
     #[test]
     fn a_process_makes_a_call_and_goes_on_with_its_own() {
-        let mut child = Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let mut implant = loop {
             match Implant::stop(pid) {

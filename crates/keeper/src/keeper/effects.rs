@@ -166,8 +166,14 @@ impl Keeper {
         {
             // Something of the user's has closed its descriptors.
             let kernel = (&mut *live.kernel, live.pid);
-            begun = Privacy::ensure(&mut live.privacy, kernel, confined, live.floor, When::Lost(PATIENCE))
-                .and_then(|_| live.kernel.begin(&order));
+            begun = Privacy::ensure(
+                &mut live.privacy,
+                kernel,
+                confined,
+                live.floor,
+                When::Lost(PATIENCE),
+            )
+            .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
                 return self.give_up_unheard(language, number, &error);
             }
@@ -177,7 +183,12 @@ impl Keeper {
             let told = told(&error, Shortage::in_scratch);
             run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
-            self.agenda.note(Input::Reported { language, epoch, run: number, exit_code: NOT_BEGUN });
+            self.agenda.note(Input::Reported {
+                language,
+                epoch,
+                run: number,
+                exit_code: NOT_BEGUN,
+            });
         } else {
             self.alertness.run_begun(Instant::now());
             let reads = |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Output(_));

@@ -104,11 +104,7 @@ fn raise_token() -> io::Result<()> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    prctl(
-        libc::PR_CAP_AMBIENT,
-        libc::PR_CAP_AMBIENT_RAISE as c_ulong,
-        c_ulong::from(TOKEN),
-    )
+    prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE as c_ulong, c_ulong::from(TOKEN))
 }
 
 /// No more than that, and never more again.

@@ -423,13 +423,7 @@ impl Plan {
     }
 
     /// A directory that the caller adds.
-    fn bind(
-        &mut self,
-        bind: &Bind,
-        host: &Host,
-        place: &Place,
-        need: Need,
-    ) -> Result<(), Refusal> {
+    fn bind(&mut self, bind: &Bind, host: &Host, place: &Place, need: Need) -> Result<(), Refusal> {
         let at = bind.inside().to_owned();
         if let Some(reason) = taken(&at).or_else(|| against_rules(bind, need)) {
             return Err(Refusal::Path { path: at, reason: reason.to_owned() });

@@ -97,7 +97,8 @@ impl Keeper {
 
     fn try_copy_to_image(&mut self, image: ImageId, language: Language) -> io::Result<Channel> {
         let directory = self.home.scratch.subdirectory(&format!("i{}", image.0))?;
-        let channel = Channel::open(language, directory.clone(), DriverFiles::Absent, self.home.openness())?;
+        let channel =
+            Channel::open(language, directory.clone(), DriverFiles::Absent, self.home.openness())?;
         self.reactor.add(&channel.reports, Source::Image(image), Interest::Read)?;
         self.copy(language, &Copy { directory: &directory, kind: Kind::Image })?;
         Ok(channel)

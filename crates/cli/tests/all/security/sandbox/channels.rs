@@ -194,9 +194,8 @@ print('done')
 "#;
     for_everybody(|h| {
         let s = start(h);
-        let pid = |language, text: &str| {
-            s.run_in(language, text).exits(0).stdout().trim().to_owned()
-        };
+        let pid =
+            |language, text: &str| s.run_in(language, text).exits(0).stdout().trim().to_owned();
         let python = pid("python", "import os; print(os.getpid())");
         let node = pid("node", "console.log(process.pid)");
         s.run(format!("cat >/tmp/look.py <<'EOF'\n{attempt}\nEOF")).exits(0);
@@ -223,10 +222,13 @@ fn a_signal_opens_no_debugger_in_node() {
                 process.kill(process.pid, 'SIGUSR2'); }); \
                 console.log(require('inspector').url(), process.listenerCount('SIGUSR1'))";
     s.run_in("node", seen).exits(0).prints("undefined 0\n").is_kept();
-    s.run_in("node", "await new Promise((done) => { process.once('SIGUSR1', done); \
-                      process.kill(process.pid, 'SIGUSR1'); }); console.log('own')")
-        .exits(0)
-        .prints("own\n");
+    s.run_in(
+        "node",
+        "await new Promise((done) => { process.once('SIGUSR1', done); \
+                      process.kill(process.pid, 'SIGUSR1'); }); console.log('own')",
+    )
+    .exits(0)
+    .prints("own\n");
 }
 
 /// What code of the user's closes is opened again, as without a sandbox.
@@ -248,10 +250,12 @@ fn a_kernel_that_closes_everything_goes_on() {
 fn the_directories_of_kernels_are_not_changed_from_inside() {
     for_everybody(|h| {
         let s = start(h);
-        s.run("cd ${BASH_SOURCE%/*}; for f in c s t capture x ../p/driver.py ../n/kernel.js; do \
+        s.run(
+            "cd ${BASH_SOURCE%/*}; for f in c s t capture x ../p/driver.py ../n/kernel.js; do \
                mv $f $f.old; rm -rf $f; echo x >>$f.new; chmod 666 $f; ln -s /etc/passwd $f.l; \
-               done 2>/dev/null; ls *.old *.new *.l; cd /workspace")
-            .prints("");
+               done 2>/dev/null; ls *.old *.new *.l; cd /workspace",
+        )
+        .prints("");
         s.run("ls ${BASH_SOURCE%/*}/x").exits(2).complains("Permission denied");
         answers_are_real(&s);
     });
