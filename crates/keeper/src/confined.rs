@@ -5,7 +5,7 @@
 //! a new one, with the same layer.
 
 use rustix::process::Pid;
-use sessile_proc::{Process, Stat};
+use sessile_proc::Process;
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
 use sessile_sandbox::apply::{End, Sandbox};
@@ -15,7 +15,7 @@ use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
 use sessile_sandbox::proxy::Notice;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,9 +39,6 @@ pub(crate) struct Confined {
     /// Who was not let out, and has not been told to any session yet.
     refusals: RefCell<Vec<Notice>>,
 }
-
-/// Processes, by their numbers inside and when they were started.
-pub(crate) type Population = BTreeSet<(i32, u64)>;
 
 /// What limits have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -235,22 +232,18 @@ impl Confined {
         self.plan.user
     }
 
-    /// Who is inside: each process with the time of its start.
-    pub(crate) fn population(&self) -> io::Result<Population> {
+    /// Whether there is anybody inside but the first process and this one.
+    pub(crate) fn has_others_than(&self, process: Pid) -> io::Result<bool> {
         // The sandbox's own list: it has nobody else.
         let own = self.sandbox().outside(Path::new("/proc"));
-        let mut population = Population::new();
-        for entry in std::fs::read_dir(&own)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            // One that is gone meanwhile is nobody.
-            let Ok(line) = std::fs::read_to_string(own.join(name).join("stat")) else { continue };
-            if let Some(stat) = Stat::parse(&line) {
-                population.insert((number, stat.started));
+        let known = [Some(1), inner_number(process)];
+        for entry in std::fs::read_dir(own)? {
+            let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+            if number.is_some() && !known.contains(&number) {
+                return Ok(true);
             }
         }
-        Ok(population)
+        Ok(false)
     }
 
     /// Processes that have ended and had lost their parents, of those that were

@@ -8,19 +8,20 @@
 //!   can trace it, read its memory or open its descriptors (`PR_SET_DUMPABLE`; the
 //!   filter of system calls keeps it from being opened again).
 //! - Its orders come through a pipe that has no name, made within the kernel. A
-//!   copy of the kernel that a run has left, say a subshell in the background, has
-//!   that pipe as well: when there is a process that was not there before, the
-//!   kernel gets a new one. So does Python's pipe of secrets.
+//!   copy of the kernel, say a subshell in the background, has that pipe as well,
+//!   and can hand it on: so the kernel gets a new one when processes were started
+//!   since the last, and anybody is there besides. So does Python's of secrets.
 //!
 //! With that the secret of a run (`kernels/secret.rs`) is the kernel's alone, and
 //! its report cannot be made by anybody else. Code within the interpreter's own
 //! process is the kernel, and not kept from anything here.
 
-use crate::confined::{Confined, Population};
+use crate::confined::Confined;
 use crate::implant::{Implant, Waiting};
 use crate::kernels::Kernel;
 use crate::processes::PipeId;
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::FileType;
 use rustix::process::{Pid, PidfdFlags};
 use sessile_proc::{Insight, Process};
 use sessile_sandbox::plan::User;
@@ -33,6 +34,10 @@ use std::time::{Duration, Instant};
 /// A kernel comes to wait for orders within a moment of its report, unless
 /// something of the user's is between (`PROMPT_COMMAND`).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Within this time nobody starts so many processes that their numbers begin anew
+/// and come back to where they were: there are 32,768 at least.
+const NUMBERS_LAST: Duration = Duration::from_millis(500);
+
 const NAP: Duration = Duration::from_micros(50);
 
 /// Where drivers and shells have their pipes: low, or at the upper end of what
@@ -41,23 +46,28 @@ const LOW: u32 = 64;
 const HIGHEST: u64 = 1000;
 const HIGH: u32 = 40;
 
-/// Out of the way of what scripts use, and of what shells do: those have theirs
-/// from 10 on, and bash from 63 downwards.
-const SPARE: u32 = 249;
-
 /// A kernel that has what is for it alone.
 #[derive(Debug)]
 pub(crate) struct Privacy {
     /// The pipes that it was started with. A driver whose descriptor was closed by
     /// user code opens these again, by their names.
     named: Vec<OwnedFd>,
-    /// Who was there when it got its pipes; none when it did not get all of them.
-    seen: Option<Population>,
+    pipes: Pipes,
     /// The newest process of the system at that time.
     floor: Option<Pid>,
+    /// When that was asked.
+    looked: Instant,
     /// The keeper can go on looking into it.
     _insight: Insight,
     children: Children,
+}
+
+/// Whether a kernel has got all of its pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pipes {
+    All,
+    /// Something went wrong on the way.
+    NotAll,
 }
 
 /// Who may have what a kernel has: its children, and those who have lost their
@@ -87,6 +97,21 @@ impl Children {
     }
 }
 
+/// What there is besides a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    /// The newest process of the system when the last run was over.
+    pub(crate) floor: Option<Pid>,
+    pub(crate) kernels: Kernels,
+}
+
+/// Whether there are other kernels in its sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernels {
+    None,
+    Some,
+}
+
 /// When a kernel gets new pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
@@ -105,23 +130,26 @@ pub(crate) enum Renewed {
 }
 
 impl Privacy {
-    /// Before an order to an idle kernel: nobody else reads it. `floor` is the
-    /// newest process of the system when the last run was over.
+    /// Before an order to an idle kernel: nobody else reads it.
     pub(crate) fn ensure(
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
-        floor: Option<Pid>,
+        Beside { floor, kernels }: Beside,
         when: When,
     ) -> io::Result<Renewed> {
         if let (Some(known), When::Needed) = (&mut *privacy, when)
-            && let Some(seen) = &known.seen
+            && known.pipes == Pipes::All
         {
-            if floor.is_some() && floor == known.floor {
+            // Whoever could have been handed something was handed it by a process
+            // that was started since.
+            let is_recent = known.looked.elapsed() < NUMBERS_LAST;
+            if floor.is_some() && floor == known.floor && is_recent {
                 return Ok(Renewed::No);
             }
-            if known.children.are_none(pid) || confined.population()?.is_subset(seen) {
-                known.floor = floor;
+            let has_none = kernels == Kernels::None && known.children.are_none(pid);
+            if has_none || !confined.has_others_than(pid)? {
+                (known.floor, known.looked) = (floor, Instant::now());
                 return Ok(Renewed::No);
             }
         }
@@ -143,11 +171,10 @@ impl Privacy {
             Some(known) => known,
             None => Self::nothing_yet(kernel, pid, confined)?,
         };
-        known.seen = None;
+        known.pipes = Pipes::NotAll;
         let known = privacy.insert(known);
         let mut inside = at_rest(pid, kernel, &known.named, patience)?;
-        // Who is there now may have what the kernel has up to here.
-        let seen = confined.population()?;
+        inside.wants_spare = kernel.reopens_orders();
         inside.close_off(confined.user())?;
         for (pipe, named) in kernel.pipes().into_iter().zip(&known.named) {
             let fresh = inside.replace([pipe, named])?;
@@ -156,7 +183,8 @@ impl Privacy {
         if let Some(path) = inside.spare {
             kernel.orders_are_at(&path);
         }
-        (known.seen, known.floor) = (Some(seen), floor);
+        (known.pipes, known.floor) = (Pipes::All, floor);
+        known.looked = Instant::now();
         Ok(())
     }
 
@@ -165,8 +193,9 @@ impl Privacy {
             kernel.pipes().iter().map(|pipe| pipe.try_clone()).collect();
         Ok(Self {
             named: named?,
-            seen: None,
+            pipes: Pipes::NotAll,
             floor: None,
+            looked: Instant::now(),
             _insight: Insight::into(pid),
             children: Children::of(pid, confined.sandbox().init()),
         })
@@ -193,6 +222,7 @@ struct Inside {
     /// Where it has the pipe of its orders a second time, for when it has lost the
     /// first: by a path that means this process's own for everybody.
     spare: Option<String>,
+    wants_spare: bool,
 }
 
 /// Stops a kernel that has read all its orders and waits for more.
@@ -239,7 +269,14 @@ fn waits_for(
 ) -> io::Result<Option<Inside>> {
     let Some(Waiting { number, first }) = implant.waiting() else { return Ok(None) };
     let process = process.try_clone()?;
-    let inside = |epoll, candidates| Inside { implant, process, epoll, candidates, spare: None };
+    let inside = |epoll, candidates| Inside {
+        implant,
+        process,
+        epoll,
+        candidates,
+        spare: None,
+        wants_spare: false,
+    };
     if number == libc::SYS_read {
         let Ok(fd) = u32::try_from(first) else { return Ok(None) };
         let mut candidates = vec![fd];
@@ -340,6 +377,10 @@ impl Inside {
         }
         placed?;
         let taken = taken?;
+        // A thread of the user's may have been at that memory.
+        if FileType::from_raw_mode(rustix::fs::fstat(&taken)?.st_mode) != FileType::Fifo {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         rustix::io::ioctl_fionbio(&taken, true)?;
         Ok(taken)
     }
@@ -364,15 +405,15 @@ impl Inside {
         self.implant.call(libc::SYS_dup3, &[fresh, number, flags])?;
         match self.epoll {
             Some(epoll) => self.watch(epoll, number, room)?,
-            None if self.spare.is_none() => self.keep_spare(fresh)?,
+            None if self.wants_spare => self.keep_spare(fresh)?,
             None => {}
         }
         Ok(())
     }
 
     fn keep_spare(&mut self, fresh: u64) -> io::Result<()> {
-        let top = self.candidates.last().copied().unwrap_or(LOW);
-        let number = SPARE.min(top);
+        // Out of the way of what scripts and shells use.
+        let number = self.candidates.last().copied().unwrap_or(LOW);
         self.implant.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
         self.spare = Some(format!("/proc/self/fd/{number}"));
         Ok(())

@@ -9,7 +9,7 @@ use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
-use crate::privacy::{PATIENCE, Privacy, When};
+use crate::privacy::{Beside, Kernels, PATIENCE, Privacy, When};
 use crate::processes;
 use crate::shortage::told;
 use rustix::process::Signal;
@@ -21,6 +21,7 @@ use sessile_session::{
 };
 use sessile_store::{SessionStatus, timestamp};
 use std::io;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A run that has waited for less in the queue has not noticeably done so: that
@@ -125,6 +126,7 @@ impl Keeper {
         if let Err(error) = self.keep_private(language, When::Needed) {
             return self.give_up_unheard(language, number, &error);
         }
+        let beside = self.beside_kernels();
         let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
         let (Some(live), Some(run)) =
             (self.kernels.live.get_mut(&language), self.runs.get_mut(&number))
@@ -166,14 +168,9 @@ impl Keeper {
         {
             // Something of the user's has closed its descriptors.
             let kernel = (&mut *live.kernel, live.pid);
-            begun = Privacy::ensure(
-                &mut live.privacy,
-                kernel,
-                confined,
-                live.floor,
-                When::Lost(PATIENCE),
-            )
-            .and_then(|_| live.kernel.begin(&order));
+            begun =
+                Privacy::ensure(&mut live.privacy, kernel, confined, beside, When::Lost(PATIENCE))
+                    .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
                 return self.give_up_unheard(language, number, &error);
             }
@@ -198,14 +195,22 @@ impl Keeper {
         }
     }
 
+    pub(super) fn beside_kernels(&self) -> Beside {
+        let is_shared = |confined| Rc::strong_count(confined) > 1;
+        let shares = self.home.confined.as_ref().is_some_and(is_shared);
+        let kernels =
+            if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
+        Beside { floor: self.kernels.origins.floor(), kernels }
+    }
+
     /// A kernel in a sandbox takes its orders where nobody else hears them.
     pub(super) fn keep_private(&mut self, language: Language, when: When) -> io::Result<()> {
-        let floor = self.kernels.origins.floor();
+        let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
         // One that is at a run gets them with the next.
         let live = live.filter(|live| live.current.is_none());
         match (live, &self.home.confined) {
-            (Some(live), Some(confined)) => live.keep_private(confined, floor, when),
+            (Some(live), Some(confined)) => live.keep_private(confined, beside, when),
             (_, _) => Ok(()),
         }
     }

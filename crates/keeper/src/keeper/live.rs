@@ -4,7 +4,7 @@ use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
-use crate::privacy::{Privacy, Renewed, When};
+use crate::privacy::{Beside, Privacy, Renewed, When};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -159,11 +159,11 @@ impl Live {
     pub(super) fn keep_private(
         &mut self,
         confined: &Confined,
-        floor: Option<Pid>,
+        beside: Beside,
         when: When,
     ) -> io::Result<()> {
         let kernel = (&mut *self.kernel, self.pid);
-        let renewed = Privacy::ensure(&mut self.privacy, kernel, confined, floor, when)?;
+        let renewed = Privacy::ensure(&mut self.privacy, kernel, confined, beside, when)?;
         match renewed {
             Renewed::No => Ok(()),
             Renewed::Yes => {

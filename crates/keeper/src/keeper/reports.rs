@@ -273,13 +273,14 @@ impl Keeper {
     fn renew_lost_pipes(&mut self, language: Language) {
         /// It waits for orders by now, or has not made that report.
         const PATIENCE: Duration = Duration::from_millis(100);
+        let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
         if let (Some(live), Some(confined)) = (live, &self.home.confined)
             && live.privacy.is_some()
             && has_lost_pipe(&mut *live.kernel)
         {
             let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(PATIENCE));
-            if Privacy::ensure(&mut live.privacy, kernel, confined, live.floor, when).is_ok() {
+            if Privacy::ensure(&mut live.privacy, kernel, confined, beside, when).is_ok() {
                 live.kernel.ask_again();
             }
         }

@@ -267,7 +267,13 @@ pub(crate) trait Kernel: Debug {
     /// has them. The first one is that of its orders.
     fn pipes(&mut self) -> Vec<&mut OwnedFd>;
 
-    /// Its orders come from there now, also for a shell that opens its stdin anew.
+    /// Whether it opens the pipe of its orders anew, by a path: a shell whose stdin
+    /// was moved about does.
+    fn reopens_orders(&self) -> bool {
+        false
+    }
+
+    /// Where it finds that pipe now.
     fn orders_are_at(&mut self, _: &str) {}
 
     /// Asks again for a report that came without its run's secret.

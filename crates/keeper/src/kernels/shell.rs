@@ -294,6 +294,10 @@ impl Kernel for Shell {
         vec![&mut self.orders]
     }
 
+    fn reopens_orders(&self) -> bool {
+        true
+    }
+
     fn orders_are_at(&mut self, path: &str) {
         path.clone_into(&mut self.orders_path);
     }
