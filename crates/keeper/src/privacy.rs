@@ -204,12 +204,14 @@ impl Privacy {
 
 /// Whether a kernel has lost one of its pipes: nobody is left who could read.
 pub(crate) fn has_lost_pipe(kernel: &mut dyn Kernel) -> bool {
-    kernel.pipes().into_iter().any(|pipe| {
-        let mut poll = [PollFd::new(pipe, PollFlags::empty())];
-        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let _ = rustix::event::poll(&mut poll, Some(&now));
-        poll[0].revents().contains(PollFlags::ERR)
-    })
+    kernel.pipes().into_iter().any(|pipe| is_ready(pipe, PollFlags::ERR))
+}
+
+fn is_ready(fd: &OwnedFd, news: PollFlags) -> bool {
+    let mut poll = [PollFd::new(fd, news)];
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = rustix::event::poll(&mut poll, Some(&now));
+    poll[0].revents().contains(news)
 }
 
 /// A kernel that stands still, and waits for orders.
@@ -252,6 +254,10 @@ fn at_rest(
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
                 Err(error) => return Err(error),
             }
+        }
+        // With orders that it will not read any more, perhaps.
+        if is_ready(&process, PollFlags::IN) {
+            return Err(rustix::io::Errno::SRCH.into());
         }
         if begun.elapsed() > patience {
             return Err(io::ErrorKind::TimedOut.into());

@@ -210,6 +210,41 @@ print('done')
     });
 }
 
+/// Nor in the moment in which they come up, for those who wait for that.
+#[test]
+fn kernels_are_closed_from_their_first_moment() {
+    let watch = r"
+import os
+log = os.open('/tmp/opened', os.O_CREAT | os.O_WRONLY)
+def parent(pid):
+    try: return open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1]
+    except OSError: return None
+while True:
+    for pid in os.listdir('/proc'):
+        # Who has a parent outside is a kernel, or the first process.
+        if not pid.isdigit() or parent(pid) != '0': continue
+        for name, flags in (('mem', os.O_RDWR), ('environ', os.O_RDONLY), ('fd/0', os.O_RDONLY)):
+            try:
+                fd = os.open(f'/proc/{pid}/{name}', flags | os.O_NONBLOCK)
+                if name != 'environ' or os.read(fd, 1): os.write(log, b'%s ' % name.encode())
+                os.close(fd)
+            except OSError: pass
+    open('/workspace/begun', 'w').close()
+";
+    for_everybody(|h| {
+        let s = start(h);
+        s.run(format!("cat >/tmp/watch.py <<'EOF'\n{watch}\nEOF")).exits(0);
+        s.run("setsid python3 /tmp/watch.py 2>/tmp/why & until [ -e begun ]; do :; done").exits(0);
+        for _ in 0..5 {
+            s.run("kill -9 $$").exits(137);
+            s.run("read -r line </tmp/opened; echo \"$line\"").exits(0).prints("\n");
+        }
+        s.run("read -r line </tmp/why; echo \"$line\"; pkill -c -f watch.py")
+            .exits(0)
+            .prints("\n1\n");
+    });
+}
+
 /// Node would open its inspector for whoever sends it this signal.
 #[test]
 fn a_signal_opens_no_debugger_in_node() {
