@@ -21,7 +21,12 @@ pub(super) fn of_host() -> Vec<PathBuf> {
 /// there is one. Names that begin with `@` are in no file system.
 fn parse(table: &str) -> Vec<PathBuf> {
     let path = |line: &str| {
-        let path = Path::new(line.splitn(8, ' ').nth(7)?.trim_start());
+        let mut rest = line;
+        for _ in 0..7 {
+            rest = rest.trim_start();
+            rest = &rest[rest.find(' ')?..];
+        }
+        let path = Path::new(rest.strip_prefix(' ')?);
         path.is_absolute().then(|| path.to_owned())
     };
     let mut paths: Vec<PathBuf> = table.lines().skip(1).filter_map(path).collect();
