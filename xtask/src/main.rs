@@ -130,7 +130,11 @@ fn bench() -> anyhow::Result<()> {
     match args.first() {
         Some(&"typescript") => return sdk_typescript::bench(),
         Some(&"python") => return sdk_python::bench(),
-        Some(_) | None => run::program("target/release/sessile-bench", &args)?,
+        Some(&"sandbox") | None => {
+            tools::prepare_bench();
+            run::program("target/release/sessile-bench", &args)?;
+        }
+        Some(_) => run::program("target/release/sessile-bench", &args)?,
     }
     if args.is_empty() {
         sdk_typescript::bench()?;

@@ -58,6 +58,18 @@ pub(crate) fn prepare() -> Vec<String> {
     WANTED.iter().filter(is_missing).map(shown).collect()
 }
 
+/// What the numbers of a sandbox are printed beside. Without it that row is
+/// passed over, by name.
+pub(crate) fn prepare_bench() {
+    if has("bwrap") {
+        return;
+    }
+    eprintln!("installing bubblewrap");
+    if let Err(error) = install(&["bubblewrap"]) {
+        eprintln!("could not install it: {error:#}");
+    }
+}
+
 /// Whether `python3 -m venv` would work.
 fn makes_environments() -> bool {
     let mut call = Command::new("python3");

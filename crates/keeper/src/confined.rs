@@ -12,7 +12,7 @@ use sessile_sandbox::apply::{End, Sandbox};
 use sessile_sandbox::limits::Hold;
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
-use sessile_sandbox::plan::{self, Net, Place, Plan, WORKSPACE};
+use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
 use sessile_sandbox::proxy::Notice;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -225,6 +225,25 @@ impl Confined {
         let found = candidates.into_iter().find(is_it)?;
         self.known.borrow_mut().insert(number, found);
         Some(found)
+    }
+
+    /// Who its programs are.
+    pub(crate) fn user(&self) -> User {
+        self.plan.user
+    }
+
+    /// Whether there is anybody inside but the first process and this one.
+    pub(crate) fn has_others_than(&self, process: Pid) -> io::Result<bool> {
+        // The sandbox's own list: it has nobody else.
+        let own = self.sandbox().outside(Path::new("/proc"));
+        let known = [Some(1), inner_number(process)];
+        for entry in std::fs::read_dir(own)? {
+            let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+            if number.is_some() && !known.contains(&number) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Processes that have ended and had lost their parents, of those that were

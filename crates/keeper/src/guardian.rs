@@ -84,7 +84,7 @@ fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
                     continue;
                 }
                 processes::exterminate();
-                let _ = std::fs::remove_dir_all(scratch);
+                let _ = crate::scratch::remove_tree(scratch);
                 groups.remove();
                 std::process::exit(0);
             }

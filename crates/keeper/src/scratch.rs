@@ -99,14 +99,14 @@ impl Scratch {
     /// Removes what is the session's own; the last of a family leaves nothing.
     pub(crate) fn remove(&self) {
         if self.is_of_fork() {
-            let _ = std::fs::remove_dir_all(&self.path);
+            let _ = remove_tree(&self.path);
         } else {
             for entry in std::fs::read_dir(&self.path).into_iter().flatten().flatten() {
                 if entry.file_name().to_str().is_some_and(|name| name.starts_with(FORK)) {
                     continue;
                 }
                 let path = entry.path();
-                let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+                let _ = remove_tree(&path).or_else(|_| std::fs::remove_file(&path));
             }
         }
         let _ = std::fs::remove_dir(self.root());
@@ -143,7 +143,7 @@ fn make(path: &Path) -> io::Result<()> {
     if !is_ours(path)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    std::fs::remove_dir_all(path)?;
+    remove_tree(path)?;
     Ok(rustix::fs::mkdir(path, Mode::RWXU)?)
 }
 
@@ -166,6 +166,91 @@ pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
+/// Whether programs beside a kernel are kept out of its pipes. They are in a
+/// sandbox, where nobody can change what is allowed; without one, they run as the
+/// user whose pipes these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Openness {
+    Open,
+    Closed,
+}
+
+/// A FIFO that is written to by this process alone.
+pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
+    make_fifo(path)?;
+    let orders = open_both_ways(path)?;
+    if openness == Openness::Closed {
+        rustix::fs::chmod(path, Mode::RUSR)?;
+        give_away(path, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
+    }
+    Ok(orders)
+}
+
+/// Removes a directory of kernels, with those in it that cannot be listed.
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    /// Of a kernel, in that of a fork, in that of a family.
+    const DEPTH: u32 = 2;
+    allow_listing(path, DEPTH);
+    std::fs::remove_dir_all(path)
+}
+
+fn allow_listing(path: &Path, depth: u32) {
+    let _ = rustix::fs::chmod(path.join(HIDDEN), Mode::RWXU);
+    if depth == 0 {
+        return;
+    }
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            allow_listing(&entry.path(), depth - 1);
+        }
+    }
+}
+
+/// Where names are that nobody finds out who was not told.
+const HIDDEN: &str = "x";
+
+/// Characters of such a name: as many as those of a secret, for the same reason.
+const NAME_LENGTH: usize = 8;
+
+/// A new path in a directory that can be searched and not listed. In a sandbox
+/// nobody can change that: for programs there, all of it is read-only.
+pub(crate) fn hidden_name(directory: &Path) -> io::Result<PathBuf> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    let place = directory.join(HIDDEN);
+    match rustix::fs::mkdir(&place, Mode::WUSR | Mode::XUSR) {
+        Ok(()) => give_away(&place, Mode::WUSR | Mode::XUSR | Mode::XGRP | Mode::XOTH)?,
+        Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut random = [0; NAME_LENGTH];
+    rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
+    let name: String =
+        random.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect();
+    Ok(place.join(name))
+}
+
+/// Nobody else can read from this FIFO, by whatever way they come to it.
+pub(crate) fn allow_writing_only(path: &Path) -> io::Result<()> {
+    rustix::fs::chmod(path, Mode::WUSR)?;
+    give_away(path, Mode::WUSR | Mode::WGRP | Mode::WOTH)
+}
+
+/// The root of a sandbox may do everything to files of its own users. If this
+/// process is root it can give files to one who is nobody in there.
+fn give_away(path: &Path, mode: Mode) -> io::Result<()> {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let (user, group) = (rustix::fs::Uid::from_raw(NOBODY), rustix::fs::Gid::from_raw(NOBODY));
+    match rustix::fs::chown(path, Some(user), Some(group)) {
+        Ok(()) => Ok(rustix::fs::chmod(path, mode)?),
+        // A root that may not: that of a container, say.
+        Err(Errno::PERM | Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A FIFO to which many may write at any time, for as long as there is a reader.
 ///
 /// Its name goes before its reader does: who opens it in between would wait for
@@ -177,9 +262,27 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
-        make_fifo(&path)?;
-        Ok(Self { fd: open_both_ways(&path)?, path })
+    pub(crate) fn create(path: PathBuf, openness: Openness) -> io::Result<Self> {
+        match openness {
+            Openness::Open => {
+                make_fifo(&path)?;
+                Ok(Self { fd: open_both_ways(&path)?, path })
+            }
+            Openness::Closed => Self::create_closed(path),
+        }
+    }
+
+    /// Others can write to it, and only this process can read: what a kernel says
+    /// is for nobody else. Nobody sees it before that is so.
+    fn create_closed(path: PathBuf) -> io::Result<Self> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let hidden = hidden_name(directory)?;
+        make_fifo(&hidden)?;
+        let fd = open_both_ways(&hidden)?;
+        allow_writing_only(&hidden)?;
+        let _ = std::fs::remove_file(&path);
+        rustix::fs::rename(&hidden, &path)?;
+        Ok(Self { fd, path })
     }
 }
 
@@ -295,7 +398,7 @@ mod tests {
             let scratch = Scratch { path };
             for _ in 0..2 {
                 let made = scratch.subdirectory("b").unwrap();
-                let inbox = Inbox::create(made.join("s")).unwrap();
+                let inbox = Inbox::create(made.join("s"), Openness::Open).unwrap();
                 assert!(!inbox.is_unlinked());
                 std::fs::remove_dir_all(&root).unwrap();
                 assert!(inbox.is_unlinked());
@@ -307,8 +410,8 @@ mod tests {
     fn the_name_of_an_inbox_goes_before_its_reader_and_a_successors_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
-        let first = Inbox::create(path.clone()).unwrap();
-        let second = Inbox::create(path.clone()).unwrap();
+        let first = Inbox::create(path.clone(), Openness::Open).unwrap();
+        let second = Inbox::create(path.clone(), Openness::Closed).unwrap();
         drop(first);
         assert!(path.exists());
         drop(second);

@@ -11,7 +11,7 @@
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor};
-use crate::scratch::make_fifo;
+use crate::scratch::{allow_writing_only, hidden_name, make_fifo};
 use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -34,6 +34,17 @@ pub(crate) struct Stream {
     fd: OwnedFd,
     id: PipeId,
     is_large: bool,
+    path: PathBuf,
+    naming: Naming,
+}
+
+/// What a stream is called in its kernel's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// `o` or `e`.
+    Plain,
+    /// As nobody knows who was not told: only the kernel is, in its order.
+    Hidden,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +59,45 @@ pub(crate) enum Drained {
 
 impl Stream {
     pub(crate) fn create(directory: &Path, name: StreamName) -> io::Result<Self> {
-        let path = path_of(directory, name);
+        Self::named(directory, name, Naming::Plain)
+    }
+
+    pub(crate) fn named(directory: &Path, name: StreamName, naming: Naming) -> io::Result<Self> {
+        let path = match naming {
+            Naming::Plain => path_of(directory, name),
+            Naming::Hidden => hidden_name(directory)?,
+        };
         make_fifo(&path)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::empty())?;
+        if naming == Naming::Hidden {
+            allow_writing_only(&path)?;
+        }
         let stat = rustix::fs::fstat(&fd)?;
         let id = PipeId { device: stat.st_dev, inode: stat.st_ino };
-        Ok(Self { name, watched: None, fd, id, is_large: false })
+        Ok(Self { name, watched: None, fd, id, is_large: false, path, naming })
+    }
+
+    /// One for the runs to come, when somebody still holds this one.
+    pub(crate) fn successor(&self, directory: &Path) -> io::Result<Self> {
+        let fresh = Self::named(directory, self.name, self.naming)?;
+        if fresh.path != self.path {
+            let _ = std::fs::remove_file(&self.path);
+        }
+        Ok(fresh)
+    }
+
+    /// Has a name from now on that nobody knows.
+    pub(crate) fn hide(&mut self, directory: &Path) -> io::Result<()> {
+        let fresh = Self::named(directory, self.name, Naming::Hidden)?;
+        let _ = std::fs::remove_file(&self.path);
+        *self = fresh;
+        Ok(())
+    }
+
+    /// Where a kernel finds it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Has news of it reported from now on, under this name.

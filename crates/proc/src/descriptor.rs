@@ -1,6 +1,8 @@
 //! A process's descriptors: /proc/PID/fd/N and /proc/PID/fdinfo/N.
 
-use std::fs::{self, Metadata};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 /// A descriptor of a process. Each question is one look at it.
@@ -35,13 +37,17 @@ impl Descriptor {
     /// What it refers to: a path, or `socket:[123]`, `pipe:[123]` and the like.
     #[must_use]
     pub fn link(&self) -> Option<PathBuf> {
-        fs::read_link(self.path()).ok()
+        let of_taken = || {
+            let own = self.taken()?;
+            fs::read_link(format!("/proc/self/fd/{}", own.as_raw_fd())).ok()
+        };
+        fs::read_link(self.path()).ok().or_else(of_taken)
     }
 
     /// The file that it refers to.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata> {
-        fs::metadata(self.path()).ok()
+        fs::metadata(self.path()).ok().or_else(|| self.taken()?.metadata().ok())
     }
 
     /// The inode of the socket that it is.
@@ -59,6 +65,16 @@ impl Descriptor {
     #[must_use]
     pub fn watched(&self) -> Vec<Watched> {
         self.info().map(|info| parse_watched(&info)).unwrap_or_default()
+    }
+
+    /// The same file, as one of ours: how it is had of a process that is closed.
+    fn taken(&self) -> Option<File> {
+        let process = Pid::from_raw(self.process)?;
+        let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
+        let number = i32::try_from(self.number).ok()?;
+        let flags = PidfdGetfdFlags::empty();
+        let taken = rustix::process::pidfd_getfd(process, number, flags).ok()?;
+        Some(File::from(taken))
     }
 
     fn path(&self) -> String {

@@ -4,9 +4,11 @@
 //! process that has ended, or that we may not look into, is `None` or empty:
 //! every caller looks at processes that may end at any moment.
 //!
-//! Nothing here signals, waits or keeps state.
+//! Nothing here signals, waits or keeps state, but for descriptors of processes
+//! that are about to be closed to us ([`Insight`]).
 
 mod call;
+mod closed;
 mod descriptor;
 mod limits;
 mod process;
@@ -15,6 +17,7 @@ mod socket;
 mod stat;
 
 pub use call::Call;
+pub use closed::Insight;
 pub use descriptor::{Access, Descriptor, Watched};
 pub use limits::Limit;
 pub use process::{Environment, Process};

@@ -1,6 +1,6 @@
 //! A process, and the files that tell of it.
 
-use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport};
+use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport, closed};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -128,15 +128,33 @@ impl Process {
 
     /// The system calls that its threads are blocked in.
     pub fn calls(self) -> impl Iterator<Item = Call> {
-        self.threads()
-            .filter_map(|thread| Call::parse(&fs::read_to_string(thread.join("syscall")).ok()?))
+        let own = std::path::Path::new(&self.raw().to_string()).to_owned();
+        self.threads().filter_map(move |thread| {
+            let text = fs::read_to_string(thread.join("syscall")).ok();
+            let is_first = thread.file_name() == Some(own.as_os_str());
+            let text = text.or_else(|| is_first.then(|| self.call_of_closed()).flatten());
+            Call::parse(&text?)
+        })
+    }
+
+    fn call_of_closed(self) -> Option<String> {
+        closed::with_call(self.raw(), |file| {
+            // Nine numbers at most.
+            let mut line = [0; 256];
+            let length = file.read_at(&mut line, 0).ok()?;
+            Some(String::from_utf8_lossy(&line[..length]).into_owned())
+        })
     }
 
     /// A piece of its memory.
     #[must_use]
     pub fn memory(self, address: u64, length: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; length];
-        File::open(self.file("mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
+        let mut read = |file: &File| file.read_exact_at(&mut bytes, address).ok();
+        match File::open(self.file("mem")) {
+            Ok(file) => read(&file)?,
+            Err(_) => closed::with_memory(self.raw(), read)?,
+        }
         Some(bytes)
     }
 
@@ -153,7 +171,8 @@ impl Process {
     }
 
     pub fn descriptors(self) -> impl Iterator<Item = Descriptor> {
-        let entries = fs::read_dir(self.file("fd")).into_iter().flatten().flatten();
+        // The other list, `fd`, belongs to root if the process is closed.
+        let entries = fs::read_dir(self.file("fdinfo")).into_iter().flatten().flatten();
         entries.filter_map(move |entry| {
             Some(self.descriptor(entry.file_name().to_str()?.parse().ok()?))
         })

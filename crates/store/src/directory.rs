@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod groups;
 mod keeper;
 mod marks;
 mod naming;

@@ -1,6 +1,7 @@
 //! Captured states: asked for, and written to the session's directory.
 
 use super::{Keeper, environment};
+use crate::privacy::When;
 use crate::turns::Turn;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::{Epoch, Input, Urgency};
@@ -25,6 +26,8 @@ impl Keeper {
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
+        // Before the next run it is tried again, and told.
+        let _ = self.keep_private(language, When::Needed);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };

@@ -9,6 +9,7 @@ use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
+use crate::privacy::{Beside, Kernels, PATIENCE, Privacy, When};
 use crate::processes;
 use crate::shortage::told;
 use rustix::process::Signal;
@@ -19,11 +20,17 @@ use sessile_session::{
     Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why,
 };
 use sessile_store::{SessionStatus, timestamp};
+use std::io;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A run that has waited for less in the queue has not noticeably done so: that
 /// is how long an interpreter takes to come up.
 const WORTH_TELLING: Tick = 1000;
+
+/// The exit code of a run that was not begun: as a shell's, for what cannot be
+/// executed.
+const NOT_BEGUN: i32 = 126;
 
 /// A run that takes longer than this has its output read along.
 const WATCH_AFTER: Tick = 2;
@@ -76,7 +83,7 @@ impl Keeper {
             self.reactor.remove(&live.reports);
         }
         if directory.file_name().is_some_and(|name| name != letter(language)) {
-            let _ = std::fs::remove_dir_all(directory);
+            let _ = crate::scratch::remove_tree(&directory);
         }
         self.answer_inspectors(language);
         self.images_lose_kernel(language, epoch);
@@ -116,6 +123,10 @@ impl Keeper {
 
     fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        if let Err(error) = self.keep_private(language, When::Needed) {
+            return self.give_up_unheard(language, number, &error);
+        }
+        let beside = self.beside_kernels();
         let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
         let (Some(live), Some(run)) =
             (self.kernels.live.get_mut(&language), self.runs.get_mut(&number))
@@ -147,21 +158,76 @@ impl Keeper {
                 None if run.stdin.is_some() => Stdin::Open,
                 None => Stdin::Empty,
             },
+            output: [live.stdout.path(), live.stderr.path()],
             env: env.as_ref().unwrap_or(&run.order.env),
             terminal: terminal.as_ref().map(TerminalOrder::as_order),
         };
-        if let Err(error) = opened.and_then(|()| live.kernel.begin(&order)) {
+        let mut begun = opened.and_then(|()| live.kernel.begin(&order));
+        if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+            && let Some(confined) = &self.home.confined
+        {
+            // Something of the user's has closed its descriptors.
+            let kernel = (&mut *live.kernel, live.pid);
+            begun =
+                Privacy::ensure(&mut live.privacy, kernel, confined, beside, When::Lost(PATIENCE))
+                    .and_then(|_| live.kernel.begin(&order));
+            if let Err(error) = begun {
+                return self.give_up_unheard(language, number, &error);
+            }
+        }
+        if let Err(error) = begun {
             // Nothing was sent: the kernel is as it was.
             let told = told(&error, Shortage::in_scratch);
             run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
-            self.agenda.note(Input::Reported { language, epoch, run: number, exit_code: 126 });
+            self.agenda.note(Input::Reported {
+                language,
+                epoch,
+                run: number,
+                exit_code: NOT_BEGUN,
+            });
         } else {
             self.alertness.run_begun(Instant::now());
             let reads = |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Output(_));
             if self.clients.waiters.any_of_run(number, reads) {
                 self.answer_waiters(number, false);
             }
+        }
+    }
+
+    pub(super) fn beside_kernels(&self) -> Beside {
+        let is_shared = |confined| Rc::strong_count(confined) > 1;
+        let shares = self.home.confined.as_ref().is_some_and(is_shared);
+        let kernels =
+            if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
+        Beside { floor: self.kernels.origins.floor(), kernels }
+    }
+
+    /// A kernel in a sandbox takes its orders where nobody else hears them.
+    pub(super) fn keep_private(&mut self, language: Language, when: When) -> io::Result<()> {
+        let beside = self.beside_kernels();
+        let live = self.kernels.live.get_mut(&language);
+        // One that is at a run gets them with the next.
+        let live = live.filter(|live| live.current.is_none());
+        match (live, &self.home.confined) {
+            (Some(live), Some(confined)) => live.keep_private(confined, beside, when),
+            (_, _) => Ok(()),
+        }
+    }
+
+    /// One that cannot is ended, and the run with it: it was not begun.
+    fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.notes.push(format!(
+                "the run was not begun: {language} could not be reached by a way that nobody else \
+                 in the sandbox hears ({error}), so that its process was ended"
+            ));
+            run.begin();
+        }
+        if let Some(live) = self.kernels.live.get_mut(&language) {
+            live.current = Some(number);
+            live.verdict = Some(NOT_BEGUN);
+            processes::signal(&[live.pid], Signal::KILL);
         }
     }
 

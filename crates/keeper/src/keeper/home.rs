@@ -4,7 +4,7 @@ use crate::absence::Watch;
 use crate::confined::Confined;
 use crate::dumps::Dumps;
 use crate::runs::ticks;
-use crate::scratch::Scratch;
+use crate::scratch::{Openness, Scratch};
 use rustix::process::Pid;
 use sessile_protocol::Boot;
 use sessile_session::Tick;
@@ -68,6 +68,14 @@ impl Home {
         match &self.confined {
             Some(confined) => confined.sandbox().outside(path),
             None => path.to_owned(),
+        }
+    }
+
+    /// Whether the pipes of kernels are closed to the programs beside them.
+    pub(super) fn openness(&self) -> Openness {
+        match self.confined {
+            Some(_) => Openness::Closed,
+            None => Openness::Open,
         }
     }
 

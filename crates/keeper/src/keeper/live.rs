@@ -2,8 +2,10 @@
 
 use super::bombs::Withheld;
 use super::prompts::Pause;
+use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
+use crate::privacy::{Beside, Privacy, Renewed, When};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -14,6 +16,7 @@ use sessile_protocol::{Code, Failure, Language, RunNo};
 use sessile_session::{Epoch, Tick};
 use sessile_store::StreamName;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::path::PathBuf;
 
 /// The kernels of a session.
@@ -84,6 +87,8 @@ pub(super) struct Live {
     pub(super) terminal: Option<Terminal>,
     /// One that the kernel was asked to let go of.
     pub(super) leaving: VecDeque<Terminal>,
+    /// What it has for itself, in a sandbox.
+    pub(super) privacy: Option<Privacy>,
     /// When the current run began, in the unit of a process's age.
     pub(super) begun: u64,
     /// The newest process of the system before that.
@@ -136,6 +141,7 @@ impl Live {
             stderr,
             terminal: None,
             leaving: VecDeque::new(),
+            privacy: None,
             begun: 0,
             floor: None,
             capture_floor: None,
@@ -149,6 +155,25 @@ impl Live {
             inheritance: None,
             turn: None,
             farewell: None,
+        }
+    }
+
+    /// Before it is told anything that is for it alone: nobody else in its sandbox
+    /// hears that, nor knows where its next run writes to.
+    pub(super) fn keep_private(
+        &mut self,
+        confined: &Confined,
+        beside: Beside,
+        when: When,
+    ) -> io::Result<()> {
+        let kernel = (&mut *self.kernel, self.pid);
+        let renewed = Privacy::ensure(&mut self.privacy, kernel, confined, beside, when)?;
+        match renewed {
+            Renewed::No => Ok(()),
+            Renewed::Yes => {
+                self.stdout.hide(&self.directory)?;
+                self.stderr.hide(&self.directory)
+            }
         }
     }
 

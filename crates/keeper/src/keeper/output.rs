@@ -213,7 +213,7 @@ impl Output {
             }
             let id = LeftPipeId(self.last_left + 1);
             let watched = stream.watch(Pipe::Left(id), reactor);
-            match (Stream::create(&live.directory, stream.name), watched) {
+            match (stream.successor(&live.directory), watched) {
                 (Ok(fresh), Ok(())) => {
                     self.last_left += 1;
                     let stream = std::mem::replace(stream, fresh);

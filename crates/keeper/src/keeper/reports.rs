@@ -4,6 +4,7 @@ use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
+use crate::privacy::{Privacy, When, has_lost_pipe};
 use crate::processes::{self, Room};
 use crate::reactor::Interest;
 use crate::scratch::Inbox;
@@ -12,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
+use std::time::Duration;
 
 /// What a kernel has said of its run's end, and what it is like itself.
 #[derive(Debug)]
@@ -93,6 +95,9 @@ impl Keeper {
 
     /// A kernel that starts from a file reads it before its first run.
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
+        // Before any code of the user's. If this fails, so it does before the first
+        // run, which tells.
+        let _ = self.keep_private(language, When::Needed);
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
             let inheritance = live.inheritance.as_ref()?;
@@ -249,7 +254,9 @@ impl Keeper {
         };
         let name = live.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = self.home.scratch.subdirectory(name);
-        let Ok(reports) = directory.and_then(|directory| Inbox::create(directory.join("s"))) else {
+        let openness = self.home.openness();
+        let reports = directory.and_then(|directory| Inbox::create(directory.join("s"), openness));
+        let Ok(reports) = reports else {
             return;
         };
         if self.reactor.add(&reports, Source::Reports(language), Interest::Read).is_ok() {
@@ -282,8 +289,27 @@ impl Keeper {
         }
     }
 
+    /// A report without its run's secret may be a kernel's own, which has lost the
+    /// pipe that the secret was in: code of the user's has closed its descriptors.
+    fn renew_lost_pipes(&mut self, language: Language) {
+        /// It waits for orders by now, or has not made that report.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let beside = self.beside_kernels();
+        let live = self.kernels.live.get_mut(&language);
+        if let (Some(live), Some(confined)) = (live, &self.home.confined)
+            && live.privacy.is_some()
+            && has_lost_pipe(&mut *live.kernel)
+        {
+            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(PATIENCE));
+            if Privacy::ensure(&mut live.privacy, kernel, confined, beside, when).is_ok() {
+                live.kernel.ask_again();
+            }
+        }
+    }
+
     /// Somebody else has written where kernels report. Once for each run.
     fn tell_of_stray(&mut self, language: Language) {
+        self.renew_lost_pipes(language);
         let run = self.kernels.live.get(&language).and_then(|live| live.current);
         let told = match run.and_then(|number| self.runs.get(&number)) {
             Some(run) => &run.notes,

@@ -5,7 +5,7 @@ use super::shell::Shell;
 use super::spawn::Process;
 use super::{Heritage, Kernel};
 use crate::labels::Label;
-use crate::scratch::{Inbox, LEFT, make_fifo, open_both_ways, read_left, write_file};
+use crate::scratch::{Inbox, LEFT, Openness, make_orders, read_left, write_file};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 use sessile_protocol::{KernelProgram, Language, Shortage};
@@ -83,10 +83,9 @@ impl Plan<'_> {
     pub(crate) fn spawn(self) -> Result<Spawned, LaunchError> {
         let program = self.resolve()?;
         self.make_place_to_write()?;
-        let orders = self.directory.join("t");
-        make_fifo(&orders)?;
-        let orders = open_both_ways(&orders)?;
-        let reports = Inbox::create(self.directory.join("s"))?;
+        let openness = if self.sandbox.is_some() { Openness::Closed } else { Openness::Open };
+        let orders = make_orders(&self.directory.join("t"), openness)?;
+        let reports = Inbox::create(self.directory.join("s"), openness)?;
         let (kernel, invocation): (Box<dyn Kernel>, Invocation) = match self.kernel.language {
             Language::Bash | Language::Sh | Language::Zsh => {
                 let (shell, invocation) = Shell::prepare(
@@ -103,7 +102,7 @@ impl Plan<'_> {
                     self.kernel.language,
                     &self.directory,
                     orders,
-                    DriverFiles::Installed,
+                    (DriverFiles::Installed, openness),
                 )?;
                 (Box::new(scripted), invocation)
             }
@@ -172,8 +171,9 @@ impl Plan<'_> {
     fn streams(&self, invocation: &Invocation) -> io::Result<[OwnedFd; 3]> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let stdin = match &invocation.stdin {
-            // Non-blocking only for the opening: a shell's read must wait.
-            Some(path) => File::options().read(true).write(true).open(path)?,
+            // Non-blocking only for the opening: a shell's read must wait. There is
+            // a writer already: this process.
+            Some(path) => File::open(path)?,
             None => null.try_clone()?,
         };
         // What an interpreter says before our driver is up tells why it is not.
@@ -244,12 +244,11 @@ pub(crate) fn open_channel(
     language: Language,
     directory: &Path,
     files: DriverFiles,
+    openness: Openness,
 ) -> io::Result<(Box<dyn Kernel>, Inbox)> {
-    let orders = directory.join("t");
-    make_fifo(&orders)?;
-    let orders = open_both_ways(&orders)?;
-    let reports = Inbox::create(directory.join("s"))?;
-    let (kernel, _) = Scripted::prepare(language, directory, orders, files)?;
+    let orders = make_orders(&directory.join("t"), openness)?;
+    let reports = Inbox::create(directory.join("s"), openness)?;
+    let (kernel, _) = Scripted::prepare(language, directory, orders, (files, openness))?;
     Ok((Box::new(kernel), reports))
 }
 

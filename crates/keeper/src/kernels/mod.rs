@@ -22,16 +22,18 @@ use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A run, as handed to a kernel. Its output FIFOs are `o` and `e` in the
-/// kernel's directory.
+/// A run, as handed to a kernel.
 #[derive(Debug)]
 pub(crate) struct Order<'a> {
     pub(crate) run: RunNo,
     pub(crate) text: &'a [u8],
     pub(crate) stdin: Stdin<'a>,
+    /// The FIFOs that its stdout and stderr go to.
+    pub(crate) output: [&'a Path; 2],
     pub(crate) env: &'a BTreeMap<String, String>,
     /// In the place of all three streams.
     pub(crate) terminal: Option<Terminal<'a>>,
@@ -261,6 +263,22 @@ pub(crate) enum LastState {
 }
 
 pub(crate) trait Kernel: Debug {
+    /// The pipes by which it is told what nobody else is to know, as this process
+    /// has them. The first one is that of its orders.
+    fn pipes(&mut self) -> Vec<&mut OwnedFd>;
+
+    /// Whether it opens the pipe of its orders anew, by a path: a shell whose stdin
+    /// was moved about does.
+    fn reopens_orders(&self) -> bool {
+        false
+    }
+
+    /// Where it finds that pipe now.
+    fn orders_are_at(&mut self, _: &str) {}
+
+    /// Asks again for a report that came without its run's secret.
+    fn ask_again(&self) {}
+
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
 

@@ -8,7 +8,7 @@ use super::{
     AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order, Pressed,
     Question, RawCapture, Release, Report, Stdin,
 };
-use crate::scratch::{make_fifo, open_both_ways, write_file};
+use crate::scratch::{Openness, make_orders, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
@@ -118,14 +118,12 @@ enum Keeping {
 struct Paths {
     code: PathBuf,
     stdin: PathBuf,
-    stdout: PathBuf,
-    stderr: PathBuf,
 }
 
 impl Paths {
     fn of(directory: &Path) -> Self {
-        let [code, stdin, stdout, stderr] = ["c", "i", "o", "e"].map(|name| directory.join(name));
-        Self { code, stdin, stdout, stderr }
+        let [code, stdin] = ["c", "i"].map(|name| directory.join(name));
+        Self { code, stdin }
     }
 }
 
@@ -205,7 +203,7 @@ impl Scripted {
         language: Language,
         directory: &Path,
         orders: OwnedFd,
-        driver: DriverFiles,
+        (driver, openness): (DriverFiles, Openness),
     ) -> io::Result<(Self, Invocation)> {
         let (files, flags): (_, &[&str]) = match language {
             // Unbuffered, so that what C code prints lands in order.
@@ -225,9 +223,7 @@ impl Scripted {
             std::fs::hard_link(directory.join(fifo), link)?;
         }
         let keeping = if language == Language::Python {
-            let pipe = directory.join("n");
-            make_fifo(&pipe)?;
-            Keeping::Pipe(open_both_ways(&pipe)?)
+            Keeping::Pipe(make_orders(&directory.join("n"), openness)?)
         } else {
             Keeping::Driver
         };
@@ -332,16 +328,6 @@ impl Scripted {
             notes: done.notes,
         }))
     }
-
-    /// A report without the secret may be the driver's own, if somebody else has
-    /// taken that from its pipe.
-    fn ask_again(&self) {
-        let (Keeping::Pipe(pipe), Some(current)) = (&self.keeping, &self.current) else { return };
-        if rustix::io::ioctl_fionread(pipe) == Ok(0) {
-            let _ = write_orders(pipe, current.secret.as_bytes());
-            let _ = self.order(&json!({"op": "again"}));
-        }
-    }
 }
 
 fn parse(line: &[u8]) -> Option<Message> {
@@ -353,8 +339,27 @@ fn parse(line: &[u8]) -> Option<Message> {
 }
 
 impl Kernel for Scripted {
+    /// A report without the secret may be the driver's own, if somebody else has
+    /// taken that from its pipe.
+    fn ask_again(&self) {
+        let (Keeping::Pipe(pipe), Some(current)) = (&self.keeping, &self.current) else { return };
+        if rustix::io::ioctl_fionread(pipe) == Ok(0) {
+            let _ = write_orders(pipe, current.secret.as_bytes());
+            let _ = self.order(&json!({"op": "again"}));
+        }
+    }
+
+    fn pipes(&mut self) -> Vec<&mut OwnedFd> {
+        let secrets = match &mut self.keeping {
+            Keeping::Pipe(pipe) => Some(pipe),
+            Keeping::Driver => None,
+        };
+        [&mut self.orders].into_iter().chain(secrets).collect()
+    }
+
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
-        let Paths { code, stdin, stdout, stderr } = &self.paths;
+        let Paths { code, stdin } = &self.paths;
+        let [stdout, stderr] = order.output;
         let text = inline(order.text);
         if text.is_none() {
             write_file(code, order.text)?;

@@ -95,6 +95,8 @@ pub(super) struct Shell {
     /// The same as this process sees it, for what the shell has written there.
     outside: PathBuf,
     orders: OwnedFd,
+    /// Where the shell finds them, when it has lost its stdin.
+    orders_path: String,
     /// The file that is sourced.
     text: Slate,
     own_name: Rc<OwnName>,
@@ -175,6 +177,7 @@ impl Shell {
             dir: directory.display().to_string(),
             outside: outside.to_owned(),
             orders,
+            orders_path: directory.join("t").display().to_string(),
             text: Slate::create(&directory.join("c"))?,
             own_name: Rc::new(OwnName::new(
                 program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
@@ -287,6 +290,18 @@ impl Shell {
 }
 
 impl Kernel for Shell {
+    fn pipes(&mut self) -> Vec<&mut OwnedFd> {
+        vec![&mut self.orders]
+    }
+
+    fn reopens_orders(&self) -> bool {
+        true
+    }
+
+    fn orders_are_at(&mut self, path: &str) {
+        path.clone_into(&mut self.orders_path);
+    }
+
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
         self.learn_functions(order.text)?;
         if let Some(listing) = self.listing.take() {

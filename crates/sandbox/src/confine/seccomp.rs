@@ -238,6 +238,7 @@ const CALLS: &[(&str, std::ffi::c_long)] = &[
     ("pidfd_getfd", libc::SYS_pidfd_getfd),
     ("kcmp", libc::SYS_kcmp),
     ("personality", libc::SYS_personality),
+    ("prctl", libc::SYS_prctl),
     ("init_module", libc::SYS_init_module),
     ("finit_module", libc::SYS_finit_module),
     ("delete_module", libc::SYS_delete_module),

@@ -54,6 +54,8 @@ pub struct Host {
     pub means: Means,
     /// The version of Landlock; 0 if there is none.
     pub landlock: i64,
+    /// Of programs of the host, by their paths.
+    pub sockets: Vec<PathBuf>,
 }
 
 /// What is at the top of the file system.
@@ -106,6 +108,7 @@ impl Host {
         let user = rustix::process::geteuid().as_raw();
         Self {
             programs,
+            sockets: super::sockets::of_host(),
             etc: entries(tree, etc::SHOWN),
             // Names are resolved as the host does it.
             resolution: entries(Path::new("/"), etc::RESOLUTION),

@@ -10,6 +10,7 @@ mod etc;
 pub mod host;
 mod installation;
 mod programs;
+mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
 use crate::limits::{self, Hold};
@@ -175,7 +176,8 @@ pub enum Step {
     Terminals {
         at: PathBuf,
     },
-    /// An empty directory in the place of what is there, if anything is.
+    /// An empty directory, or nothing to read, in the place of what is there, if
+    /// anything is.
     Hidden {
         at: PathBuf,
     },
@@ -243,7 +245,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.programs(host);
     plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
-        plan.bind(bind, place, need)?;
+        plan.bind(bind, host, place, need)?;
     }
     // Pipes can be written to on a mount that is read-only.
     let scratch = place.scratch.clone();
@@ -389,8 +391,16 @@ impl Plan {
             Need::Uniform(Level::Write) if account.is_none() => {
                 self.steps.push(writable);
                 self.writable.push(at.clone());
+                match policy.files {
+                    FileMode::Direct => self.cover_sockets(host, &shown, &at),
+                    // In a layer they answer nobody.
+                    FileMode::Overlay => {}
+                }
             }
-            Need::Uniform(Level::Read) => self.steps.push(tree(Access::ReadOnly)),
+            Need::Uniform(Level::Read) => {
+                self.steps.push(tree(Access::ReadOnly));
+                self.cover_sockets(host, &shown, &at);
+            }
             Need::Uniform(Level::None | Level::View | Level::Write) | Need::PerPath => {
                 if let Some(missing) = &host.guard_missing {
                     return Err(match need {
@@ -413,7 +423,7 @@ impl Plan {
     }
 
     /// A directory that the caller adds.
-    fn bind(&mut self, bind: &Bind, place: &Place, need: Need) -> Result<(), Refusal> {
+    fn bind(&mut self, bind: &Bind, host: &Host, place: &Place, need: Need) -> Result<(), Refusal> {
         let at = bind.inside().to_owned();
         if let Some(reason) = taken(&at).or_else(|| against_rules(bind, need)) {
             return Err(Refusal::Path { path: at, reason: reason.to_owned() });
@@ -423,7 +433,14 @@ impl Plan {
         if access == Access::Writable {
             self.writable.push(at.clone());
         }
+        self.cover_sockets(host, &bind.host, &at);
         self.hide_below(&bind.host, &at, place)
+    }
+
+    /// Servers of the host that listen in a directory which is shown as it is.
+    fn cover_sockets(&mut self, host: &Host, shown: &Path, at: &Path) {
+        let covered = sockets::below(&host.sockets, shown, at);
+        self.steps.extend(covered.map(|at| Step::Hidden { at }));
     }
 
     /// What must not be seen of a directory that is shown.

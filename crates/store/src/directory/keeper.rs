@@ -142,6 +142,7 @@ impl Directory {
             metadata.ended_at = Some(timestamp());
             metadata.keeper_pid = None;
             self.write_metadata(&metadata)?;
+            self.remove_groups(&metadata.session_id);
         }
         Ok(metadata)
     }

@@ -120,6 +120,15 @@ fn no_control_group_is_left_by_an_end_or_by_a_keeper_that_was_killed() {
     assert!(!groups(s.id()).is_empty());
     s.end();
     assert_eq!(groups(s.id()), Vec::<PathBuf>::new());
+    // Also one who only looks.
+    let s = h.session_with(&args);
+    let (keeper, above) = (s.keeper(), s.keeper().parent().unwrap());
+    above.kill().wait_gone();
+    keeper.kill().wait_gone();
+    assert!(!groups(s.id()).is_empty());
+    let listed = h.sessile(&["list"]);
+    assert!(listed.status.success());
+    assert_eq!(groups(s.id()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::images::Content;
 use crate::kernels::{AboutCopy, Born, DriverFiles, Kernel, Report, open_channel};
 use crate::processes;
 use crate::reactor::Interest;
-use crate::scratch::Inbox;
+use crate::scratch::{Inbox, Openness};
 use crate::source::Source;
 use crate::streams::Stream;
 use rustix::process::Pid;
@@ -54,8 +54,9 @@ impl Channel {
         language: Language,
         directory: PathBuf,
         files: DriverFiles,
+        openness: Openness,
     ) -> io::Result<Self> {
-        let (kernel, reports) = open_channel(language, &directory, files)?;
+        let (kernel, reports) = open_channel(language, &directory, files, openness)?;
         Ok(Self { kernel, reports, directory })
     }
 
@@ -82,7 +83,12 @@ impl Keeper {
         let directory = self.home.scratch.subdirectory(&name)?;
         let stdout = Stream::create(&directory, StreamName::Stdout)?;
         let stderr = Stream::create(&directory, StreamName::Stderr)?;
-        let channel = Channel::open(language, directory.clone(), DriverFiles::Installed)?;
+        let channel = Channel::open(
+            language,
+            directory.clone(),
+            DriverFiles::Installed,
+            self.home.openness(),
+        )?;
         self.reactor.add(&channel.reports, Source::Copy(language), Interest::Read)?;
         let coming = Coming { purpose, channel, stdout, stderr };
         self.operations.images.coming.insert(language, coming);

@@ -6,6 +6,7 @@ use super::copies::{Channel, Coming, Purpose};
 use crate::kernels::{Copy, DriverFiles, Dumped, Kind};
 use crate::processes;
 use crate::reactor::Interest;
+use crate::scratch::remove_tree;
 use crate::source::Source;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Language, LeftBehind, RunNo};
@@ -96,7 +97,8 @@ impl Keeper {
 
     fn try_copy_to_image(&mut self, image: ImageId, language: Language) -> io::Result<Channel> {
         let directory = self.home.scratch.subdirectory(&format!("i{}", image.0))?;
-        let channel = Channel::open(language, directory.clone(), DriverFiles::Absent)?;
+        let channel =
+            Channel::open(language, directory.clone(), DriverFiles::Absent, self.home.openness())?;
         self.reactor.add(&channel.reports, Source::Image(image), Interest::Read)?;
         self.copy(language, &Copy { directory: &directory, kind: Kind::Image })?;
         Ok(channel)
@@ -271,7 +273,7 @@ impl Keeper {
             let is_kept = !copies.contains(copy);
             if !is_kept {
                 processes::signal(&[live.pid], Signal::KILL);
-                let _ = std::fs::remove_dir_all(&live.directory);
+                let _ = remove_tree(&live.directory);
             }
             is_kept
         });
@@ -304,6 +306,6 @@ impl Keeper {
 
     pub(super) fn close_channel(&self, channel: &Channel) {
         self.reactor.remove(&channel.reports);
-        let _ = std::fs::remove_dir_all(&channel.directory);
+        let _ = remove_tree(&channel.directory);
     }
 }

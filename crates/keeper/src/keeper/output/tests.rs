@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernels::{DriverFiles, open_channel};
+use crate::scratch::Openness;
 use sessile_protocol::Exec;
 use sessile_session::Epoch;
 use std::fs::File;
@@ -26,7 +27,8 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().to_owned();
         let (kernel, reports) =
-            open_channel(Language::Python, &directory, DriverFiles::Absent).unwrap();
+            open_channel(Language::Python, &directory, DriverFiles::Absent, Openness::Open)
+                .unwrap();
         let [stdout, stderr] = [StreamName::Stdout, StreamName::Stderr]
             .map(|name| Stream::create(&directory, name).unwrap());
         let pid = rustix::process::getpid();

@@ -23,6 +23,7 @@
 // except for a run.
 
 const net = require('node:net');
+const { signals } = require('node:os').constants;
 const path = require('node:path');
 const safe = require('./safe.js');
 const files = require('./files.js');
@@ -63,6 +64,7 @@ const control = { path: '', rest: '' };
 const reply = { path: '', fd: -1 };
 const waiting = safe.list();
 
+let debuggers = null;
 let current = null;
 // What shows that the current run's report is ours. Here, where no object that
 // user code gets hold of leads.
@@ -403,6 +405,23 @@ function installExits() {
   process._fatalException = interrupt.guarded(onUncaught);
 }
 
+// SIGUSR1 would open the inspector, on a port that every program beside this one
+// can reach: whoever may send a signal would be within the kernel. This is no
+// listener that user code could find or remove; its own are called as ever.
+function refuseDebuggers() {
+  const { noDeprecation } = process;
+  try {
+    process.noDeprecation = true;
+    const { Signal } = process.binding('signal_wrap');
+    debuggers = new Signal();
+    debuggers.unref();
+    debuggers.onsignal = () => {};
+    debuggers.start(signals.SIGUSR1);
+  } finally {
+    process.noDeprecation = noDeprecation;
+  }
+}
+
 function serve(directory) {
   const at = (name) => path.join(path.resolve(directory), name);
   control.path = at('ctl');
@@ -418,6 +437,7 @@ function serve(directory) {
     settled,
     streams.settle,
   );
+  refuseDebuggers();
   imports.install();
   installExits();
   carry.install();

@@ -155,9 +155,12 @@ def _directory():
 
 def _changes_of_environment(kernel):
     """What to set and what to unset, compared to what the kernel was started with."""
-    with load.builtins["open"]("/proc/self/environ", "rb") as file:
-        pairs = [item.partition(b"=") for item in file.read().split(b"\0") if b"=" in item]
-    before = {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
+    try:
+        with load.builtins["open"]("/proc/self/environ", "rb") as file:
+            pairs = [item.partition(b"=") for item in file.read().split(b"\0") if b"=" in item]
+        before = {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
+    except PermissionError:  # in a sandbox a kernel is closed to others, and this is root's
+        before = dict(kernel._began_with)
     now = {key: value for key, value in kernel.environ.items()}
     # Which session it is, is no part of it.
     before.pop(MARKER, None)

@@ -33,6 +33,7 @@ class Kernel:
         self.space = main.__dict__
         self.modules = sys.modules
         self.environ = os.environ
+        self._began_with = dict(os.environ)
         self.plain_hook = sys.excepthook
         self.sources = source.Sources()
         self.compiler = source.Compiler()

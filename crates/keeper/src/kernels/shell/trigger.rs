@@ -5,6 +5,7 @@ use super::voice::{self, Voice};
 use super::{Form, Order, Secret, Shell, Stdin, mentions, quote};
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 /// What makes a shell run a text.
 #[derive(Debug)]
@@ -81,7 +82,10 @@ impl Shell {
         let done = self.done_line(secret, voice);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
-            None => format!(">{dir}/o 2>{dir}/e"),
+            None => {
+                let [stdout, stderr] = order.output.map(Path::display);
+                format!(">{stdout} 2>{stderr}")
+            }
         };
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
         let shows_next = form == Form::Replaced && self.is_verbose(order.text);
@@ -192,7 +196,7 @@ impl Shell {
 
     /// Gives the shell its own streams back.
     pub(super) fn reopen(&self) -> String {
-        format!("{} <{}/t >/dev/null 2>&1{}", self.exec(), self.dir, self.sure())
+        format!("{} <{} >/dev/null 2>&1{}", self.exec(), self.orders_path, self.sure())
     }
 
     /// What follows our `exec`s.

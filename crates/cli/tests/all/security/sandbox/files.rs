@@ -1,6 +1,7 @@
 //! Files of the host.
 
 use super::{Attempt, all_fail, for_everybody, py, sh};
+use std::os::unix::fs::PermissionsExt;
 
 const ATTEMPTS: &[Attempt] = &[
     sh("a home of the host", "test -n \"$(ls -A /root/.ssh /home/*/.ssh 2>/dev/null)\""),
@@ -134,7 +135,42 @@ fn a_directory_is_not_shown_because_an_interpreter_is_on_the_search_path() {
         start.env("PATH", &path);
         let started = sessile_testkit::Client::spawn(start, b"").finish().json();
         let s = h.session_called(started["session_id"].as_str().unwrap());
-        s.run("echo $PATH; readlink /proc/$$/exe").prints(&format!("{path}\n{bin}/bash\n"));
+        s.run("echo $PATH; echo $BASH").prints(&format!("{path}\n{bin}/bash\n"));
         s.run(format!("find {} -type f", work.display())).prints(&format!("{bin}/bash\n"));
+    });
+}
+
+/// A server of the host whose socket is in a directory that is shown as it is, by
+/// whatever way.
+#[test]
+fn sockets_of_the_host_are_covered_where_a_directory_is_shown_as_it_is() {
+    let connect = "python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); \
+                   s.connect(sys.argv[1])' ";
+    for_everybody(|h| {
+        let place = h.path("shown");
+        std::fs::create_dir_all(place.join("run")).expect("a directory");
+        let socket = place.join("run/a b.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+        for path in [&place, &place.join("run"), &socket] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).expect("a mode");
+        }
+        let shown = place.display().to_string();
+        for args in [
+            vec!["--sandbox", "read-only", "--workspace", &shown],
+            vec!["--sandbox", "full-access", "--files", "direct", "--workspace", &shown],
+            vec!["--sandbox", "full-access", "--workspace", &shown],
+        ] {
+            let s = h.session_with(&args);
+            s.run(format!("{connect} '/workspace/run/a b.sock'")).exits(1);
+        }
+        for way in ["", ":ro"] {
+            let bind = format!("{shown}:/shown{way}");
+            let s = h.session_with(&["--sandbox", "full-access", "--bind", &bind]);
+            s.run(format!("{connect} '/shown/run/a b.sock'")).exits(1);
+        }
+        // Who shows the socket itself means it.
+        let bind = format!("{}:/shown/own.sock", socket.display());
+        let s = h.session_with(&["--sandbox", "full-access", "--bind", &bind]);
+        s.run(format!("{connect} /shown/own.sock")).exits(0);
     });
 }

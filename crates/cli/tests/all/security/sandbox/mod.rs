@@ -3,6 +3,7 @@
 //! user as well.
 
 mod bombs;
+mod channels;
 mod files;
 mod kernel;
 mod network;

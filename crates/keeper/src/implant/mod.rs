@@ -1,0 +1,282 @@
+//! System calls that another process makes on our behalf, while it stands still.
+//!
+//! A kernel is a program of others: nobody but the keeper can have it make a call
+//! that it does not make by itself. The process is stopped where it waits, makes
+//! the calls from the very place at which it has made its own, and then goes back
+//! to that one. It notices nothing but a wait that may be interrupted, as by any
+//! signal.
+//!
+//! Invariants: whoever is stopped goes on with the registers that it had, also
+//! when something fails; an end is left to whoever reaps; no wait is without end.
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+mod machine;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use std::ffi::{c_int, c_long, c_void};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A process that waits stops at once. One that does not within this time is in
+/// the hands of a broken driver or disk.
+const PATIENCE: Duration = Duration::from_secs(1);
+const NAP: Duration = Duration::from_micros(50);
+
+/// Below the stack pointer, where no function keeps anything, also where the
+/// system's calling convention leaves some bytes to leaf functions.
+const BELOW_STACK: u64 = 1024;
+
+/// A system call that a process waits in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) number: c_long,
+    pub(crate) first: u64,
+}
+
+/// A process that stands still.
+#[derive(Debug)]
+pub(crate) struct Implant {
+    pid: Pid,
+    registers: libc::user_regs_struct,
+    waiting: Option<Waiting>,
+    /// Where an instruction is that makes a system call.
+    site: u64,
+    /// Signals that came meanwhile.
+    missed: Vec<c_int>,
+}
+
+impl Implant {
+    /// Stops a child of this process.
+    pub(crate) fn stop(pid: Pid) -> io::Result<Self> {
+        let options = libc::PTRACE_O_TRACESYSGOOD;
+        trace(libc::PTRACE_SEIZE, pid, 0, options as usize)?;
+        let mut missed = Vec::new();
+        let stopped = trace(libc::PTRACE_INTERRUPT, pid, 0, 0)
+            .and_then(|_| until_stopped(pid))
+            .and_then(|stop| {
+                missed.extend(stop.signal());
+                read_registers(pid)
+            });
+        let registers = match stopped {
+            Ok(registers) => registers,
+            Err(error) => return Err(Self::let_go(pid, error)),
+        };
+        let waiting = machine::waiting(&registers);
+        let is_call = |at: u64| {
+            let word = peek(pid, at).unwrap_or_default();
+            machine::is_call(word)
+        };
+        let Some(site) = machine::sites(&registers).into_iter().find(|at| is_call(*at)) else {
+            return Err(Self::let_go(pid, io::ErrorKind::ResourceBusy.into()));
+        };
+        Ok(Self { pid, registers, waiting, site, missed })
+    }
+
+    fn let_go(pid: Pid, error: io::Error) -> io::Error {
+        let _ = trace(libc::PTRACE_DETACH, pid, 0, 0);
+        error
+    }
+
+    /// The call that it was stopped in, if it waits.
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        self.waiting
+    }
+
+    /// Has it make a call.
+    pub(crate) fn call(&mut self, number: c_long, arguments: &[u64]) -> io::Result<u64> {
+        let mut registers = self.registers;
+        machine::prepare(&mut registers, self.site, number, arguments);
+        write_registers(self.pid, &registers)?;
+        // Once when the call begins, and once when it is over.
+        for _ in 0..2 {
+            loop {
+                trace(libc::PTRACE_SYSCALL, self.pid, 0, 0)?;
+                let stop = until_stopped(self.pid)?;
+                if stop.is_call() {
+                    break;
+                }
+                self.missed.extend(stop.signal());
+            }
+        }
+        let result = machine::result(&read_registers(self.pid)?);
+        // As the system returns errors: the last page of numbers.
+        match i32::try_from(result.wrapping_neg()) {
+            Ok(code @ 1..=4095) => Err(io::Error::from_raw_os_error(code)),
+            Ok(_) | Err(_) => Ok(result),
+        }
+    }
+
+    /// Memory of it that nobody uses: a few words.
+    pub(crate) fn room(&self) -> u64 {
+        (machine::stack(&self.registers) - BELOW_STACK) & !0xf
+    }
+
+    pub(crate) fn read(&self, at: u64) -> io::Result<u64> {
+        peek(self.pid, at)
+    }
+
+    pub(crate) fn write(&self, at: u64, word: u64) -> io::Result<()> {
+        trace(libc::PTRACE_POKEDATA, self.pid, at as usize, word as usize).map(drop)
+    }
+}
+
+impl Drop for Implant {
+    fn drop(&mut self) {
+        machine::resume(&mut self.registers);
+        let _ = write_registers(self.pid, &self.registers);
+        let _ = trace(libc::PTRACE_DETACH, self.pid, 0, 0);
+        for signal in &self.missed {
+            crate::processes::signal_by_number(self.pid, *signal);
+        }
+    }
+}
+
+/// Why a process has stopped.
+#[derive(Clone, Copy, Debug)]
+struct Stop(c_int);
+
+impl Stop {
+    /// At the beginning or the end of a system call.
+    fn is_call(self) -> bool {
+        libc::WSTOPSIG(self.0) == libc::SIGTRAP | 0x80
+    }
+
+    /// Because of a signal, which it has not got.
+    fn signal(self) -> Option<c_int> {
+        let is_event = self.0 >> 16 != 0;
+        (!is_event && !self.is_call()).then(|| libc::WSTOPSIG(self.0))
+    }
+}
+
+fn until_stopped(pid: Pid) -> io::Result<Stop> {
+    let begun = Instant::now();
+    let mut looks = 0_u32;
+    while begun.elapsed() < PATIENCE {
+        if let Some(stop) = stopped(pid)? {
+            return Ok(stop);
+        }
+        looks += 1;
+        if looks < 100 {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP);
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// Takes note of a stop. An end stays to be reaped.
+fn stopped(pid: Pid) -> io::Result<Option<Stop>> {
+    let number = pid.as_raw_nonzero().get();
+    let kinds = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the structure is ours, and is written to.
+    let found = unsafe {
+        let mut found = std::mem::zeroed::<libc::siginfo_t>();
+        let id = number.cast_unsigned();
+        if libc::waitid(libc::P_PID, id, &raw mut found, kinds) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if found.si_pid() == 0 {
+            return Ok(None);
+        }
+        found.si_code
+    };
+    if matches!(found, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
+        return Err(Errno::SRCH.into());
+    }
+    let mut status = 0;
+    // SAFETY: the number is ours, and is written to.
+    let taken = unsafe { libc::waitpid(number, &raw mut status, libc::__WALL | libc::WNOHANG) };
+    Ok((taken == number && libc::WIFSTOPPED(status)).then_some(Stop(status)))
+}
+
+fn trace(request: u32, pid: Pid, address: usize, data: usize) -> io::Result<c_long> {
+    let pid = pid.as_raw_nonzero().get();
+    // SAFETY: who calls this passes numbers, or a pointer to what the request
+    // reads or writes.
+    let result = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A word of its memory. Any number is one, so errors are told apart by `errno`.
+fn peek(pid: Pid, at: u64) -> io::Result<u64> {
+    let pid = pid.as_raw_nonzero().get();
+    // SAFETY: only numbers are passed; `errno` is this thread's own.
+    unsafe {
+        *libc::__errno_location() = 0;
+        let word = libc::ptrace(libc::PTRACE_PEEKDATA, pid, at as *mut c_void, 0);
+        match *libc::__errno_location() {
+            0 => Ok(word.cast_unsigned()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}
+
+/// The general registers, by the system's number for them.
+const GENERAL: usize = 1;
+
+fn read_registers(pid: Pid) -> io::Result<libc::user_regs_struct> {
+    // SAFETY: all zeroes is a value of it.
+    let mut registers = unsafe { std::mem::zeroed::<libc::user_regs_struct>() };
+    let mut place = place_of(&mut registers);
+    trace(libc::PTRACE_GETREGSET, pid, GENERAL, (&raw mut place) as usize)?;
+    Ok(registers)
+}
+
+fn write_registers(pid: Pid, registers: &libc::user_regs_struct) -> io::Result<()> {
+    let mut registers = *registers;
+    let mut place = place_of(&mut registers);
+    trace(libc::PTRACE_SETREGSET, pid, GENERAL, (&raw mut place) as usize).map(drop)
+}
+
+fn place_of(registers: &mut libc::user_regs_struct) -> libc::iovec {
+    libc::iovec {
+        iov_base: (&raw mut *registers).cast(),
+        iov_len: size_of::<libc::user_regs_struct>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_makes_a_call_and_goes_on_with_its_own() {
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let mut implant = loop {
+            match Implant::stop(pid) {
+                Ok(implant) if implant.waiting().is_some_and(|w| w.number == libc::SYS_read) => {
+                    break implant;
+                }
+                Ok(_) | Err(_) => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(implant.waiting().unwrap().first, 0);
+        assert_eq!(implant.call(libc::SYS_getpid, &[]).unwrap(), u64::from(child.id()));
+        let refused = implant.call(libc::SYS_close, &[999]).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EBADF));
+        let room = implant.room();
+        implant.call(libc::SYS_pipe2, &[room, 0]).unwrap();
+        assert_eq!(implant.read(room).unwrap(), 3 | 4 << 32);
+        drop(implant);
+        child.stdin.take().unwrap().write_all(b"on").unwrap();
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, "on");
+        assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn an_end_is_left_to_who_reaps() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        while Implant::stop(pid).is_ok() {}
+        assert!(child.wait().unwrap().success());
+    }
+}

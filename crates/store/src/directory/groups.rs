@@ -1,0 +1,51 @@
+//! The control groups of a session whose keeper and guardian were both killed.
+//!
+//! A guardian removes them, and a keeper that takes the session up again does. For
+//! a session that is only looked at, whoever finds it lost does. What was in them
+//! has ended with the sandbox, or is about to.
+
+use super::Directory;
+use sessile_protocol::SessionId;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// In the session's directory, as its keeper wrote it: one path a line.
+const FILE: &str = "groups";
+
+/// Killed processes take a moment to be gone.
+const PATIENCE: Duration = Duration::from_secs(1);
+const NAP: Duration = Duration::from_millis(2);
+
+impl Directory {
+    /// Removes those that are left, and forgets them if none is.
+    pub(super) fn remove_groups(&self, session: &SessionId) {
+        let file = self.path().join(FILE);
+        let Ok(text) = std::fs::read_to_string(&file) else { return };
+        let tops: Vec<&Path> =
+            text.lines().map(Path::new).filter(|top| is_of(top, session)).collect();
+        let deadline = Instant::now() + PATIENCE;
+        while !tops.iter().all(|top| is_gone(top)) && Instant::now() < deadline {
+            std::thread::sleep(NAP);
+        }
+        if tops.iter().all(|top| !top.exists()) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Nothing else is removed, whatever is written there.
+fn is_of(top: &Path, session: &SessionId) -> bool {
+    let name = top.file_name().and_then(|name| name.to_str());
+    top.is_absolute() && name == Some(&format!("sessile-{session}"))
+}
+
+/// Whether it is, or was removed. Only what is empty can be.
+fn is_gone(top: &Path) -> bool {
+    for below in std::fs::read_dir(top).into_iter().flatten().flatten() {
+        if below.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = std::fs::remove_dir(below.path());
+        }
+    }
+    let _ = std::fs::remove_dir(top);
+    !top.exists()
+}
