@@ -1,5 +1,6 @@
 /** The client: requests with retries, and streams that resume. */
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -151,7 +152,10 @@ export class Client {
 
   /** One call of the `runtime` tool, as `sessile tool` takes and answers it. */
   async tool(request: Schemas["RuntimeRequest"], options: { signal?: AbortSignal } = {}): Promise<Record<string, unknown>> {
-    return this.json({ method: "POST", path: "/v1/tools/runtime", json: request, lane: "wait", waits: request.timeout_ms ?? 30_000, signal: options.signal });
+    // Where the caller is, as for `sessile tool`; the local server is nowhere.
+    const json = this.isLocal ? { ...request, workspace: resolve(request.workspace ?? ".") } : request;
+    const waits = request.timeout_ms === 0 ? 24 * 3_600_000 : (request.timeout_ms ?? 30_000);
+    return this.json({ method: "POST", path: "/v1/tools/runtime", json, lane: "wait", waits, signal: options.signal });
   }
 
   /** Any call of the API; its answer as JSON. */

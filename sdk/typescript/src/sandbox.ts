@@ -24,15 +24,15 @@ export interface SandboxOptions extends SignalOption {
   /** Default: `development`. */
   preset?: Preset | (string & {});
   /** Besides those of the preset. */
-  permissions?: PermissionRule[];
+  permissions?: readonly PermissionRule[];
   resources?: ResourceLimits;
   network?: Policy["network"];
   /** What does not exist inside: `node_modules`, `*.log`, `/build`. */
-  ignorePatterns?: string[];
+  ignorePatterns?: readonly string[];
   /** Variables of all its sessions. */
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string>>;
   /** Words of your own, which stay with it: {@link Sandbox.connect} finds them again. */
-  labels?: Record<string, string>;
+  labels?: Readonly<Record<string, string>>;
   /** Ends after this long without a run; default: 8 h. */
   idleTimeout?: number | string;
   /** Whether it lasts when this program has ended, for another to connect to. */
@@ -53,7 +53,7 @@ export interface SandboxSessionOptions extends SignalOption {
   language?: Language;
   /** What `exec` speaks, by its program: `/bin/sh` (which is bash, so that `source` works), `zsh`, `python3`. */
   shell?: string;
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string>>;
   name?: string;
 }
 
@@ -342,7 +342,7 @@ function note(labels: Readonly<Record<string, string>>, codebaseId: string | und
 
 function readNote(env: Record<string, string>): { labels: Record<string, string>; codebaseId: string | undefined } {
   try {
-    const found = JSON.parse(env[NOTE] ?? "{}") as { labels?: Record<string, string>; codebase_id?: string | null };
+    const found = JSON.parse(env[NOTE] ?? "{}") as { labels?: Readonly<Record<string, string>>; codebase_id?: string | null };
     return { labels: found.labels ?? {}, codebaseId: found.codebase_id ?? undefined };
   } catch {
     return { labels: {}, codebaseId: undefined };

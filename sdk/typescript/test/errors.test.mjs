@@ -42,7 +42,7 @@ test("a server that is not there is told at once, by its address", async () => {
     assert.match(error.message, /no server answers at http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\); start one with/);
     return true;
   });
-  assert.ok(performance.now() - began < 5000, "it is not retried");
+  assert.ok(performance.now() - began < 20_000, "it is not retried");
   const socket = new Client({ url: `unix:${server.root}/none.sock`, env: {} });
   await assert.rejects(socket.health(), { code: "connection_failed" });
 });

@@ -27,11 +27,13 @@ test(`${SESSIONS} sessions and a server that is killed: no run is lost, none don
   );
   let answered = 0;
   let killed = 0;
-  const killing = async () => {
+  let kills = Promise.resolve();
+  const killing = () => {
     // At these moments many runs are going, and their answers are lost.
     if (answered < ((killed + 1) * SESSIONS * RUNS) / (KILLS + 1) || killed >= KILLS) return;
     killed += 1;
-    await local.kill();
+    // One after the other: the next one kills the next server.
+    kills = kills.then(() => local.kill());
   };
   const repeated = { runs: 0 };
   await Promise.all(
@@ -41,10 +43,11 @@ test(`${SESSIONS} sessions and a server that is killed: no run is lost, none don
         assert.equal(result.stdout, `${i} ${run}\n`);
         if (result.repeated) repeated.runs += 1;
         answered += 1;
-        await killing();
+        killing();
       }
     }),
   );
+  await kills;
   assert.equal(killed, KILLS);
   assert.ok(repeated.runs > 0);
   const counts = await Promise.all(sessions.map(async (session) => (await session.info()).executionCount));

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .errors import CommandExecutionError, CommandTimeoutError
+from .errors import CommandExecutionError, CommandLimitError, CommandTimeoutError
 
-__all__ = ["CodeError", "Continuity", "ExecResult", "Output", "Result", "Screen"]
+__all__ = ["CodeError", "Continuity", "ExecResult", "MetLimit", "Output", "Result", "Screen"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,18 @@ class CodeError:
 
     type: str
     message: str
+
+
+@dataclass(frozen=True)
+class MetLimit:
+    """A limit of a sandbox that a run has met."""
+
+    resource: str
+    """``memory``, ``pids`` or ``layer``: what the sandbox has changed in its files."""
+    limit: int
+    """Bytes, or processes and threads."""
+    evidence: str = "counted"
+    """``counted`` by the system, or ``guessed`` from how the run has ended."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,7 @@ class Result:
         notes: what else there is to know.
         timed_out, interrupted: whether it was made to end.
         truncated: for streams that were too long for the answer, what was left out.
+        limits_met: limits of its sandbox that it has met.
     """
 
     stdout: str
@@ -97,6 +110,7 @@ class Result:
     session_id: str = ""
     raw_stdout: Optional[bytes] = field(default=None, repr=False)
     raw_stderr: Optional[bytes] = field(default=None, repr=False)
+    limits_met: Tuple[MetLimit, ...] = ()
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], command: Optional[str] = None, session_id: str = "") -> Result:
@@ -125,6 +139,7 @@ class Result:
             session_id,
             raw_stdout,
             raw_stderr,
+            tuple(MetLimit(met["resource"], met["limit"], met["evidence"]) for met in get("limits_met") or ()),
         )
 
     @property
@@ -160,12 +175,16 @@ class Result:
 
         Raises:
             CommandTimeoutError: when it was interrupted because it took too long.
+            CommandLimitError: when it failed and has met a limit of its sandbox. It is a
+                ResourceLimitExceededError and a CommandExecutionError.
             CommandExecutionError: when it failed in another way.
         """
         command = self.command or ""
         if self.timed_out:
             took = self.duration.total_seconds() if self.duration else 0.0
             raise CommandTimeoutError(command, round(took, 3), result=self)
+        if self.exit_code != 0 and self.limits_met:
+            raise CommandLimitError(self)
         if self.exit_code != 0:
             raise CommandExecutionError(command, self.exit_code, self.stdout, self.stderr, self)
         return self
