@@ -115,6 +115,9 @@ def test_changes_of_files_are_told_from_the_call_on(session: Session) -> None:
         while seen[-1].change != "removed":
             seen.append(next(changes))
     assert {change.path for change in seen} == {"watched/new"} and seen[0].change == "created"
+    with session.watch() as rest:
+        Session.attach(session.id).close()
+        assert list(rest) == []
 
 
 def test_a_watch_that_missed_something_says_so(mortal: Server) -> None:

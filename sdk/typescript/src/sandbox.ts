@@ -18,6 +18,7 @@ import type { Language, Result } from "./result.js";
 import type { SignalOption } from "./run.js";
 import { type BackgroundOptions, type ExecOptions, Session, type StartOptions } from "./session.js";
 import { given } from "./shapes.js";
+import { SHOWN } from "./shown.js";
 
 export interface SandboxOptions extends SignalOption {
   client?: Client;
@@ -134,6 +135,11 @@ export class Sandbox implements AsyncDisposable {
   /** Empty before it was started. */
   get id(): string {
     return this.host?.id ?? "";
+  }
+
+  /** What `console.log` shows. */
+  [SHOWN](): string {
+    return `Sandbox ${this.id || "without an id yet"} (${this.stage})`;
   }
 
   /** Its files, as the policy lets them be seen. */

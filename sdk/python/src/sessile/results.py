@@ -66,7 +66,7 @@ def _stream(answer: Mapping[str, Any], name: str) -> Tuple[str, Optional[bytes]]
     return text, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A run that has finished.
 
@@ -142,6 +142,21 @@ class Result:
             tuple(MetLimit(met["resource"], met["limit"], met["evidence"]) for met in get("limits_met") or ()),
         )
 
+    def __repr__(self) -> str:
+        """What there is to say of it.
+
+        >>> session.exec("echo hi; exit 3")
+        Result(stdout='hi\\n', stderr='', exit_code=3, duration=...)
+        """
+        told = [f"stdout={self.stdout!r}", f"stderr={self.stderr!r}", f"exit_code={self.exit_code}"]
+        if self.duration is not None:
+            told.append(f"duration={self.duration}")
+        for name in _REMARKABLE:
+            value = getattr(self, name)
+            if value and (name, value) != ("kernel", "kept"):
+                told.append(f"{name}={value!r}")
+        return f"Result({', '.join(told)})"
+
     @property
     def success(self) -> bool:
         """Whether it exited with 0."""
@@ -199,6 +214,8 @@ class Result:
             text += f"\n[exit code {self.exit_code}]"
         return {"text/plain": text, **self.data}
 
+
+_REMARKABLE = ("result", "error", "kernel", "timed_out", "interrupted", "limits_met", "notes", "truncated")
 
 ExecResult = Result
 

@@ -2886,7 +2886,7 @@ export interface paths {
          *     a writer has closed it, or its permissions changed) and `removed`, each with
          *     the `path`; a move is a `removed` and a `created`. `overflow` when more has
          *     happened than could be told: list the directory anew then, as after a
-         *     connection that broke.
+         *     connection that broke. `ended` is the last one: the session has ended.
          */
         get: {
             parameters: {

@@ -165,7 +165,7 @@ class AsyncFiles(AsyncSessionPart):
             await body.aclose()
 
     def watch(self, path: str = "", *, recursive: bool = True) -> AsyncFeed[FileChanged]:
-        """Changes of files, as they happen; see :class:`AsyncFeed`.
+        """Changes of files, as they happen, until the session ends; see :class:`AsyncFeed`.
 
         >>> async with session.watch() as changes:
         ...     result = await session.exec("echo hi > new.txt")
@@ -191,6 +191,8 @@ class AsyncFiles(AsyncSessionPart):
             if message.event == "ready":
                 was_first, is_first = is_first, False
                 return None if was_first else FileChanged("", "overflow")
+            if message.event == "ended":
+                return None
             return FileChanged(json.loads(message.data).get("path", ""), message.event)
 
         return AsyncFeed(self._connection, after, named("ended"), read)

@@ -166,7 +166,7 @@ class Files(SessionPart):
             body.close()
 
     def watch(self, path: str = "", *, recursive: bool = True) -> Feed[FileChanged]:
-        """Changes of files, as they happen; see :class:`Feed`.
+        """Changes of files, as they happen, until the session ends; see :class:`Feed`.
 
         >>> with session.watch() as changes:
         ...     result = session.exec("echo hi > new.txt")
@@ -192,6 +192,8 @@ class Files(SessionPart):
             if message.event == "ready":
                 was_first, is_first = is_first, False
                 return None if was_first else FileChanged("", "overflow")
+            if message.event == "ended":
+                return None
             return FileChanged(json.loads(message.data).get("path", ""), message.event)
 
         return Feed(self._connection, after, named("ended"), read)
