@@ -3,8 +3,8 @@
 use crate::own_name::OwnName;
 use crate::stdin::Stdin;
 use sessile_protocol::{
-    Completed, EndedJob, Exec, KernelFate, Language, OpenRun, OutputView, ReadOutput, RunError,
-    RunNo, RunPhase, RunValue, Screen,
+    Completed, EndedJob, Exec, KernelFate, Language, MetLimit, OpenRun, OutputView, ReadOutput,
+    RunError, RunNo, RunPhase, RunValue, Screen,
 };
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Directory, Entry, Remarks, Spool, StreamName, timestamp};
@@ -45,6 +45,7 @@ pub(crate) struct Run {
     pub(crate) error: Option<RunError>,
     pub(crate) notes: Vec<String>,
     pub(crate) jobs_ended: Vec<EndedJob>,
+    pub(crate) limits_met: Vec<MetLimit>,
     /// Bytes of remarks that are too large for the history, and in no file yet.
     pub(crate) owed_remarks: usize,
     /// What is left out of the messages in its stderr.
@@ -97,6 +98,7 @@ impl Run {
             error: None,
             notes: Vec::new(),
             jobs_ended: Vec::new(),
+            limits_met: Vec::new(),
             owed_remarks: 0,
             own_name: None,
             begins_line: true,
@@ -211,6 +213,7 @@ impl Run {
             error: self.error.clone(),
             notes: self.notes.clone(),
             jobs_ended: self.jobs_ended.clone(),
+            limits_met: self.limits_met.clone(),
             repeated: false,
             unread: self.unread.clone(),
         })
@@ -251,7 +254,8 @@ impl Run {
     pub(crate) fn remarks(&self) -> Remarks {
         let (result, error) = (self.value.clone(), self.error.clone());
         let (notes, jobs_ended) = (self.notes.clone(), self.jobs_ended.clone());
-        Remarks { result, error, notes, jobs_ended }
+        let limits_met = self.limits_met.clone();
+        Remarks { result, error, notes, jobs_ended, limits_met }
     }
 
     /// The run's line in the history.

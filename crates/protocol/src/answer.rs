@@ -1,8 +1,8 @@
 //! What a keeper answers.
 
 use crate::{
-    CheckpointView, EndedJob, ForkedView, JobsView, Language, LimitsView, PortsView, RewoundView,
-    RunNo, SavedView, ScreenView,
+    CheckpointView, EndedJob, ForkedView, JobsView, Language, LimitsView, MetLimit, PortsView,
+    RewoundView, RunNo, SavedView, ScreenView,
 };
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,9 @@ pub struct Completed {
     /// Jobs of a shell that have ended within this run, or since the one before.
     #[serde(default)]
     pub jobs_ended: Vec<EndedJob>,
+    /// Limits of its sandbox that it has met.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits_met: Vec<MetLimit>,
     /// The answer to an earlier exec with the same key.
     #[serde(default)]
     pub repeated: bool,

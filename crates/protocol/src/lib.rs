@@ -40,7 +40,10 @@ pub use inherited::Inherited;
 pub use job::{EndedJob, Job, JobState, JobsView, OwnNetwork, Port, PortsView, Transport};
 pub use program::Program;
 pub use request::{Adoption, Exec, ReadOutput, ReadScreen, Request, Until};
-pub use resources::{CpuLimit, FilesLimit, LayerLimit, LimitsView, MemoryLimit, PidsLimit};
+pub use resources::{
+    CpuLimit, Evidence, FilesLimit, LayerLimit, LimitedResource, LimitsView, MemoryLimit, MetLimit,
+    PidsLimit,
+};
 pub use saved::{LeftBehind, SavedFiles, SavedKernelView, SavedView};
 pub use screen::{Color, Cursor, Screen, ScreenLine, ScreenView, Span, Style, TerminalSize};
 pub use shortage::Shortage;

@@ -23,6 +23,36 @@ pub struct LimitsView {
     pub layer: Option<LayerLimit>,
 }
 
+/// A limit of a sandbox that a run has met
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct MetLimit {
+    pub resource: LimitedResource,
+    /// Bytes, or processes and threads
+    pub limit: u64,
+    pub evidence: Evidence,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedResource {
+    Memory,
+    Pids,
+    Layer,
+}
+
+/// How it is known that a limit was met
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The system has counted it
+    Counted,
+    /// The run's end looks like it
+    Guessed,
+}
+
 /// All programs together, unless it is held by an rlimit: then each by itself
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

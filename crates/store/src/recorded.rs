@@ -8,8 +8,8 @@ use crate::keys::Keys;
 use crate::output::{Spool, StreamName};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{
-    Code, Completed, EndedJob, Failure, KernelFate, OutputView, ReadOutput, RunError, RunNo,
-    RunPhase, RunValue, Screen, StreamView,
+    Code, Completed, EndedJob, Failure, KernelFate, MetLimit, OutputView, ReadOutput, RunError,
+    RunNo, RunPhase, RunValue, Screen, StreamView,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -31,6 +31,8 @@ pub struct Remarks {
     pub notes: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs_ended: Vec<EndedJob>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits_met: Vec<MetLimit>,
 }
 
 impl Remarks {
@@ -43,7 +45,8 @@ impl Remarks {
         let error: usize = self.error.iter().map(|e| e.kind.len() + e.message.len()).sum();
         let command = |job: &EndedJob| job.command.as_ref().map_or(0, String::len) + 80;
         let jobs: usize = self.jobs_ended.iter().map(command).sum();
-        result + error + jobs + self.notes.iter().map(String::len).sum::<usize>()
+        let limits = 70 * self.limits_met.len();
+        result + error + jobs + limits + self.notes.iter().map(String::len).sum::<usize>()
     }
 }
 
@@ -106,6 +109,7 @@ impl Directory {
             error: remarks.error,
             notes: remarks.notes,
             jobs_ended: remarks.jobs_ended,
+            limits_met: remarks.limits_met,
             repeated: false,
             unread: Vec::new(),
         })

@@ -33,6 +33,7 @@ WORDS = [
     (r"\bhandle_async_request\b", "handle_request"),
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\bAwaitable, ", ""),
+    (r"\bAsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]"),
     (r"\b_async\b", "_sync"),
     (r"\bAsync(?=[A-Z])", ""),
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
@@ -38,13 +38,18 @@ needs_layer = pytest.mark.skipif("{id}/diff" not in _API, reason="this server ha
 class Server:
     """``sessile serve`` on a port of this machine, which can be killed and started again."""
 
-    def __init__(self, directory: Path, port: int = 0, args: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, args: Sequence[str] = ()) -> None:
         self.directory = directory
         self.args = list(args)
         self.state = directory / "state"
-        self.port = port
         self.process: Optional["subprocess.Popen[str]"] = None
-        self.url = ""
+        # Held, so that nobody else is given the port while the server is not there. Both have
+        # SO_REUSEADDR, and only one of them listens.
+        self.held = socket.socket()
+        self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.held.bind(("127.0.0.1", 0))
+        self.port: int = self.held.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
     @property
@@ -64,9 +69,7 @@ class Server:
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        assert found, f"the server said {line!r}"
-        self.url, self.port = found[0], int(found[1])
+        assert self.url in line, f"the server said {line!r}"
 
     @property
     def token(self) -> str:
@@ -86,6 +89,7 @@ class Server:
         assert self.process is not None
         self.process.terminate()
         self.process.wait()
+        self.held.close()
 
 
 @pytest.fixture(scope="session")
@@ -135,6 +139,7 @@ def surroundings(state_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("SESSILE_TOKEN", raising=False)
     monkeypatch.setenv("SESSILE_BIN", BINARY)
     monkeypatch.setenv("XDG_STATE_HOME", str(state_home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(state_home / "data"))
     monkeypatch.chdir(tmp_path)
 
 

@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,8 @@ with Session() as session:
     try:
         session.exec("sleep 1000", timeout=0)
     except KeyboardInterrupt:
-        print(session.history()[-1].exit_code, session.exec("echo $x").stdout.strip(), flush=True)
+        kept = session.exec("echo $x", timeout=0).stdout.strip()
+        print(session.history()[1].exit_code, kept, flush=True)
 """
 
 CTRL_C_ASYNC = """
@@ -109,12 +111,15 @@ async def main():
         try:
             await session.exec("sleep 1000", timeout=0)
         except asyncio.CancelledError:
-            code = (await session.history())[-1].exit_code
-            print(code, (await session.exec("echo $x")).stdout.strip(), flush=True)
+            kept = (await session.exec("echo $x", timeout=0)).stdout.strip()
+            print((await session.history())[1].exit_code, kept, flush=True)
 asyncio.run(main())
 """
 
-CTRL_C_STREAM = CTRL_C.replace('session.exec("sleep 1000", timeout=0)', 'list(session.stream("sleep 1000", 0))')
+CTRL_C_STREAM = CTRL_C.replace(
+    'session.exec("sleep 1000", timeout=0)',
+    '[print("seen", flush=True) for _ in session.stream("sleep 1000", 0)]',
+)
 
 
 @pytest.mark.parametrize("program", [CTRL_C, CTRL_C_ASYNC, CTRL_C_STREAM], ids=["sync", "async", "stream"])
@@ -123,6 +128,10 @@ def test_ctrl_c_interrupts_the_run_and_keeps_the_session(program: str) -> None:
     assert process.stdout is not None
     session = Session.attach(process.stdout.readline().strip())
     wait_for_run(session, 2)
+    if program == CTRL_C_STREAM:
+        # Its own code has the run's first event now, and waits for the next one.
+        assert process.stdout.readline() == "seen\n"
+    wait_until_asleep(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "130 kept\n"
     process.stdout.close()
@@ -137,12 +146,23 @@ def wait_for_run(session: Session, number: int) -> None:
             return
 
 
+def wait_until_asleep(pid: int) -> None:
+    """Until it waits for something. With the run begun, that is what the server says next."""
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+        time.sleep(0.001)
+
+
 def test_a_task_that_is_cancelled_interrupts_its_run() -> None:
     async def program() -> None:
         async with AsyncSession() as session:
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(session.exec("sleep 1000", timeout=0), 0.3)
-            assert (await session.exec("echo free", timeout=5)).stdout == "free\n"
+            task = asyncio.ensure_future(session.exec("sleep 1000", timeout=0))
+            async for event in session.events():
+                if event == sessile.Started(1):
+                    break
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await session.exec("echo free", timeout=0)).stdout == "free\n"
             assert [run.phase for run in await session.runs()] == ["closed", "closed"]
 
     asyncio.run(program())

@@ -12,7 +12,7 @@ import pytest
 
 import sessile
 from conftest import Server, needs_files, token_of
-from sessile import Client, Session
+from sessile import Client, FileChanged, Session
 from sessile._core import trees
 
 pytestmark = needs_files
@@ -106,14 +106,33 @@ def test_a_tree_from_elsewhere_does_not_leave_its_directory(
         assert not (tmp_path / "escaped").exists() and not Path("/abs/olute").exists()
 
 
-def test_changes_of_files_are_told(session: Session) -> None:
+def test_changes_of_files_are_told_from_the_call_on(session: Session) -> None:
     session.make_directory("watched")
-    changes = session.watch("watched")
-    # It yields nothing before it watches; the run begins while it waits.
-    run = session.background("for i in $(seq 200); do echo > watched/new; sleep 0.1; done")
-    assert next(changes).path == "watched/new"
-    changes.close()  # type: ignore[attr-defined]
-    run.interrupt()
+    with session.watch("watched") as changes:
+        session.write_file("watched/new", "x")
+        session.remove("watched/new")
+        seen = [next(changes)]
+        while seen[-1].change != "removed":
+            seen.append(next(changes))
+    assert {change.path for change in seen} == {"watched/new"} and seen[0].change == "created"
+    with session.watch() as rest:
+        Session.attach(session.id).close()
+        assert list(rest) == []
+
+
+def test_a_watch_that_missed_something_says_so(mortal: Server) -> None:
+    """What happens while the server is not there, nobody sees."""
+    session = Client(mortal.url, token_of(mortal)).session()
+    with session.watch() as changes:
+        session.write_file("before", "x")
+        assert next(changes) == FileChanged("before", "created")
+        mortal.kill()
+        mortal.start()
+        while next(changes).change != "overflow":
+            pass
+        session.write_file("after", "x")
+        assert next(changes) == FileChanged("after", "created")
+    session.close()
 
 
 def test_codebases_are_kept_at_the_server(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,7 +161,7 @@ def test_a_port_of_a_session_is_reached_through_the_server(session: Session) -> 
     run = session.background("python3 -u -m http.server 0 --bind 127.0.0.1")
     said = ""
     while "port " not in said:
-        said += run.output(wait=10).stdout
+        said += run.output(wait=60).stdout
     port = session.port(int(said.split("port ")[1].split()[0]))
     answer = port.get("/page.txt")
     assert (answer.status, answer.content) == (200, b"served")

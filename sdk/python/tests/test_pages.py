@@ -35,6 +35,16 @@ PAGES = [
     "docs/sandbox.md",
     "docs/save-and-restore.md",
     "docs/http-api.md",
+    "docs/sdk-typescript.md",
+    "docs/coming-from-openclaw.md",
+    "docs/policies.md",
+    "docs/durable.md",
+    "docs/node.md",
+    "docs/python.md",
+    "docs/shells.md",
+    "docs/runtime-tool.md",
+    "docs/server.md",
+    "docs/examples.md",
 ]
 
 SCRIPT = [
@@ -70,6 +80,14 @@ def examples() -> List[Any]:
                 values = place, block["program"], block["output"], REMOTE in options
                 found.append(pytest.param(*values, id=place, marks=marks))
     return found
+
+
+def test_each_page_has_both_languages() -> None:
+    pages = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
+    languages = {page.name: {name for name in ("python", "ts") if f"\n```{name}" in page.read_text()} for page in pages}
+    assert {page: found for page, found in languages.items() if len(found) == 1} == {}
+    missing = [f"docs/{page}" for page, found in languages.items() if found and page != "README.md"]
+    assert [page for page in missing if page not in PAGES] == []
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +138,7 @@ def test_example(
     (tmp_path / "project/backend").mkdir(parents=True)
     environment = {**os.environ, **with_model, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, timeout=120
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, timeout=300
     )
     assert done.returncode == 0, place
     if output is not None:

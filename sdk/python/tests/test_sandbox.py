@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -183,6 +184,14 @@ def test_limits_hold_or_are_refused(project: Path) -> None:
         hungry = "python3 -c 'x = bytearray(1 << 28); print(len(x))'"
         assert not sandbox.run(hungry).success
         assert sandbox.run("echo alive").stdout == "alive\n"
+        with sandbox.session(shell="python3") as session:
+            result = session.exec("x = bytearray(1 << 28)")
+        assert [(met.resource, met.limit) for met in result.limits_met] == [("memory", 64 << 20)]
+        with pytest.raises(sessile.ResourceLimitExceededError) as met:
+            result.check()
+        assert (met.value.resource_type, met.value.limit) == ("memory", str(64 << 20))
+        assert isinstance(met.value, CommandExecutionError) and "memory limit" in str(met.value)
+        assert str(pickle.loads(pickle.dumps(met.value))) == str(met.value)
 
 
 @needs_files
@@ -223,9 +232,10 @@ def test_async_sandboxes_are_the_same(project: Path) -> None:
 
 def test_what_a_sandbox_starts_is_gone_with_it(sandbox: Sandbox) -> None:
     session = sandbox.session()
-    session.exec("exec -a sessile-test-leftover sleep 1000 &")
+    name = f"sessile-test-leftover-{os.urandom(8).hex()}"
+    session.exec(f"exec -a {name} sleep 1000 &")
     sandbox.destroy()
-    found = subprocess.run(["pgrep", "-f", "^sessile-test-leftover"], stdout=subprocess.PIPE)
+    found = subprocess.run(["pgrep", "-f", f"^{name}"], stdout=subprocess.PIPE)
     assert found.stdout == b""
 
 

@@ -1,5 +1,6 @@
 /** The client: requests with retries, and streams that resume. */
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +10,7 @@ import type { FileEntry } from "./files.js";
 import { localSocket, startLocal } from "./local.js";
 import { decide, isPassing, type Repeatable } from "./retry.js";
 import { type Camel, type Schemas, camel, given } from "./shapes.js";
+import { SHOWN } from "./shown.js";
 import { EventParser, type ServerEvent } from "./sse.js";
 import { type Address, type Incoming, type Lane, type TlsOptions, Transport, Unanswered, collect, gaveUp } from "./transport.js";
 
@@ -53,44 +55,49 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const RETRY_FOR_MS = 30_000;
 
 export class Client {
-  private readonly transport: Transport;
-  private readonly headers: Record<string, string>;
+  readonly #transport: Transport;
+  readonly #headers: Record<string, string>;
   private readonly requestTimeout: number;
   private readonly retryFor: number;
-  private readonly env: NodeJS.ProcessEnv;
-  private readonly debug: ((line: string) => void) | undefined;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #debug: ((line: string) => void) | undefined;
   /** Files that are kept at the server, for sandboxes to be made from. */
   readonly codebases: Codebases;
   private hasAnswered = false;
   private starting: Promise<void> | undefined;
 
   constructor(options: ClientOptions = {}) {
-    this.env = options.env ?? process.env;
-    const url = options.url ?? this.env["SESSILE_URL"];
+    this.#env = options.env ?? process.env;
+    const url = options.url ?? this.#env["SESSILE_URL"];
     // A token that was read from a file has a newline at its end.
-    const token = (options.token ?? this.env["SESSILE_TOKEN"] ?? "").trim();
+    const token = (options.token ?? this.#env["SESSILE_TOKEN"] ?? "").trim();
     if (!/^[\x21-\x7e]*$/.test(token)) throw badToken();
-    this.transport = new Transport(address(url, this.env), options.tls);
-    this.headers = token ? { authorization: `Bearer ${token}` } : {};
+    this.#transport = new Transport(address(url, this.#env), options.tls);
+    this.#headers = token ? { authorization: `Bearer ${token}` } : {};
     this.requestTimeout = options.requestTimeout ?? REQUEST_TIMEOUT_MS;
     this.retryFor = options.retryFor ?? RETRY_FOR_MS;
-    this.debug = options.debug;
-    this.codebases = new Codebases(this, this.env);
+    this.#debug = options.debug;
+    this.codebases = new Codebases(this, this.#env);
   }
 
   /** The server's address, for people. */
   get endpoint(): string {
-    return this.transport.endpoint;
+    return this.#transport.endpoint;
   }
 
   /** Whether this is the user's own server, which sees the same files. */
   get isLocal(): boolean {
-    return this.transport.address.kind === "local";
+    return this.#transport.address.kind === "local";
+  }
+
+  /** What `console.log` shows. */
+  [SHOWN](): string {
+    return `Client ${this.endpoint}`;
   }
 
   /** Closes the connections. Sessions go on. */
   close(): void {
-    this.transport.close();
+    this.#transport.close();
   }
 
   [Symbol.dispose](): void {
@@ -151,7 +158,10 @@ export class Client {
 
   /** One call of the `runtime` tool, as `sessile tool` takes and answers it. */
   async tool(request: Schemas["RuntimeRequest"], options: { signal?: AbortSignal } = {}): Promise<Record<string, unknown>> {
-    return this.json({ method: "POST", path: "/v1/tools/runtime", json: request, lane: "wait", waits: request.timeout_ms ?? 30_000, signal: options.signal });
+    // Where the caller is, as for `sessile tool`; the local server is nowhere.
+    const json = this.isLocal ? { ...request, workspace: resolve(request.workspace ?? ".") } : request;
+    const waits = request.timeout_ms === 0 ? 24 * 3_600_000 : (request.timeout_ms ?? 30_000);
+    return this.json({ method: "POST", path: "/v1/tools/runtime", json, lane: "wait", waits, signal: options.signal });
   }
 
   /** Any call of the API; its answer as JSON. */
@@ -233,15 +243,15 @@ export class Client {
       if (signal?.aborted) throw new AbortError(signal.reason, { reached: wasReached });
       let error: unknown;
       try {
-        const response = await this.transport.open(this.outgoing(call));
-        this.debug?.(`${call.method} ${call.path}: ${response.statusCode} after ${Math.round(performance.now() - began)} ms`);
+        const response = await this.#transport.open(this.outgoing(call));
+        this.#debug?.(`${call.method} ${call.path}: ${response.statusCode} after ${Math.round(performance.now() - began)} ms`);
         const value = await read(response);
         this.hasAnswered = true;
         return value;
       } catch (thrown) {
         error = thrown;
       }
-      if (this.debug && error instanceof Unanswered) this.debug(`${call.method} ${call.path}: no answer (${error.reached})`);
+      if (this.#debug && error instanceof Unanswered) this.#debug(`${call.method} ${call.path}: no answer (${error.reached})`);
       wasReached ||= error instanceof Unanswered && error.reached === "broken";
       if (signal?.aborted) throw new AbortError(signal.reason, { reached: wasReached });
       const isRefusal = error instanceof Refused;
@@ -269,7 +279,7 @@ export class Client {
   }
 
   private outgoing(call: Call): Parameters<Transport["open"]>[0] {
-    const headers: Record<string, string> = { ...this.headers, ...call.headers };
+    const headers: Record<string, string> = { ...this.#headers, ...call.headers };
     let body: string | Uint8Array | Readable | undefined = typeof call.body === "function" ? call.body() : call.body;
     if (call.json !== undefined) {
       body = JSON.stringify(call.json);
@@ -282,9 +292,9 @@ export class Client {
 
   /** However many calls find that nobody is there, it is started once. */
   private startLocal(): Promise<void> {
-    this.starting ??= startLocal(this.env)
+    this.starting ??= startLocal(this.#env)
       .then((socket) => {
-        this.transport.address = { kind: "local", socket };
+        this.#transport.address = { kind: "local", socket };
       })
       .finally(() => {
         this.starting = undefined;

@@ -38,12 +38,14 @@ const FOLDER = "sessile-codebases";
 const IDLE = "2m";
 
 export class Codebases {
+  readonly #client: Client;
+  readonly #env: NodeJS.ProcessEnv;
   private starting: Promise<Files> | undefined;
 
-  constructor(
-    private readonly client: Client,
-    private readonly env: NodeJS.ProcessEnv,
-  ) {}
+  constructor(client: Client, env: NodeJS.ProcessEnv) {
+    this.#client = client;
+    this.#env = env;
+  }
 
   async create(name: string, options: SignalOption & { ownerId?: string } = {}): Promise<Codebase> {
     const { ownerId = "", ...others } = options;
@@ -67,7 +69,7 @@ export class Codebases {
 
   async list(options: SignalOption & { ownerId?: string } = {}): Promise<Codebase[]> {
     const { ownerId, ...others } = options;
-    const entries = await (await this.files()).list(this.client.isLocal ? "." : FOLDER, others);
+    const entries = await (await this.files()).list(this.#client.isLocal ? "." : FOLDER, others);
     const ids = entries.filter(({ name, type }) => type === "directory" && name.startsWith("cb_")).map(({ name }) => name);
     const all = await Promise.all(ids.map((id) => this.get(id, others)));
     return all.filter((codebase) => ownerId === undefined || codebase.ownerId === ownerId);
@@ -113,12 +115,12 @@ export class Codebases {
   /** The workspace of a sandbox that is made from it. */
   async directory(id: string, options: SignalOption = {}): Promise<string> {
     await this.get(id, options);
-    return this.client.isLocal ? join(this.localFolder(), this.place(id)) : this.place(id);
+    return this.#client.isLocal ? join(this.localFolder(), this.place(id)) : this.place(id);
   }
 
   private place(id: string, path = ""): string {
     if (!/^cb_[0-9A-Za-z]+$/.test(id)) throw new CodebaseNotFoundError(id);
-    const base = this.client.isLocal ? id : `${FOLDER}/${id}`;
+    const base = this.#client.isLocal ? id : `${FOLDER}/${id}`;
     const inner = innerPath(path);
     return inner ? `${base}/${inner}` : base;
   }
@@ -167,19 +169,19 @@ export class Codebases {
   }
 
   private async start(): Promise<Files> {
-    const { isLocal } = this.client;
+    const { isLocal } = this.#client;
     const json = { idle_timeout: IDLE, ...(isLocal && { workspace: this.localFolder(), ends_with_caller: true }) };
     const headers = { "idempotency-key": randomBytes(16).toString("hex") };
-    const started = await this.client.json<Schemas["Started"]>({ method: "POST", path: "/v1/sessions", json, headers, repeatable: "safe" });
-    const files = new Files(this.client, `/v1/sessions/${started.session_id}`);
+    const started = await this.#client.json<Schemas["Started"]>({ method: "POST", path: "/v1/sessions", json, headers, repeatable: "safe" });
+    const files = new Files(this.#client, `/v1/sessions/${started.session_id}`);
     if (!isLocal) await files.makeDirectory(FOLDER);
     return files;
   }
 
   /** Not in the directory for state, which sandboxes are kept out of. */
   private localFolder(): string {
-    const given = this.env["XDG_DATA_HOME"];
-    const data = given && isAbsolute(given) ? given : join(this.env["HOME"] || homedir(), ".local", "share");
+    const given = this.#env["XDG_DATA_HOME"];
+    const data = given && isAbsolute(given) ? given : join(this.#env["HOME"] || homedir(), ".local", "share");
     const folder = join(data, "sessile", "codebases");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;

@@ -11,8 +11,8 @@
 /** Interrupts a run, and returns when it is over. */
 type Interrupt = () => Promise<void>;
 
-/** An interrupt takes two seconds at the worst; a server that is gone is not waited for. */
-const PATIENCE_MS = 10_000;
+/** An interrupt takes two seconds at the worst, and longer on a machine that is overloaded; a server that is gone is not waited for. */
+const PATIENCE_MS = 30_000;
 
 class Waiting {
   private readonly interrupts = new Set<Interrupt>();

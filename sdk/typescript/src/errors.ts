@@ -16,6 +16,7 @@ export type ClientCode =
   | "connection_failed"
   | "connection_lost"
   | "invalid_argument"
+  | "limit"
   | "local_server_failed"
   | "not_running"
   | "request_timeout"
@@ -141,8 +142,12 @@ export class BusyError extends ConflictError {}
 /** The keeper died during the run, and nobody knows how far it got. */
 export class RunLostError extends SessileError {}
 
-/** A limit of the server or of a sandbox was reached. */
-export class LimitError extends SessileError {}
+/** A limit of the server or of a sandbox was reached. A {@link CommandLimitError} is one, too. */
+export class LimitError extends SessileError {
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return Function.prototype[Symbol.hasInstance].call(this, error) || (this === LimitError && error instanceof CommandLimitError);
+  }
+}
 
 /** The server cannot do it now. */
 export class UnavailableError extends SessileError {}
@@ -195,6 +200,13 @@ export class CommandError extends SessileError {
 export class CommandTimeoutError extends CommandError {
   constructor(result: Result, message: string) {
     super(result, message, "command_timeout");
+  }
+}
+
+/** A command that failed and has met a limit of its sandbox: `result.limitsMet` says which. */
+export class CommandLimitError extends CommandError {
+  constructor(result: Result, message: string) {
+    super(result, message, "limit");
   }
 }
 

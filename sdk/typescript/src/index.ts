@@ -12,6 +12,7 @@ export {
   CodebaseError,
   CodebaseNotFoundError,
   CommandError,
+  CommandLimitError,
   CommandTimeoutError,
   ConflictError,
   ConnectionError,

@@ -34,11 +34,11 @@ export interface Policy {
   preset?: Preset | (string & {});
   /** `overlay`: changes go to a layer of the session; `direct`: to the directory itself. */
   files?: "overlay" | "direct";
-  permissions?: PermissionRule[];
+  permissions?: readonly PermissionRule[];
   /** `none`, `full`, or the hosts that may be reached: `api.example.com`, `*.example.org:443`. */
-  network?: "none" | "full" | string[];
+  network?: "none" | "full" | readonly string[];
   limits?: ResourceLimits;
-  binds?: Bind[];
+  binds?: readonly Bind[];
   /** Another system tree than the host's. */
   rootfs?: string;
   /** Root of its own user namespace, instead of the user `agent`. */

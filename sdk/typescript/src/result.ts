@@ -1,5 +1,5 @@
 /** What came of a run. */
-import { CommandError, CommandTimeoutError } from "./errors.js";
+import { CommandError, CommandLimitError, CommandTimeoutError } from "./errors.js";
 import { type Camel, type Schemas, camel } from "./shapes.js";
 
 export type Language = Schemas["Language"];
@@ -32,6 +32,8 @@ export class Result {
   /** The answer to an earlier request with the same key. */
   readonly repeated: boolean;
   readonly truncated: Camel<Schemas["Truncations"]> | undefined;
+  /** Limits of its sandbox that it has met. */
+  readonly limitsMet: readonly Schemas["MetLimit"][];
   /** What became of the session since it was last used. */
   readonly continuity: Continuity;
   private readonly bytes: { stdout?: Uint8Array; stderr?: Uint8Array } = {};
@@ -52,6 +54,7 @@ export class Result {
     this.interrupted = wire.interrupted ?? false;
     this.repeated = wire.repeated ?? false;
     this.truncated = wire.truncated && camel(wire.truncated);
+    this.limitsMet = wire.limits_met ?? [];
     this.continuity = wire.continuity ? camel(wire.continuity) : { status: "live" };
   }
 
@@ -69,11 +72,12 @@ export class Result {
     return this.bytes.stderr ?? Buffer.from(this.stderr);
   }
 
-  /** This result if it was a success; throws a {@link CommandError} otherwise. */
+  /** This result if it was a success; throws a {@link CommandError} otherwise: a {@link CommandLimitError} if it has met a limit of its sandbox. */
   check(): this {
     if (this.success) return this;
     if (this.timedOut) throw new CommandTimeoutError(this, `the command was interrupted after ${this.duration} ms; the session's state is kept`);
     const why = this.error ? `${this.error.type}: ${this.error.message}` : `exit code ${this.exitCode}`;
+    if (this.limitsMet.length > 0) throw new CommandLimitError(this, [why, ...this.notes].join("; "));
     const last = this.stderr.trimEnd().split("\n").at(-1);
     throw new CommandError(this, last && !this.error ? `${why}: ${last}` : why);
   }

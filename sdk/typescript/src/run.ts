@@ -4,6 +4,7 @@ import { AbortError, InvalidRequestError, SessileError } from "./errors.js";
 import { type RunEvent, isLastOfRun, runEvent } from "./events.js";
 import { Result } from "./result.js";
 import { type Camel, type Schemas, type Span, camel, given, milliseconds, span } from "./shapes.js";
+import { SHOWN } from "./shown.js";
 import type { ServerEvent } from "./sse.js";
 
 /**
@@ -44,6 +45,11 @@ export class Run implements AsyncIterable<RunEvent> {
     readonly number: number,
   ) {
     this.path = `/v1/sessions/${session}/runs/${number}`;
+  }
+
+  /** What `console.log` shows. */
+  [SHOWN](): string {
+    return `Run ${this.number} of ${this.session}`;
   }
 
   /**

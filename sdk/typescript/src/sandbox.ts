@@ -18,21 +18,22 @@ import type { Language, Result } from "./result.js";
 import type { SignalOption } from "./run.js";
 import { type BackgroundOptions, type ExecOptions, Session, type StartOptions } from "./session.js";
 import { given } from "./shapes.js";
+import { SHOWN } from "./shown.js";
 
 export interface SandboxOptions extends SignalOption {
   client?: Client;
   /** Default: `development`. */
   preset?: Preset | (string & {});
   /** Besides those of the preset. */
-  permissions?: PermissionRule[];
+  permissions?: readonly PermissionRule[];
   resources?: ResourceLimits;
   network?: Policy["network"];
   /** What does not exist inside: `node_modules`, `*.log`, `/build`. */
-  ignorePatterns?: string[];
+  ignorePatterns?: readonly string[];
   /** Variables of all its sessions. */
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string>>;
   /** Words of your own, which stay with it: {@link Sandbox.connect} finds them again. */
-  labels?: Record<string, string>;
+  labels?: Readonly<Record<string, string>>;
   /** Ends after this long without a run; default: 8 h. */
   idleTimeout?: number | string;
   /** Whether it lasts when this program has ended, for another to connect to. */
@@ -53,7 +54,7 @@ export interface SandboxSessionOptions extends SignalOption {
   language?: Language;
   /** What `exec` speaks, by its program: `/bin/sh` (which is bash, so that `source` works), `zsh`, `python3`. */
   shell?: string;
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string>>;
   name?: string;
 }
 
@@ -134,6 +135,11 @@ export class Sandbox implements AsyncDisposable {
   /** Empty before it was started. */
   get id(): string {
     return this.host?.id ?? "";
+  }
+
+  /** What `console.log` shows. */
+  [SHOWN](): string {
+    return `Sandbox ${this.id || "without an id yet"} (${this.stage})`;
   }
 
   /** Its files, as the policy lets them be seen. */
@@ -342,7 +348,7 @@ function note(labels: Readonly<Record<string, string>>, codebaseId: string | und
 
 function readNote(env: Record<string, string>): { labels: Record<string, string>; codebaseId: string | undefined } {
   try {
-    const found = JSON.parse(env[NOTE] ?? "{}") as { labels?: Record<string, string>; codebase_id?: string | null };
+    const found = JSON.parse(env[NOTE] ?? "{}") as { labels?: Readonly<Record<string, string>>; codebase_id?: string | null };
     return { labels: found.labels ?? {}, codebaseId: found.codebase_id ?? undefined };
   } catch {
     return { labels: {}, codebaseId: undefined };

@@ -12,6 +12,7 @@ import { execRequest, startRequest } from "./requests.js";
 import { Run, type SignalOption, WAIT_MS, interruptAborted, typed } from "./run.js";
 import { type Restored, type Saved, type SaveSource, restore, save } from "./saving.js";
 import { type Camel, type Schemas, type Span, camel, given } from "./shapes.js";
+import { SHOWN } from "./shown.js";
 import type { ServerEvent } from "./sse.js";
 import type { SandboxPolicy } from "./policy.js";
 
@@ -367,6 +368,11 @@ export class Session implements AsyncDisposable {
   /** Whether this object has ended it. */
   get isEnded(): boolean {
     return this.closed;
+  }
+
+  /** What `console.log` shows. */
+  [SHOWN](): string {
+    return `Session ${this.id}${this.closed ? " (ended)" : ""}`;
   }
 
   /** Ends the session and everything that it started. */

@@ -20,7 +20,7 @@ const run = promisify(execFile);
 const ts = createRequire(import.meta.url)("typescript");
 const sdk = fileURLToPath(new URL("..", import.meta.url));
 const repository = join(sdk, "../..");
-const PAGES = ["sdk/typescript/README.md", "docs/sdk.md", "docs/sdk-typescript.md", "docs/coming-from.md", "docs/coming-from-openclaw.md", "docs/sdk-agents.md", "docs/coming-from-testbase.md", "README.md", "docs/time-travel.md", "docs/terminals.md", "docs/sandbox.md", "docs/save-and-restore.md", "docs/http-api.md"];
+const PAGES = ["sdk/typescript/README.md", "docs/sdk.md", "docs/sdk-typescript.md", "docs/coming-from.md", "docs/coming-from-openclaw.md", "docs/sdk-agents.md", "docs/coming-from-testbase.md", "README.md", "docs/time-travel.md", "docs/terminals.md", "docs/sandbox.md", "docs/save-and-restore.md", "docs/http-api.md", "docs/sdk-python.md", "docs/policies.md", "docs/durable.md", "docs/node.md", "docs/python.md", "docs/shells.md", "docs/runtime-tool.md", "docs/server.md", "docs/examples.md"];
 
 /** What the model says in all examples with an agent. */
 const SCRIPT = [exec("echo 'print(\"hello\")' > app.py; python3 app.py"), "app.py prints hello.", exec("cat app.py"), "app.py handles errors now."];
@@ -87,7 +87,7 @@ for (const { name, page, line, code, isRemote } of examples()) {
     writeFileSync(join(folder, "example.mjs"), outputText);
     if (isRemote) copyFileSync(pem, join(folder, "box.pem"));
     const env = { ...local.env, ...(isRemote && { NODE_EXTRA_CA_CERTS: pem, BOX_TOKEN: box.token }) };
-    const { stdout } = await run(process.execPath, ["example.mjs"], { cwd: folder, env, timeout: 60_000 });
+    const { stdout } = await run(process.execPath, ["example.mjs"], { cwd: folder, env, timeout: 300_000 });
     const expected = [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, text]) => text);
     assert.deepEqual(stdout.replaceAll(realpathSync(folder), "/home/me").split("\n").slice(0, -1), expected);
   });

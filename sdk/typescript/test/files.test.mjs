@@ -85,6 +85,13 @@ test("changes are told as they happen", async () => {
     if (change.type === "removed") break;
   }
   assert.deepEqual([seen[0], seen.at(-1)], [["created", "watched/f"], ["removed", "watched/f"]]);
+  const other = await Session.start({ client: session.client });
+  const rest = [];
+  for await (const { type } of other.files.watch("watched")) {
+    rest.push(type);
+    await (await Session.attach(other.id, { client: session.client })).end();
+  }
+  assert.deepEqual(rest, ["ready"]);
 });
 
 test("a session that was ended has no files any more", async () => {

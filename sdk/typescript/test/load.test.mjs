@@ -1,6 +1,9 @@
 // Many sessions from one program, while the server is killed again and again.
 // SESSILE_TEST_SESSIONS=1000 for the long form.
 import assert from "node:assert/strict";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test } from "node:test";
 import { sdk } from "./support/sdk.mjs";
 import { Local } from "./support/server.mjs";
@@ -8,7 +11,6 @@ import { Local } from "./support/server.mjs";
 const { Session } = sdk;
 const SESSIONS = Number(process.env.SESSILE_TEST_SESSIONS ?? 40);
 const RUNS = 6;
-const KILLS = 3;
 let local;
 
 before(() => {
@@ -25,29 +27,25 @@ test(`${SESSIONS} sessions and a server that is killed: no run is lost, none don
       return session;
     }),
   );
-  let answered = 0;
-  let killed = 0;
-  const killing = async () => {
-    // At these moments many runs are going, and their answers are lost.
-    if (answered < ((killed + 1) * SESSIONS * RUNS) / (KILLS + 1) || killed >= KILLS) return;
-    killed += 1;
-    await local.kill();
-  };
   const repeated = { runs: 0 };
-  await Promise.all(
-    sessions.map(async (session, i) => {
-      for (let run = 1; run <= RUNS; run++) {
-        const result = await session.exec("n=$((n+1)); sleep 0.1; echo $NUMBER $n");
-        assert.equal(result.stdout, `${i} ${run}\n`);
-        if (result.repeated) repeated.runs += 1;
-        answered += 1;
-        await killing();
-      }
-    }),
-  );
-  assert.equal(killed, KILLS);
-  assert.ok(repeated.runs > 0);
+  for (let run = 1; run <= RUNS; run++) {
+    const isKilled = run % 2 === 0;
+    const [begun, gate] = ["begun", "gate"].map((name) => join(local.root, `${name}-${run}`));
+    const command = isKilled ? `n=$((n+1)); : > ${begun}; until [ -e ${gate} ]; do sleep 0.2; done; echo $NUMBER $n` : "n=$((n+1)); echo $NUMBER $n";
+    const answers = Promise.all(sessions.map((session) => session.exec(command, { timeout: 0 })));
+    answers.catch(() => undefined);
+    if (isKilled) {
+      // Runs are going now, and others are on their way; all their answers are lost.
+      while (!existsSync(begun)) await sleep(5);
+      await local.kill();
+      writeFileSync(gate, "");
+    }
+    for (const [i, result] of (await answers).entries()) {
+      assert.equal(result.stdout, `${i} ${run}\n`);
+      if (result.repeated) repeated.runs += 1;
+    }
+  }
+  assert.ok(repeated.runs >= RUNS / 2, `${repeated.runs} answers were asked for again`);
   const counts = await Promise.all(sessions.map(async (session) => (await session.info()).executionCount));
   assert.deepEqual(new Set(counts), new Set([RUNS + 1]));
-  console.log(`# ${answered} runs, ${killed} kills, ${repeated.runs} answers were asked for again`);
 });

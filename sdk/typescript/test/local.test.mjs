@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { after, before, test } from "node:test";
 import { sdk } from "./support/sdk.mjs";
-import { Local } from "./support/server.mjs";
+import { Local, servers } from "./support/server.mjs";
 
 const { Session, localSocket } = sdk;
 const run = promisify(execFile);
@@ -25,10 +25,10 @@ test("it is started once, whoever comes first", async () => {
   const programs = Array.from({ length: 3 }, () => run(process.execPath, [smoke], { env: local.env, cwd: local.root }));
   const clients = Array.from({ length: 5 }, () => local.client());
   const sessions = await Promise.all(clients.map((client) => Session.start({ client, workspace: local.root })));
-  const pids = await Promise.all(sessions.map(async (session) => (await session.exec("cat /proc/$(ps -o ppid= $PPID | tr -d ' ')/comm; pwd -P")).stdout));
-  assert.equal(new Set(pids).size, 1);
-  assert.ok(pids[0].endsWith(`${realpathSync(local.root)}\n`));
+  for (const session of sessions) assert.equal((await session.exec("pwd -P")).stdout, `${realpathSync(local.root)}\n`);
   for (const { stdout } of await Promise.all(programs)) assert.equal(stdout, "ok\n");
+  const pid = await local.pid();
+  assert.deepEqual(servers(local.env), [pid]);
   assert.equal(clients[0].endpoint, `unix:${localSocket(local.env)}`);
   await Promise.all(sessions.map((session) => session.end()));
 });

@@ -140,8 +140,21 @@ test("runs have their own environment, directory, stdin and time, and files go i
   await sandbox.destroy();
 });
 
+test("a run that meets a limit says which, and its error is one of limits", async (t) => {
+  const limits = { memoryBytes: 64 << 20 };
+  const sandbox = await sandboxed(t, { resources: limits }).catch((error) => {
+    // Never silently without them.
+    assert.match(error.message, /limits|control groups/);
+  });
+  if (!sandbox) return;
+  const python = await sandbox.session({ shell: "python3" });
+  const result = await python.exec("x = bytearray(1 << 28)");
+  assert.deepEqual(result.limitsMet.map(({ resource, limit }) => [resource, limit]), [["memory", 64 << 20]]);
+  assert.throws(() => result.check(), (error) => error instanceof sdk.LimitError && error instanceof sdk.CommandError && error.code === "limit" && /memory limit/.test(error.message));
+  await sandbox.destroy();
+});
+
 test("codebases are kept at the server, and sandboxes made from them leave them alone", async (t) => {
-  local.env.XDG_DATA_HOME = join(local.root, "data");
   const server = await Server.start();
   t.after(() => server.stop());
   for (const client of [local.client(), server.client()]) {

@@ -35,7 +35,7 @@ test("a result tells what happened, and check() throws what went wrong", async (
   const raised = await session.python("1/0");
   assert.equal(raised.error.type, "ZeroDivisionError");
   assert.throws(() => raised.check(), /ZeroDivisionError: division by zero/);
-  const slow = await session.exec("echo begun; sleep 100", { timeout: 200 });
+  const slow = await session.exec("echo begun; sleep 100", { timeout: 2000 });
   assert.deepEqual([slow.stdout, slow.timedOut, slow.success], ["begun\n", true, false]);
   assert.throws(() => slow.check(), CommandTimeoutError);
   assert.equal(`${(await session.exec("echo '  two'; echo lines; echo")).check()}`, "  two\nlines");
@@ -59,14 +59,14 @@ test("a run in the background is fed, waited for, read and signalled", async () 
   const run = await session.background("read line; echo got $line; cat", { interactive: true });
   assert.equal(await run.wait({ timeout: 50 }), undefined);
   await run.input("one\n");
-  let output = await run.output({ wait: "10s" });
+  let output = await run.output({ wait: "60s" });
   assert.equal(output.stdout, "got one\n");
   await run.input(Buffer.from("two\n"), { eof: true });
   const { stdout, exitCode } = await run.wait();
   assert.deepEqual([stdout, exitCode], ["got one\ntwo\n", 0]);
   // Its end and that of its output are two events.
   let rest = "";
-  for (; output.phase !== "closed"; rest += output.stdout) output = await run.output({ cursor: output.cursor, wait: "10s" });
+  for (; output.phase !== "closed"; rest += output.stdout) output = await run.output({ cursor: output.cursor, wait: "60s" });
   assert.equal(rest, "two\n");
 
   const sleeping = await session.background("sleep 1000");
@@ -82,8 +82,8 @@ test("a run in the background is fed, waited for, read and signalled", async () 
 test("a terminal is typed on and looked at", async () => {
   const session = await start();
   const run = await session.background("python3 -q", { terminal: { cols: 60, rows: 10 } });
-  await run.screen({ waitFor: />>> $/ });
-  const screen = await run.keys("print(6 * 7)<Enter>", { waitFor: /^42\n>>> $/ });
+  await run.screen({ waitFor: />>> $/, wait: "60s" });
+  const screen = await run.keys("print(6 * 7)<Enter>", { waitFor: /^42\n>>> $/, wait: "60s" });
   assert.equal(screen.wait, "matched");
   assert.match(screen.text, />>> print\(6 \* 7\)\n42/);
   assert.deepEqual(screen.size, { cols: 60, rows: 10 });

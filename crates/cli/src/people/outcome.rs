@@ -79,6 +79,7 @@ mod tests {
             error: None,
             notes: Vec::new(),
             jobs_ended: Vec::new(),
+            limits_met: Vec::new(),
             repeated: false,
             unread: Vec::new(),
         }

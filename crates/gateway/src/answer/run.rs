@@ -7,8 +7,8 @@ use crate::text::{self, RunText, Sizing, Written};
 use serde::Serialize;
 use serde_json::Value;
 use sessile_protocol::{
-    Completed, EndedJob, KernelFate, Language, OpenRun, OutputView, Queued, RunError, RunNo,
-    RunPhase,
+    Completed, EndedJob, KernelFate, Language, MetLimit, OpenRun, OutputView, Queued, RunError,
+    RunNo, RunPhase,
 };
 use sessile_store::Entry;
 use std::collections::BTreeMap;
@@ -64,6 +64,10 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub jobs_ended: Vec<EndedJob>,
+    /// Limits of its sandbox that it has met
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub limits_met: Vec<MetLimit>,
     /// Streams that are told as a terminal would show them
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(ignore)]
@@ -121,6 +125,7 @@ impl RunResult {
             truncated: Truncations::default(),
             notes: Vec::new(),
             jobs_ended: done.jobs_ended.clone(),
+            limits_met: done.limits_met.clone(),
             rendered: Vec::new(),
             running: None,
             continuity: None,

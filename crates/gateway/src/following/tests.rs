@@ -81,6 +81,7 @@ fn answer(runs: &[Made], request: &Request) -> Option<Answer> {
         error: None,
         notes: Vec::new(),
         jobs_ended: Vec::new(),
+        limits_met: Vec::new(),
         repeated: false,
         unread: Vec::new(),
     })))

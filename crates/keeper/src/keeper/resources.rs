@@ -4,7 +4,8 @@ use super::Keeper;
 use super::bombs::{Ended, Watch};
 use crate::confined::{Confined, Incidents};
 use sessile_protocol::{
-    CpuLimit, FilesLimit, Language, LayerLimit, LimitsView, MemoryLimit, PidsLimit, RunError, RunNo,
+    CpuLimit, Evidence, FilesLimit, Language, LayerLimit, LimitedResource, LimitsView, MemoryLimit,
+    MetLimit, PidsLimit, RunError, RunNo,
 };
 use sessile_sandbox::limits::{Hold, Mechanism, size};
 
@@ -16,6 +17,9 @@ pub(super) enum Ending {
     /// With its kernel.
     Death,
 }
+
+/// A limit that was met, and what people are told of it.
+type Met = (MetLimit, String);
 
 /// The status of a program that was ended by SIGKILL, as shells tell it.
 const KILLED: i32 = 128 + libc::SIGKILL;
@@ -44,8 +48,12 @@ impl Keeper {
         if incidents == Incidents::default() && ending == Ending::Status(0) {
             return None;
         }
-        let mut notes = notes(confined, incidents, ending);
-        notes.extend(guesses(confined.hold(), ending, error));
+        let mut met = counted(confined, incidents, ending);
+        met.extend(guesses(confined.hold(), ending, error));
+        if let Some(run) = run.and_then(|number| self.runs.get_mut(&number)) {
+            run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
+        }
+        let mut notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let was_pressed = self.kernels.live.get(&language).is_some_and(|live| live.is_pressed);
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
         let watch = self.watch_bomb(Ended { run, was_pressed, was_refused });
@@ -96,7 +104,7 @@ impl Keeper {
 
 /// Where no control group counts, the system does not tell that a limit was met.
 /// What a run's end says of it is told as what it is: a guess.
-fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<String> {
+fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
     let is_uncounted = |by: Mechanism| match by {
         Mechanism::Rlimit | Mechanism::UserRlimit => true,
         Mechanism::Groups(_) | Mechanism::FileSystem => false,
@@ -105,28 +113,32 @@ fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<String>
         |word: &str| error.is_some_and(|error| error.kind == word || error.message.contains(word));
     let has_status =
         |all: &[i32]| matches!(ending, Ending::Status(status) if all.contains(&status));
-    let mut notes = Vec::new();
+    let guessed = |resource, limit| MetLimit { resource, limit, evidence: Evidence::Guessed };
+    let mut met = Vec::new();
     let lacked_memory = has_status(&OUT_OF_MEMORY) || says("MemoryError");
     if let Some(held) = hold.memory.filter(|held| lacked_memory && is_uncounted(held.by)) {
-        notes.push(format!(
+        let note = format!(
             "perhaps the memory limit was met, which is {} for each program by itself",
             size(held.limit)
-        ));
+        );
+        met.push((guessed(LimitedResource::Memory, held.limit), note));
     }
     let lacked_process =
         has_status(&[NO_FORK]) || says("BlockingIOError") || says("can't start new thread");
     if let Some(held) = hold.pids.filter(|held| lacked_process && is_uncounted(held.by)) {
-        notes.push(format!(
+        let note = format!(
             "perhaps the limit of {} processes and threads was met: one could not be started",
             held.limit
-        ));
+        );
+        met.push((guessed(LimitedResource::Pids, held.limit), note));
     }
-    notes
+    met
 }
 
-fn notes(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<String> {
+fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met> {
     let hold = confined.hold();
-    let mut notes = Vec::new();
+    let counted = |resource, limit| MetLimit { resource, limit, evidence: Evidence::Counted };
+    let mut met = Vec::new();
     if let Some(held) = hold.memory.filter(|_| incidents.kills > 0) {
         let sandbox = confined.sandbox();
         let peak = sandbox.group().and_then(|group| group.memory_peak());
@@ -136,23 +148,26 @@ fn notes(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Strin
             (Ending::Status(_), 1) => "a process was ".to_owned(),
             (Ending::Death | Ending::Status(_), n) => format!("{n} processes were "),
         };
-        notes.push(format!("{whom}killed by the memory limit of {}{peak}", size(held.limit)));
+        let note = format!("{whom}killed by the memory limit of {}{peak}", size(held.limit));
+        met.push((counted(LimitedResource::Memory, held.limit), note));
     }
     if let Some(held) = hold.pids.filter(|_| incidents.refusals > 0) {
         let times = match incidents.refusals {
             1 => "a process could not be started".to_owned(),
             n => format!("processes could not be started {n} times"),
         };
-        notes.push(format!("{times}: the limit is {} processes and threads", held.limit));
+        let note = format!("{times}: the limit is {} processes and threads", held.limit);
+        met.push((counted(LimitedResource::Pids, held.limit), note));
     }
     if let Some(held) = hold.layer.filter(|_| incidents.full > 0) {
         let limit = size(held.limit);
-        notes.push(format!(
+        let note = format!(
             "writes failed with `No space left on device`: the layer and the private directories \
              may have {limit}"
-        ));
+        );
+        met.push((counted(LimitedResource::Layer, held.limit), note));
     }
-    notes
+    met
 }
 
 #[cfg(test)]
@@ -172,7 +187,10 @@ mod tests {
             kind: kind.to_owned(),
             message: message.to_owned(),
         };
-        let told = |status, error: Option<&RunError>| guesses(&weak, Ending::Status(status), error);
+        let told = |status, error: Option<&RunError>| -> Vec<String> {
+            let met = guesses(&weak, Ending::Status(status), error);
+            met.into_iter().map(|(_, note)| note).collect()
+        };
         let memory =
             ["perhaps the memory limit was met, which is 100 MiB for each program by itself"];
         let process =

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._sync.client import Client
-from ._sync.following import Stream
+from ._sync.following import Feed, Stream
 from ._sync.lowlevel import SandboxClient
 from ._sync.ports import Port
 from ._sync.run import Run
@@ -28,6 +28,7 @@ from .errors import (
     CodebaseError,
     CodebaseNotFoundError,
     CommandExecutionError,
+    CommandLimitError,
     CommandTimeoutError,
     ConflictError,
     ConnectionError,
@@ -75,14 +76,14 @@ from .records import (
     SessionInfo,
     State,
 )
-from .results import CodeError, Continuity, ExecResult, Output, Result, Screen
+from .results import CodeError, Continuity, ExecResult, MetLimit, Output, Result, Screen
 
 # The name that AgentFense has for it.
 SessionWrapper = SandboxSession
 
 if TYPE_CHECKING:
     from ._async.client import AsyncClient
-    from ._async.following import AsyncStream
+    from ._async.following import AsyncFeed, AsyncStream
     from ._async.lowlevel import AsyncSandboxClient
     from ._async.ports import AsyncPort
     from ._async.run import AsyncRun
@@ -100,6 +101,7 @@ _LATER = {
     "AsyncSandboxClient": "lowlevel",
     "AsyncSandboxSession": "sandbox",
     "AsyncSession": "session",
+    "AsyncFeed": "following",
     "AsyncStream": "following",
 }
 
@@ -117,6 +119,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AsyncClient",
+    "AsyncFeed",
     "AsyncPort",
     "AsyncRun",
     "AsyncSandbox",
@@ -136,6 +139,7 @@ __all__ = [
     "CodebaseError",
     "CodebaseNotFoundError",
     "CommandExecutionError",
+    "CommandLimitError",
     "CommandTimeoutError",
     "ConflictError",
     "ConnectionError",
@@ -143,6 +147,7 @@ __all__ = [
     "Event",
     "ExecResult",
     "Exited",
+    "Feed",
     "FileChanged",
     "FileInfo",
     "FileNotFoundError",
@@ -155,6 +160,7 @@ __all__ = [
     "LayerDiff",
     "LayerDiscarded",
     "LeftBehind",
+    "MetLimit",
     "Other",
     "Output",
     "PRESET_AGENT_SAFE",

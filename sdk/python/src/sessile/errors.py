@@ -27,6 +27,7 @@ __all__ = [
     "CodebaseError",
     "CodebaseNotFoundError",
     "CommandExecutionError",
+    "CommandLimitError",
     "CommandTimeoutError",
     "ConflictError",
     "ConnectionError",
@@ -240,6 +241,29 @@ class CommandExecutionError(SandboxError):
             f"Command failed with exit code {exit_code}: {command[:100]}",
             details,
             hint="stdout and stderr have all that it wrote",
+        )
+
+
+class CommandLimitError(CommandExecutionError, ResourceLimitExceededError):
+    """A command failed and has met a limit of its sandbox: ``resource_type`` and ``limit`` say which."""
+
+    code = "limit"
+    grpc_code = 8
+
+    def __init__(self, result: Result) -> None:
+        met = result.limits_met[0]
+        self.command = result.command or ""
+        self.exit_code = result.exit_code
+        self.stdout = result.stdout
+        self.stderr = result.stderr
+        self.result = result
+        self.resource_type = met.resource
+        self.limit = str(met.limit)
+        SandboxError.__init__(
+            self,
+            f"Command failed with exit code {self.exit_code}: {self.command[:100]}",
+            "; ".join(result.notes) or None,
+            hint=f"give the sandbox a larger limit for {met.resource}, or have the command use less",
         )
 
 

@@ -65,7 +65,7 @@ class SessionInfo:
     execution_count: int = 0
     created_at: Optional[datetime] = None
     ended_at: Optional[datetime] = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -95,12 +95,13 @@ class State:
     """
 
     working_dir: str
-    env_vars: Mapping[str, str]
+    # What is in an environment is not for logs.
+    env_vars: Mapping[str, str] = field(repr=False)
     variables: Mapping[str, Any]
     functions: Tuple[Any, ...]
     imports: Tuple[str, ...]
     language: str
-    kernels: Mapping[str, Mapping[str, Any]]
+    kernels: Mapping[str, Mapping[str, Any]] = field(repr=False)
     raw: Mapping[str, Any] = field(repr=False)
 
     @classmethod

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .errors import CommandExecutionError, CommandTimeoutError
+from .errors import CommandExecutionError, CommandLimitError, CommandTimeoutError
 
-__all__ = ["CodeError", "Continuity", "ExecResult", "Output", "Result", "Screen"]
+__all__ = ["CodeError", "Continuity", "ExecResult", "MetLimit", "Output", "Result", "Screen"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,18 @@ class CodeError:
 
     type: str
     message: str
+
+
+@dataclass(frozen=True)
+class MetLimit:
+    """A limit of a sandbox that a run has met."""
+
+    resource: str
+    """``memory``, ``pids`` or ``layer``: what the sandbox has changed in its files."""
+    limit: int
+    """Bytes, or processes and threads."""
+    evidence: str = "counted"
+    """``counted`` by the system, or ``guessed`` from how the run has ended."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ def _stream(answer: Mapping[str, Any], name: str) -> Tuple[str, Optional[bytes]]
     return text, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A run that has finished.
 
@@ -75,6 +87,7 @@ class Result:
         notes: what else there is to know.
         timed_out, interrupted: whether it was made to end.
         truncated: for streams that were too long for the answer, what was left out.
+        limits_met: limits of its sandbox that it has met.
     """
 
     stdout: str
@@ -97,6 +110,7 @@ class Result:
     session_id: str = ""
     raw_stdout: Optional[bytes] = field(default=None, repr=False)
     raw_stderr: Optional[bytes] = field(default=None, repr=False)
+    limits_met: Tuple[MetLimit, ...] = ()
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], command: Optional[str] = None, session_id: str = "") -> Result:
@@ -125,7 +139,23 @@ class Result:
             session_id,
             raw_stdout,
             raw_stderr,
+            tuple(MetLimit(met["resource"], met["limit"], met["evidence"]) for met in get("limits_met") or ()),
         )
+
+    def __repr__(self) -> str:
+        """What there is to say of it.
+
+        >>> session.exec("echo hi; exit 3")
+        Result(stdout='hi\\n', stderr='', exit_code=3, duration=...)
+        """
+        told = [f"stdout={self.stdout!r}", f"stderr={self.stderr!r}", f"exit_code={self.exit_code}"]
+        if self.duration is not None:
+            told.append(f"duration={self.duration}")
+        for name in _REMARKABLE:
+            value = getattr(self, name)
+            if value and (name, value) != ("kernel", "kept"):
+                told.append(f"{name}={value!r}")
+        return f"Result({', '.join(told)})"
 
     @property
     def success(self) -> bool:
@@ -160,12 +190,16 @@ class Result:
 
         Raises:
             CommandTimeoutError: when it was interrupted because it took too long.
+            CommandLimitError: when it failed and has met a limit of its sandbox. It is a
+                ResourceLimitExceededError and a CommandExecutionError.
             CommandExecutionError: when it failed in another way.
         """
         command = self.command or ""
         if self.timed_out:
             took = self.duration.total_seconds() if self.duration else 0.0
             raise CommandTimeoutError(command, round(took, 3), result=self)
+        if self.exit_code != 0 and self.limits_met:
+            raise CommandLimitError(self)
         if self.exit_code != 0:
             raise CommandExecutionError(command, self.exit_code, self.stdout, self.stderr, self)
         return self
@@ -180,6 +214,8 @@ class Result:
             text += f"\n[exit code {self.exit_code}]"
         return {"text/plain": text, **self.data}
 
+
+_REMARKABLE = ("result", "error", "kernel", "timed_out", "interrupted", "limits_met", "notes", "truncated")
 
 ExecResult = Result
 

@@ -2886,7 +2886,7 @@ export interface paths {
          *     a writer has closed it, or its permissions changed) and `removed`, each with
          *     the `path`; a move is a `removed` and a `created`. `overflow` when more has
          *     happened than could be told: list the directory anew then, as after a
-         *     connection that broke.
+         *     connection that broke. `ended` is the last one: the session has ended.
          */
         get: {
             parameters: {
@@ -5009,6 +5009,11 @@ export interface components {
             hint: string;
             message: string;
         };
+        /**
+         * @description How it is known that a limit was met
+         * @enum {string}
+         */
+        Evidence: "counted" | "guessed";
         /** @description A run to begin. */
         ExecRequest: {
             /**
@@ -5381,6 +5386,8 @@ export interface components {
          * @enum {string}
          */
         Level: "none" | "view" | "read" | "write";
+        /** @enum {string} */
+        LimitedResource: "memory" | "pids" | "layer";
         /**
          * @description What may be used of the machine. Nothing said is nothing limited, beyond
          *     what every sandbox has.
@@ -5435,6 +5442,16 @@ export interface components {
              * @description Without what the system would give back at once; null where nobody counts
              */
             used_bytes?: number | null;
+        };
+        /** @description A limit of a sandbox that a run has met */
+        MetLimit: {
+            evidence: components["schemas"]["Evidence"];
+            /**
+             * Format: int64
+             * @description Bytes, or processes and threads
+             */
+            limit: number;
+            resource: components["schemas"]["LimitedResource"];
         };
         ModelFailure: {
             fault: components["schemas"]["ModelFault"];
@@ -5627,6 +5644,7 @@ export interface components {
         Remarks: {
             error?: components["schemas"]["RunError"] | null;
             jobs_ended?: components["schemas"]["EndedJob"][];
+            limits_met?: components["schemas"]["MetLimit"][];
             notes?: string[];
             result?: components["schemas"]["RunValue"] | null;
         };
@@ -5829,6 +5847,8 @@ export interface components {
             /** @description kept, restarted, restored or fresh */
             kernel: string;
             language: components["schemas"]["Language"];
+            /** @description Limits of its sandbox that it has met */
+            limits_met?: components["schemas"]["MetLimit"][];
             notes?: string[];
             /** @description The answer to an earlier request with the same Idempotency-Key */
             repeated?: boolean;

@@ -9,6 +9,13 @@ import type { SessionConfig } from "./types.js";
 export const DEFAULT_TIMEOUT_MS = 30 * 60 * 1000;
 export const DEFAULT_HISTORY = 100;
 
+/**
+ * How much later than this program the server ends a session that nobody uses: it
+ * does so only when the program is gone. By its clock the time begins before a
+ * command has reached it.
+ */
+const GRACE_MS = 60_000;
+
 export class Live {
   private starting: Promise<Session> | undefined;
   private isOver = false;
@@ -73,7 +80,7 @@ export function startOptions(config: SessionConfig): StartOptions {
   const workspace = directoryOf(config);
   return {
     ...(workspace !== undefined && { workspace }),
-    idleTimeout: timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    idleTimeout: (timeoutMs ?? DEFAULT_TIMEOUT_MS) + GRACE_MS,
     maxHistory: maxHistorySize ?? DEFAULT_HISTORY,
     ...(env && { env }),
     ...(sandbox !== undefined && { sandbox }),

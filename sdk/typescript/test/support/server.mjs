@@ -15,7 +15,7 @@ export const binary = process.env.SESSILE_TEST_BIN ?? fileURLToPath(new URL("../
 class User {
   constructor(folder = "state") {
     this.root = mkdtempSync(join(tmpdir(), "sessile-ts-"));
-    this.env = { ...process.env, XDG_STATE_HOME: join(this.root, folder), SESSILE_BIN: binary };
+    this.env = { ...process.env, XDG_STATE_HOME: join(this.root, folder), XDG_DATA_HOME: join(this.root, "data"), SESSILE_BIN: binary };
     for (const name of ["SESSILE_URL", "SESSILE_TOKEN", "SESSILE_SESSIONS_DIR"]) delete this.env[name];
     this.clients = [];
   }
@@ -55,6 +55,22 @@ export class Local extends User {
     await gone(pid);
     this.close();
   }
+}
+
+/** The local servers that run with this user's state, without what they have forked. */
+export function servers({ XDG_STATE_HOME: state }) {
+  const parents = new Map();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [words, variables] = ["cmdline", "environ"].map((name) => readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0"));
+      const isServer = words.includes("--local") && !words.includes("--background");
+      const [, parent] = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
+      if (isServer && variables.includes(`XDG_STATE_HOME=${state}`)) parents.set(pid, parent);
+    } catch {
+      // It has gone meanwhile, or is somebody else's.
+    }
+  }
+  return [...parents].filter(([, parent]) => !parents.has(parent)).map(([pid]) => Number(pid));
 }
 
 /** Somebody else's child can only be looked at. A dead one has no thread left that could have its socket open. */

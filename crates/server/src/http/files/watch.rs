@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
@@ -42,7 +43,7 @@ pub(in crate::http) struct WatchQuery {
 /// a writer has closed it, or its permissions changed) and `removed`, each with
 /// the `path`; a move is a `removed` and a `created`. `overflow` when more has
 /// happened than could be told: list the directory anew then, as after a
-/// connection that broke.
+/// connection that broke. `ended` is the last one: the session has ended.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files/watch", tag = "files", operation_id = "watch_files",
     params(wire::SessionParam, WatchQuery),
@@ -65,7 +66,8 @@ pub(in crate::http) async fn watch(
         news(&watcher).map_err(|error| internal(&format!("cannot wait for files: {error}")))?;
     let ready = Message::default().event("ready").data("{}");
     let told = VecDeque::from([ready]);
-    let watching = Watching { watcher: Some(watcher), news, told, _guard: guard };
+    let end = Box::pin(app.service.session_end(&caller, &id).await?);
+    let watching = Watching { watcher: Some(watcher), news, end, told, _guard: guard };
     let events = stream::unfold(watching, |mut watching| async move {
         let message = watching.next().await?;
         Some((Ok::<_, Infallible>(message), watching))
@@ -86,6 +88,8 @@ struct Watching {
     watcher: Option<Watcher>,
     /// When there is something to read.
     news: AsyncFd<OwnedFd>,
+    /// Ready when the session has ended.
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
     told: VecDeque<Message>,
     _guard: StreamGuard,
 }
@@ -97,7 +101,17 @@ impl Watching {
                 return Some(message);
             }
             self.watcher.as_ref()?;
-            let mut ready = self.news.readable().await.ok()?;
+            // Both are cancel-safe: the end is the same future each time, and what there
+            // is to read stays there.
+            let mut ready = tokio::select! {
+                biased;
+                ready = self.news.readable() => ready.ok()?,
+                () = &mut self.end => {
+                    self.watcher = None;
+                    self.told.push_back(Message::default().event("ended").data("{}"));
+                    continue;
+                }
+            };
             let mut watcher = self.watcher.take()?;
             // A directory that is new is watched with all that is in it already.
             let read = spawn_blocking(move || (watcher.changes(), watcher));

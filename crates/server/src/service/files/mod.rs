@@ -9,7 +9,7 @@ mod outgoing;
 pub(crate) use incoming::{CutOff, Piece, incoming};
 
 use super::{Caller, RunOrder, Service, ServiceError};
-use crate::keepers::{Place, blocking};
+use crate::keepers::{Link, Place, Reached, blocking};
 use incoming::Incoming;
 use outgoing::Outgoing;
 use sessile_client::{NoView, Workspace};
@@ -17,6 +17,7 @@ use sessile_files::{
     Content, Entry, Inside, Kind, Replace, Root, Unpacked, Watcher, Writing, Written,
 };
 use sessile_protocol::{Exec, Language, SessionId};
+use sessile_store::SessionStatus;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -249,6 +250,40 @@ impl Service {
         };
         self.with_files(caller, id, watch).await
     }
+
+    /// Returns when the session ends. Of one that has ended, or whose keeper was
+    /// lost, it is not known when: its files are there all the same.
+    pub(crate) async fn session_end(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<impl Future<Output = ()> + Send + 'static, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let link = self.reach_if_live(&place).await?.and_then(Reached::into_link);
+        Ok(async move {
+            if let Some(link) = link {
+                gone(link).await;
+                let directory = place.directory.clone();
+                let seen = blocking(move || Ok(directory.observed_metadata()?.status)).await;
+                match seen {
+                    Ok(SessionStatus::Terminated) => return,
+                    Ok(
+                        SessionStatus::Starting
+                        | SessionStatus::Active
+                        | SessionStatus::Lost
+                        | SessionStatus::Unknown,
+                    )
+                    | Err(_) => {}
+                }
+            }
+            std::future::pending().await
+        })
+    }
+}
+
+/// A keeper that is asked nothing says nothing, until it goes.
+async fn gone(mut link: Link) {
+    while link.reply().await.is_ok() {}
 }
 
 fn cut_off() -> ServiceError {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Tuple, Type, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Set, Tuple, Type, TypeVar
 
 T = TypeVar("T")
 
@@ -12,7 +12,7 @@ INTERRUPTIONS: Tuple[Type[BaseException], ...] = (asyncio.CancelledError,)
 which is also what Ctrl-C becomes in ``asyncio.run``."""
 
 INTERRUPTING = 5.0
-"""Seconds that a cancelled task takes to interrupt its run, at the most."""
+"""Seconds that a cancelled task waits for the end of its run, at the most."""
 
 sleep = asyncio.sleep
 Semaphore = asyncio.Semaphore
@@ -29,14 +29,28 @@ async def in_thread(work: Callable[..., T], *args: Any) -> T:
     return await asyncio.to_thread(work, *args)
 
 
+_going: "Set[asyncio.Future[object]]" = set()
+"""An event loop has no hold on its tasks; somebody has to."""
+
+
 async def shielded(work: Callable[[], Awaitable[object]]) -> None:
-    """Work that is done although the task is cancelled, as well as it goes."""
+    """Work that is done although the task is cancelled. What takes longer goes on by itself, so that
+    no run is left going because the server was late."""
     task = asyncio.ensure_future(work())
+    _going.add(task)
+    task.add_done_callback(_over)
     try:
         await asyncio.wait_for(asyncio.shield(task), INTERRUPTING)
     except Exception:
         # The caller is told of the interruption, not of this.
-        task.cancel()
+        pass
+
+
+def _over(task: "asyncio.Future[object]") -> None:
+    _going.discard(task)
+    if not task.cancelled():
+        # Else it would be printed as an error that nobody has seen.
+        task.exception()
 
 
 async def pieces(source: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -200,8 +200,18 @@ class AsyncClient(AsyncCodebases):
         return list(answer["sessions"])
 
     async def tool(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The runtime tool's JSON, as ``sessile tool`` takes and answers it."""
-        answer: Mapping[str, Any] = await self._connection.ask(requests.post("/v1/tools/runtime", request))
+        """The runtime tool's JSON, as ``sessile tool`` takes and answers it. Its workspace is the
+        current directory, unless the server is elsewhere.
+
+        >>> answer = await client.tool({"action": "exec", "command": "x=41"})
+        >>> (await client.tool({"action": "exec", "command": "echo $((x+1))"}))["stdout"]
+        '42\\n'
+        """
+        order = {**request, "workspace": self._directory(request.get("workspace"))}
+        limit = request.get("timeout_ms")
+        patience = 30.0 if limit is None else float(limit) / 1000 or 86400.0
+        call = requests.post("/v1/tools/runtime", order, patience=patience)
+        answer: Mapping[str, Any] = await self._connection.ask(call)
         return answer
 
     async def end_all(self) -> List[str]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import builtins
 import json
 import os
-from typing import Any, AsyncIterator, BinaryIO, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, BinaryIO, Callable, List, Optional, Sequence, Union
 
 from .._core import requests, trees
 from .._core.requests import Repeat
+from .._core.sse import Message
 from ..errors import FileNotFoundError
 from ..events import FileChanged
 from ..records import FileInfo, rows
 from . import _io
 from .base import AsyncSessionPart
-from .following import follow, named
+from .following import AsyncFeed, named
 
 Progress = Callable[[int], object]
 """Is told how many bytes have been moved so far."""
@@ -163,8 +164,19 @@ class AsyncFiles(AsyncSessionPart):
         finally:
             await body.aclose()
 
-    async def watch(self, path: str = "", *, recursive: bool = True) -> AsyncIterator[FileChanged]:
-        """Changes of files, as they happen, until the session ends."""
+    def watch(self, path: str = "", *, recursive: bool = True) -> AsyncFeed[FileChanged]:
+        """Changes of files, as they happen, until the session ends; see :class:`AsyncFeed`.
+
+        >>> async with session.watch() as changes:
+        ...     result = await session.exec("echo hi > new.txt")
+        ...     async for file in changes:
+        ...         print(file.change, file.path)
+        ...         break
+        created new.txt
+
+        A change ``overflow`` says that some are missing, because there were too many, or because
+        the connection broke: list the files anew then.
+        """
         self._check()
 
         def after(position: str) -> requests.Request:
@@ -172,10 +184,18 @@ class AsyncFiles(AsyncSessionPart):
                 f"{self._path}/files/watch", position, subject=self._id, path=path or ".", recursive=recursive
             )
 
-        async for message in follow(self._connection, after, named("ended")):
-            data: Dict[str, Any] = json.loads(message.data)
-            if "path" in data:
-                yield FileChanged(data["path"], data.get("change") or data.get("kind") or message.event)
+        is_first = True
+
+        def read(message: Message) -> Optional[FileChanged]:
+            nonlocal is_first
+            if message.event == "ready":
+                was_first, is_first = is_first, False
+                return None if was_first else FileChanged("", "overflow")
+            if message.event == "ended":
+                return None
+            return FileChanged(json.loads(message.data).get("path", ""), message.event)
+
+        return AsyncFeed(self._connection, after, named("ended"), read)
 
 
 DEEP = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import AsyncIterator, Awaitable, Callable, Optional
+from typing import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generic, Optional, TypeVar
 
 from .. import events
 from .._core import requests, retry
@@ -16,18 +16,25 @@ from . import _io
 from .connection import AsyncBody, AsyncConnection, Patience, Trouble
 
 
+T = TypeVar("T")
+
+
 async def follow(
-    connection: AsyncConnection, request_after: Callable[[str], Request], is_last: Callable[[Message], bool]
-) -> AsyncIterator[Message]:
+    connection: AsyncConnection,
+    request_after: Callable[[str], Request],
+    is_last: Callable[[Message], bool],
+    begun: Optional[AsyncBody] = None,
+) -> AsyncGenerator[Message, None]:
     """All events, each once, up to the first that is the last.
 
-    ``request_after`` gives the request for what comes after an event's id; "" is the beginning.
+    ``request_after`` gives the request for what comes after an event's id; "" is the beginning,
+    of which ``begun`` is the answer if that was asked for already.
     """
     position = ""
     patience = Patience(connection)
     while True:
         request = request_after(position)
-        body = await connection.open(request)
+        body, begun = begun or await connection.open(request), None
         try:
             async for message in _messages(body):
                 patience.reset()
@@ -59,6 +66,62 @@ async def _messages(body: AsyncBody) -> AsyncIterator[Message]:
                 yield message
     except Broken as error:
         raise Trouble(error.failure, error) from error
+
+
+class AsyncFeed(Generic[T]):
+    """What happens, as it happens: an iterator that goes on after a broken connection.
+
+    A ``Feed`` begins at once, an ``AsyncFeed`` with its first event, or where ``async with`` is
+    entered. From then on everything is told, however late it is asked for. Leaving the ``with``
+    block ends it, as ``aclose()`` does.
+    """
+
+    def __init__(
+        self,
+        connection: AsyncConnection,
+        request_after: Callable[[str], Request],
+        is_last: Callable[[Message], bool],
+        read: Callable[[Message], Optional[T]],
+    ) -> None:
+        self._connection = connection
+        self._request_after = request_after
+        self._is_last = is_last
+        self._read = read
+        self._begun: Optional[AsyncBody] = None
+        self._messages: Optional[AsyncGenerator[Message, None]] = None
+        # [sync] self._begin()
+
+    async def _begin(self) -> AsyncGenerator[Message, None]:
+        if self._messages is None:
+            self._begun = await self._connection.open(self._request_after(""))
+            self._messages = follow(self._connection, self._request_after, self._is_last, self._begun)
+        return self._messages
+
+    async def __aenter__(self) -> AsyncFeed[T]:
+        await self._begin()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> AsyncFeed[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        async for message in await self._begin():
+            found = self._read(message)
+            if found is not None:
+                return found
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Ends it here; what it tells of goes on."""
+        if self._messages is not None:
+            await self._messages.aclose()
+        if self._begun is not None:
+            await self._begun.aclose()
+
+    # [sync] __del__ = close
 
 
 class AsyncStream:
@@ -112,17 +175,17 @@ class AsyncStream:
     async def __anext__(self) -> events.Event:
         try:
             message = await self._messages.__anext__()
+            event = events.parse(message.event, message.data, self._command, self._session_id)
+            if isinstance(event, events.Started):
+                self.run = event.run
+            if isinstance(event, events.Exited):
+                self._result = event.result
+            return event
         except _io.INTERRUPTIONS:
             abandon = self._abandon
             if abandon is not None and self._result is None:
                 await _io.shielded(lambda: abandon(self.run))
             raise
-        event = events.parse(message.event, message.data, self._command, self._session_id)
-        if isinstance(event, events.Started):
-            self.run = event.run
-        if isinstance(event, events.Exited):
-            self._result = event.result
-        return event
 
     @property
     def result(self) -> Result:

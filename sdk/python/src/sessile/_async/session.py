@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, List, Mapping, Optional, Union
+from typing import Any, List, Mapping, Optional, Union
 
 # [async only]
 from typing import Generator  # isort: skip
@@ -14,6 +14,7 @@ from .._core import requests
 from .._core.languages import program_of
 from .._core.requests import WAIT, Repeat
 from .._core.spans import Span, wire
+from .._core.sse import Message
 from ..errors import SandboxNotFoundError, SandboxNotRunningError, SessionClosedError, SessionNotFoundError
 from ..permissions import SandboxSetting, sandbox_setting
 from ..records import HistoryEntry, Job, RunInfo, SessionInfo, State, rows
@@ -21,7 +22,7 @@ from ..results import Result
 from . import _io
 from .client import AsyncClient, default_client
 from .files import AsyncFiles
-from .following import AsyncStream, follow, named
+from .following import AsyncFeed, AsyncStream, named
 from .ports import AsyncPort
 from .run import AsyncRun
 from .timeline import AsyncTimeline
@@ -294,7 +295,7 @@ class AsyncSession(AsyncTimeline, AsyncFiles):
             number = answer["run"]
         await self.interrupt(number)
         path = f"{self._path}/runs/{number}"
-        await self._connection.ask(requests.get(path, subject=self._id, wait="2s"))
+        await self._connection.ask(requests.get(path, subject=self._id, wait="10s"))
 
     def stream(
         self,
@@ -399,8 +400,12 @@ class AsyncSession(AsyncTimeline, AsyncFiles):
         """Signals a job. The number of processes that got it."""
         return int((await self._post(f"/jobs/{pid}/signal", {"signal": signal}))["processes"])
 
-    async def events(self, *, tail: Optional[int] = None) -> AsyncIterator[events.Event]:
-        """What all its runs do, whoever began them, until the session ends."""
+    def events(self, *, tail: Optional[int] = None) -> AsyncFeed[events.Event]:
+        """What all its runs do, whoever began them, until the session ends; see :class:`AsyncFeed`.
+
+        Args:
+            tail: how many finished runs to begin with.
+        """
         self._check()
 
         def after(position: str) -> requests.Request:
@@ -409,8 +414,10 @@ class AsyncSession(AsyncTimeline, AsyncFiles):
                 self._path + "/events", position, subject=self._id, output=True, tail=first
             )
 
-        async for message in follow(self._connection, after, named("ended")):
-            yield events.parse(message.event, message.data, None, self._id)
+        def read(message: Message) -> events.Event:
+            return events.parse(message.event, message.data, None, self._id)
+
+        return AsyncFeed(self._connection, after, named("ended"), read)
 
     def port(self, number: int) -> AsyncPort:
         """A port that something in the session listens on, reached through the server."""

@@ -6,16 +6,17 @@ from __future__ import annotations
 import builtins
 import json
 import os
-from typing import Any, Iterator, BinaryIO, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, BinaryIO, Callable, List, Optional, Sequence, Union
 
 from .._core import requests, trees
 from .._core.requests import Repeat
+from .._core.sse import Message
 from ..errors import FileNotFoundError
 from ..events import FileChanged
 from ..records import FileInfo, rows
 from . import _io
 from .base import SessionPart
-from .following import follow, named
+from .following import Feed, named
 
 Progress = Callable[[int], object]
 """Is told how many bytes have been moved so far."""
@@ -164,8 +165,19 @@ class Files(SessionPart):
         finally:
             body.close()
 
-    def watch(self, path: str = "", *, recursive: bool = True) -> Iterator[FileChanged]:
-        """Changes of files, as they happen, until the session ends."""
+    def watch(self, path: str = "", *, recursive: bool = True) -> Feed[FileChanged]:
+        """Changes of files, as they happen, until the session ends; see :class:`Feed`.
+
+        >>> with session.watch() as changes:
+        ...     result = session.exec("echo hi > new.txt")
+        ...     for file in changes:
+        ...         print(file.change, file.path)
+        ...         break
+        created new.txt
+
+        A change ``overflow`` says that some are missing, because there were too many, or because
+        the connection broke: list the files anew then.
+        """
         self._check()
 
         def after(position: str) -> requests.Request:
@@ -173,10 +185,18 @@ class Files(SessionPart):
                 f"{self._path}/files/watch", position, subject=self._id, path=path or ".", recursive=recursive
             )
 
-        for message in follow(self._connection, after, named("ended")):
-            data: Dict[str, Any] = json.loads(message.data)
-            if "path" in data:
-                yield FileChanged(data["path"], data.get("change") or data.get("kind") or message.event)
+        is_first = True
+
+        def read(message: Message) -> Optional[FileChanged]:
+            nonlocal is_first
+            if message.event == "ready":
+                was_first, is_first = is_first, False
+                return None if was_first else FileChanged("", "overflow")
+            if message.event == "ended":
+                return None
+            return FileChanged(json.loads(message.data).get("path", ""), message.event)
+
+        return Feed(self._connection, after, named("ended"), read)
 
 
 DEEP = 1000

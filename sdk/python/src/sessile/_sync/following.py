@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator, Callable, Optional
+from typing import Generator, Iterator, Callable, Generic, Optional, TypeVar
 
 from .. import events
 from .._core import requests, retry
@@ -17,18 +17,25 @@ from . import _io
 from .connection import Body, Connection, Patience, Trouble
 
 
+T = TypeVar("T")
+
+
 def follow(
-    connection: Connection, request_after: Callable[[str], Request], is_last: Callable[[Message], bool]
-) -> Iterator[Message]:
+    connection: Connection,
+    request_after: Callable[[str], Request],
+    is_last: Callable[[Message], bool],
+    begun: Optional[Body] = None,
+) -> Generator[Message, None, None]:
     """All events, each once, up to the first that is the last.
 
-    ``request_after`` gives the request for what comes after an event's id; "" is the beginning.
+    ``request_after`` gives the request for what comes after an event's id; "" is the beginning,
+    of which ``begun`` is the answer if that was asked for already.
     """
     position = ""
     patience = Patience(connection)
     while True:
         request = request_after(position)
-        body = connection.open(request)
+        body, begun = begun or connection.open(request), None
         try:
             for message in _messages(body):
                 patience.reset()
@@ -60,6 +67,62 @@ def _messages(body: Body) -> Iterator[Message]:
                 yield message
     except Broken as error:
         raise Trouble(error.failure, error) from error
+
+
+class Feed(Generic[T]):
+    """What happens, as it happens: an iterator that goes on after a broken connection.
+
+    A ``Feed`` begins at once, an ``Feed`` with its first event, or where ``with`` is
+    entered. From then on everything is told, however late it is asked for. Leaving the ``with``
+    block ends it, as ``close()`` does.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        request_after: Callable[[str], Request],
+        is_last: Callable[[Message], bool],
+        read: Callable[[Message], Optional[T]],
+    ) -> None:
+        self._connection = connection
+        self._request_after = request_after
+        self._is_last = is_last
+        self._read = read
+        self._begun: Optional[Body] = None
+        self._messages: Optional[Generator[Message, None, None]] = None
+        self._begin()
+
+    def _begin(self) -> Generator[Message, None, None]:
+        if self._messages is None:
+            self._begun = self._connection.open(self._request_after(""))
+            self._messages = follow(self._connection, self._request_after, self._is_last, self._begun)
+        return self._messages
+
+    def __enter__(self) -> Feed[T]:
+        self._begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Feed[T]:
+        return self
+
+    def __next__(self) -> T:
+        for message in self._begin():
+            found = self._read(message)
+            if found is not None:
+                return found
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends it here; what it tells of goes on."""
+        if self._messages is not None:
+            self._messages.close()
+        if self._begun is not None:
+            self._begun.close()
+
+    __del__ = close
 
 
 class Stream:
@@ -113,17 +176,17 @@ class Stream:
     def __next__(self) -> events.Event:
         try:
             message = self._messages.__next__()
+            event = events.parse(message.event, message.data, self._command, self._session_id)
+            if isinstance(event, events.Started):
+                self.run = event.run
+            if isinstance(event, events.Exited):
+                self._result = event.result
+            return event
         except _io.INTERRUPTIONS:
             abandon = self._abandon
             if abandon is not None and self._result is None:
                 _io.shielded(lambda: abandon(self.run))
             raise
-        event = events.parse(message.event, message.data, self._command, self._session_id)
-        if isinstance(event, events.Started):
-            self.run = event.run
-        if isinstance(event, events.Exited):
-            self._result = event.result
-        return event
 
     @property
     def result(self) -> Result:

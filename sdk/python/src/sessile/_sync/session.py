@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Optional, Union
+from typing import Any, List, Mapping, Optional, Union
 
 
 from .. import events
@@ -11,6 +11,7 @@ from .._core import requests
 from .._core.languages import program_of
 from .._core.requests import WAIT, Repeat
 from .._core.spans import Span, wire
+from .._core.sse import Message
 from ..errors import SandboxNotFoundError, SandboxNotRunningError, SessionClosedError, SessionNotFoundError
 from ..permissions import SandboxSetting, sandbox_setting
 from ..records import HistoryEntry, Job, RunInfo, SessionInfo, State, rows
@@ -18,7 +19,7 @@ from ..results import Result
 from . import _io
 from .client import Client, default_client
 from .files import Files
-from .following import Stream, follow, named
+from .following import Feed, Stream, named
 from .ports import Port
 from .run import Run
 from .timeline import Timeline
@@ -282,7 +283,7 @@ class Session(Timeline, Files):
             number = answer["run"]
         self.interrupt(number)
         path = f"{self._path}/runs/{number}"
-        self._connection.ask(requests.get(path, subject=self._id, wait="2s"))
+        self._connection.ask(requests.get(path, subject=self._id, wait="10s"))
 
     def stream(
         self,
@@ -387,8 +388,12 @@ class Session(Timeline, Files):
         """Signals a job. The number of processes that got it."""
         return int(self._post(f"/jobs/{pid}/signal", {"signal": signal})["processes"])
 
-    def events(self, *, tail: Optional[int] = None) -> Iterator[events.Event]:
-        """What all its runs do, whoever began them, until the session ends."""
+    def events(self, *, tail: Optional[int] = None) -> Feed[events.Event]:
+        """What all its runs do, whoever began them, until the session ends; see :class:`Feed`.
+
+        Args:
+            tail: how many finished runs to begin with.
+        """
         self._check()
 
         def after(position: str) -> requests.Request:
@@ -397,8 +402,10 @@ class Session(Timeline, Files):
                 self._path + "/events", position, subject=self._id, output=True, tail=first
             )
 
-        for message in follow(self._connection, after, named("ended")):
-            yield events.parse(message.event, message.data, None, self._id)
+        def read(message: Message) -> events.Event:
+            return events.parse(message.event, message.data, None, self._id)
+
+        return Feed(self._connection, after, named("ended"), read)
 
     def port(self, number: int) -> Port:
         """A port that something in the session listens on, reached through the server."""

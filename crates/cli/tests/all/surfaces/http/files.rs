@@ -240,4 +240,7 @@ fn what_happens_to_files_is_told() {
     p.delete("?path=d&recursive=true").is(200);
     while next() != ("removed".to_owned(), "d".to_owned()) {}
     p.get("/watch?path=nothing").is_refused(404, "file_not_found");
+    p.server.delete(&p.session).is(200);
+    while next().0 != "ended" {}
+    assert!(events.next().is_none(), "nothing comes after the end");
 }
