@@ -53,7 +53,7 @@ impl Keeper {
         if let Some(run) = run.and_then(|number| self.runs.get_mut(&number)) {
             run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
         }
-        let mut notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
+        let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let was_pressed = self.kernels.live.get(&language).is_some_and(|live| live.is_pressed);
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
         let watch = self.watch_bomb(Ended { run, was_pressed, was_refused });
