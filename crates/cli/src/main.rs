@@ -31,6 +31,7 @@ mod presence;
 mod progress;
 mod reader;
 mod script;
+mod secrets;
 mod settings;
 mod streaming;
 mod tool;

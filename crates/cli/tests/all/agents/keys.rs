@@ -54,7 +54,9 @@ fn serve_with_variable(h: &Harness, model: &ModelServer) -> Server {
 
 #[test]
 fn a_key_in_the_environment_is_in_no_session_and_in_no_keeper() {
-    let script = vec![exec("env; tr '\\0' '\\n' < /proc/$PPID/environ"), text("done")];
+    // Also not where code of the same user would look for it first.
+    let look = "env; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c sk-test";
+    let script = vec![exec(look), text("done")];
     let model = ModelServer::start(Format::Messages, script);
     let h = harness();
     let server = serve_with_variable(&h, &model);
@@ -65,9 +67,12 @@ fn a_key_in_the_environment_is_in_no_session_and_in_no_keeper() {
     let outcome = entries(&h, &id, "outcome").pop().unwrap();
     assert!(outcome["text"].as_str().unwrap().contains("PATH="), "{outcome}");
     assert!(!outcome["text"].as_str().unwrap().contains("TEST_MODEL_KEY"), "{outcome}");
+    assert!(outcome["text"].as_str().unwrap().ends_with("\n0"), "{outcome}");
     let keeper = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
     let mut launched = children(&server.process());
     launched.push(Process::of(i32::try_from(keeper).unwrap()));
+    // The server itself has it in its memory only, once it has read its configuration.
+    launched.push(server.process());
     for process in launched {
         let environment = environment(&process);
         assert!(!environment.contains(KEY), "{} {environment}", process.pid());
