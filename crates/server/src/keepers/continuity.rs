@@ -35,7 +35,9 @@ impl Before {
             ran.entry(entry.language).or_default().insert(entry.run);
         }
         let told = directory.read_json(LOST).unwrap_or_default();
-        let lost = lost(&kept, &ran, &told);
+        let rewinds = history.iter().filter(|entry| entry.event.as_deref() == Some("rewind"));
+        let rewound = rewinds.map(|entry| entry.run).max().unwrap_or_default();
+        let lost = lost(&kept, &ran, &told, rewound);
         let left = directory.metadata().map(|metadata| left_behind(&metadata)).unwrap_or_default();
         let as_of_run = kept.into_values().flatten().max();
         let lost = lost.into_iter().chain(left).collect();
@@ -60,17 +62,21 @@ impl Before {
 }
 
 /// What of the kernels does not come back, by name. `told`: the last run of each that was
-/// lost before. One that has run nothing since has nothing to lose.
+/// lost before. One that has run nothing since has nothing to lose. `rewound`: the last
+/// rewind, which has taken back what is not in the states.
 fn lost(
     kept: &BTreeMap<Language, Option<RunNo>>,
     ran: &Ran,
     told: &BTreeMap<Language, RunNo>,
+    rewound: RunNo,
 ) -> Vec<String> {
     let name = |(language, runs): (&Language, &BTreeSet<RunNo>)| {
         let told = told.get(language).copied().unwrap_or_default();
         let after = |from: RunNo| runs.iter().copied().filter(|r| *r > from).collect::<Vec<_>>();
         let what = match kept.get(language).copied().flatten() {
-            Some(back) => format!("what {} changed", numbered(&after(back.max(told)))?),
+            Some(back) => {
+                format!("what {} changed", numbered(&after(back.max(told).max(rewound)))?)
+            }
             None => numbered(&after(told)).map(|_| ALL.to_owned())?,
         };
         Some(format!("{}: {what}", language.as_str()))
@@ -112,33 +118,36 @@ mod tests {
         kept: &[(Language, Option<u64>)],
         ran: &[(Language, &[u64])],
         told: &[(Language, u64)],
+        rewound: u64,
     ) -> Vec<String> {
         let kept = kept.iter().map(|(language, back)| (*language, back.map(RunNo)));
         let ran = ran.iter().map(|(language, runs)| {
             (*language, runs.iter().copied().map(RunNo).collect::<BTreeSet<_>>())
         });
         let told = told.iter().map(|(language, run)| (*language, RunNo(*run)));
-        lost(&kept.collect(), &ran.collect(), &told.collect())
+        lost(&kept.collect(), &ran.collect(), &told.collect(), RunNo(rewound))
     }
 
     #[test]
     fn kernels_that_do_not_come_back_are_named() {
         let ran: [(Language, &[u64]); 2] = [(Bash, &[1, 3, 4]), (Python, &[2])];
         let none: [String; 0] = [];
-        assert_eq!(lost_of(&[(Bash, Some(4)), (Python, Some(2))], &ran, &[]), none);
+        assert_eq!(lost_of(&[(Bash, Some(4)), (Python, Some(2))], &ran, &[], 0), none);
         let python = "python: its variables and other state";
         assert_eq!(
-            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[]),
+            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 0),
             ["bash: what runs 3 to 4 changed", python]
         );
         // Nothing was written of it yet.
-        assert_eq!(lost_of(&[(Bash, Some(4))], &ran, &[]), [python]);
+        assert_eq!(lost_of(&[(Bash, Some(4))], &ran, &[], 0), [python]);
+        // What was taken back is not lost, and what was kept of Python is.
+        assert_eq!(lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 5), [python]);
         // It was lost before, and has run nothing since.
         let told = [(Bash, 3), (Python, 2)];
         assert_eq!(
-            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &told),
+            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &told, 0),
             ["bash: what run 4 changed"]
         );
-        assert_eq!(lost_of(&[], &[], &[]), none);
+        assert_eq!(lost_of(&[], &[], &[], 0), none);
     }
 }
