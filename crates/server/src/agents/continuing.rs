@@ -119,7 +119,7 @@ impl Service {
         if let Some(of) = of
             && let Ok(original) = self.place(caller, &of.session_id).await
         {
-            self.finish_forks(&original.directory).await?;
+            self.finish_forks(&of.session_id, &original.directory).await?;
         }
         Ok(())
     }

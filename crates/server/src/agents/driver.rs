@@ -138,14 +138,14 @@ impl Driver {
     /// Goes on where the last driver has left the thread. What has become of the session
     /// since is looked at first, so that the model is told before it says more.
     async fn resume(&mut self) -> Result<(), ServiceError> {
-        if let Some((config, mut entries)) = self.resuming.take() {
-            if let Some(what) = self.since().await {
-                let entry = Entry { entry: entries.len() as u64 + 1, at_ms: now_ms(), what };
-                self.record(entry.clone()).await?;
-                entries.push(entry);
-                let resumed = Agent::resumed(config, entries, now_ms());
-                (self.agent, self.first) = resumed.ok_or_else(ServiceError::unexpected)?;
-            }
+        if let Some((config, mut entries)) = self.resuming.take()
+            && let Some(what) = self.since().await
+        {
+            let entry = Entry { entry: entries.len() as u64 + 1, at_ms: now_ms(), what };
+            self.record(entry.clone()).await?;
+            entries.push(entry);
+            let resumed = Agent::resumed(config, entries, now_ms());
+            (self.agent, self.first) = resumed.ok_or_else(ServiceError::unexpected)?;
         }
         let first = std::mem::take(&mut self.first);
         self.perform(first).await

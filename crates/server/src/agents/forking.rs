@@ -151,7 +151,7 @@ impl Service {
     ) -> Result<Vec<AgentView>, ServiceError> {
         let place = self.place(caller, id).await?;
         let _turn = self.agents.forking.turn(id).await;
-        self.finish_forks(&place.directory).await?;
+        self.complete_forks(&place.directory).await?;
         let directory = place.directory.clone();
         let forking = blocking(move || Forking::begin(&directory)).await?;
         let forked = match self.fork(caller, id, order).await {
@@ -191,7 +191,17 @@ impl Service {
     }
 
     /// Completes what a crash has left of forks of an agent, as far as they are there.
-    pub(super) async fn finish_forks(&self, directory: &Directory) -> Result<Left, ServiceError> {
+    pub(super) async fn finish_forks(
+        &self,
+        id: &SessionId,
+        directory: &Directory,
+    ) -> Result<Left, ServiceError> {
+        // Whoever is at it in this server is waited for: its lock is no other server's.
+        let _turn = self.agents.forking.turn(id).await;
+        self.complete_forks(directory).await
+    }
+
+    async fn complete_forks(&self, directory: &Directory) -> Result<Left, ServiceError> {
         let (directory, sessions) = (directory.clone(), self.sessions().clone());
         blocking(move || {
             let Some(forking) = Forking::left(&directory) else { return Ok(Left::Nothing) };
@@ -210,9 +220,9 @@ impl Service {
     }
 
     /// The same until none can come any more, for a server that has just started.
-    pub(super) async fn await_forks(self: Arc<Self>, directory: Directory) {
+    pub(super) async fn await_forks(self: Arc<Self>, id: SessionId, directory: Directory) {
         loop {
-            match self.finish_forks(&directory).await {
+            match self.finish_forks(&id, &directory).await {
                 Ok(Left::Nothing) => return,
                 Ok(Left::MayCome) => tokio::time::sleep(PAUSE).await,
                 Err(error) => {

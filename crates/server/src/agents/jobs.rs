@@ -4,12 +4,12 @@
 //! was killed what there was. So they are looked for while the model is asked, when
 //! nobody waits for it, and written down: `jobs.json` in the session's directory.
 
-use crate::keepers::{Place, blocking, lock};
-use crate::service::{Caller, Service};
+use crate::keepers::{Place, blocking};
+use crate::service::{Caller, Service, ServiceError};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::SessionId;
 use sessile_store::Directory;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 const JOBS: &str = "jobs.json";
@@ -26,13 +26,19 @@ struct Job {
     run: Option<u64>,
 }
 
+/// The file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// The keeper that had them.
+    keeper_pid: Option<u32>,
+    jobs: Vec<Job>,
+}
+
 pub(super) struct Jobs {
     service: Arc<Service>,
     caller: Caller,
     session: SessionId,
     directory: Directory,
-    /// As they are written down.
-    known: Arc<Mutex<Option<Vec<Job>>>>,
     looking: Option<JoinHandle<()>>,
 }
 
@@ -40,7 +46,7 @@ impl Jobs {
     pub(super) fn of(service: &Arc<Service>, caller: &Caller, place: &Place) -> Self {
         let (service, caller) = (service.clone(), caller.clone());
         let (session, directory) = (place.id.clone(), place.directory.clone());
-        Self { service, caller, session, directory, known: Arc::default(), looking: None }
+        Self { service, caller, session, directory, looking: None }
     }
 
     /// Looks for them, unless somebody does so already.
@@ -50,35 +56,33 @@ impl Jobs {
         }
         let (service, caller) = (self.service.clone(), self.caller.clone());
         let (session, directory) = (self.session.clone(), self.directory.clone());
-        let known = self.known.clone();
         self.looking = Some(tokio::spawn(async move {
-            let Ok(jobs) = service.jobs(&caller, &session).await else { return };
-            let jobs: Vec<Job> = jobs
-                .into_iter()
-                .map(|job| Job {
-                    command: job.command.chars().take(COMMAND).collect(),
-                    run: job.run.map(|run| run.0),
-                })
-                .collect();
-            let is_news = match &*lock(&known) {
-                Some(before) => *before != jobs,
-                None => !jobs.is_empty() || directory.path().join(JOBS).exists(),
+            let Ok(Some(jobs)) = service.live_jobs(&caller, &session).await else { return };
+            let job = |job: sessile_protocol::Job| Job {
+                command: job.command.chars().take(COMMAND).collect(),
+                run: job.run.map(|run| run.0),
             };
-            if !is_news {
-                return;
-            }
-            let written = jobs.clone();
-            let wrote = blocking(move || Ok(directory.write_json(JOBS, &written)?)).await;
-            if wrote.is_ok() {
-                *lock(&known) = Some(jobs);
-            }
+            let jobs = jobs.into_iter().map(job).collect();
+            // If it cannot be written, they are not named.
+            let _ = blocking(move || note(&directory, jobs)).await;
         }));
     }
 }
 
+/// Writes down what is new. What an earlier keeper had is left to whoever tells of it.
+fn note(directory: &Directory, jobs: Vec<Job>) -> Result<(), ServiceError> {
+    let seen = Seen { keeper_pid: directory.metadata()?.keeper_pid, jobs };
+    let before: Seen = directory.read_json(JOBS).unwrap_or_default();
+    let is_untold = before.keeper_pid != seen.keeper_pid && !before.jobs.is_empty();
+    if is_untold || before.jobs == seen.jobs {
+        return Ok(());
+    }
+    Ok(directory.write_json(JOBS, &seen)?)
+}
+
 /// Those that went with a keeper, by name. They are told once.
 pub(super) fn lost(directory: &Directory) -> Vec<String> {
-    let jobs: Vec<Job> = directory.read_json(JOBS).unwrap_or_default();
+    let Seen { jobs, .. } = directory.read_json(JOBS).unwrap_or_default();
     let _ = std::fs::remove_file(directory.path().join(JOBS));
     let count = jobs.len();
     let name = |job: Job| {

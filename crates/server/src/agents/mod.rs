@@ -342,7 +342,7 @@ impl Service {
         let Ok(ids) = self.session_ids(&caller).await else { return };
         for id in ids {
             let Ok(place) = self.place(&caller, &id).await else { continue };
-            tokio::spawn(self.clone().await_forks(place.directory.clone()));
+            tokio::spawn(self.clone().await_forks(id.clone(), place.directory.clone()));
             let directory = place.directory.clone();
             let is_open = blocking(move || thread_file::is_open(&directory)).await;
             if !matches!(is_open, Ok(true)) {
