@@ -34,5 +34,5 @@ pub mod tools;
 
 pub use agent::{
     Agent, Approval, Checkpoints, Config, Effect, Input, Purpose, Question, Refusal, RewindTo,
-    Stage, Submission,
+    Stage, Submission, Worker,
 };

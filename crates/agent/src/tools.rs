@@ -82,6 +82,12 @@ pub enum BadCall {
     Wrong { tool: String, why: String },
 }
 
+/// Whether a tool is one of [`file_tools`]. What their calls do is seen by the files.
+#[must_use]
+pub fn is_for_files(tool: &str) -> bool {
+    matches!(tool, "read_file" | "write_file" | "edit_file" | "search_files")
+}
+
 impl FileCall {
     pub fn parse(tool: &str, input: &Arguments) -> Result<Self, BadCall> {
         match tool {

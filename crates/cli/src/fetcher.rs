@@ -4,7 +4,8 @@
 //! The order comes on stdin and what became of it goes to stdout, both as JSON.
 
 use crate::uploader::{host, variables};
-use sessile_client::{AgentFiles, Fetch, Fetched};
+use sessile_client::{AgentFiles, Fetch, Fetched, StoredThread};
+use sessile_protocol::SessionId;
 use sessile_vault::{Note, Taken, Vault, VaultError};
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -55,11 +56,18 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
         }
         Fetch::PutAgent { url, session_id, agent } => {
             let vault = Vault::open(&url, &variables())?;
-            // The record last: whoever finds it finds the thread.
-            if !agent.thread.is_empty() {
-                vault.put_note(&session_id, Note::Thread, agent.thread)?;
+            if let Some(thread) = agent.thread {
+                let note = Note::Thread { epoch: thread.epoch };
+                vault.put_note(&session_id, note, thread.text.into_bytes())?;
+                // After the thread: whoever takes the session up later finds it, and
+                // whoever has taken it up before is told of here.
+                let holder = vault.holder(&session_id)?;
+                if let Some(by) = holder.filter(|holder| holder.epoch > thread.epoch) {
+                    return Ok(Fetched::Held { epoch: by.epoch, host: by.host });
+                }
             }
-            vault.put_note(&session_id, Note::Record, agent.record)?;
+            // The record last: whoever finds it finds the thread.
+            vault.put_note(&session_id, Note::Record, agent.record.into_bytes())?;
             Ok(Fetched::Kept)
         }
         Fetch::GetAgent { url, session_id } => {
@@ -67,10 +75,23 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
             let Some(record) = vault.get_note(&session_id, Note::Record)? else {
                 return Ok(Fetched::NotFound);
             };
-            let thread = vault.get_note(&session_id, Note::Thread)?.unwrap_or_default();
+            let thread = newest_thread(&vault, &session_id)?;
+            let record = String::from_utf8_lossy(&record).into_owned();
             Ok(Fetched::Agent(AgentFiles { record, thread }))
         }
     }
+}
+
+/// The thread of whoever had the session last and wrote one.
+fn newest_thread(vault: &Vault, session: &SessionId) -> Result<Option<StoredThread>, VaultError> {
+    let newest = vault.holder(session)?.map_or(0, |holder| holder.epoch);
+    for epoch in (0..=newest).rev() {
+        if let Some(bytes) = vault.get_note(session, Note::Thread { epoch })? {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            return Ok(Some(StoredThread { epoch, text }));
+        }
+    }
+    Ok(None)
 }
 
 fn told(error: &VaultError) -> Fetched {

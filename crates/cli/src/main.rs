@@ -32,6 +32,7 @@ mod presence;
 mod progress;
 mod reader;
 mod script;
+mod secrets;
 mod settings;
 mod streaming;
 mod tool;

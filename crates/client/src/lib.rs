@@ -27,5 +27,5 @@ pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Tr
 pub use stopped::{
     Doubt, KeeperStopped, LOOK, NoAnswer, PROBE, Patience, probe, process as process_at,
 };
-pub use taking::{AgentFiles, FETCHER, Fetch, Fetched, GoingOn, TakenUp};
+pub use taking::{AgentFiles, AgentKept, FETCHER, Fetch, Fetched, GoingOn, StoredThread, TakenUp};
 pub use workspace::{NoView, Workspace};

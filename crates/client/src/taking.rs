@@ -47,8 +47,25 @@ pub enum Fetch {
 /// there, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFiles {
-    pub record: Vec<u8>,
-    pub thread: Vec<u8>,
+    pub record: String,
+    pub thread: Option<StoredThread>,
+}
+
+/// A thread, and in which epoch of its session it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredThread {
+    pub epoch: u64,
+    pub text: String,
+}
+
+/// What became of an agent's files on their way to the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentKept {
+    Kept,
+    /// Another machine has the session since: what is done here does not count.
+    Moved {
+        host: String,
+    },
 }
 
 /// What such a process answers.
@@ -174,18 +191,23 @@ impl Launcher {
     ///
     /// # Errors
     /// When the store does not take it.
-    pub fn store_agent(&self, id: &SessionId, agent: AgentFiles) -> Result<(), RestoreError> {
+    pub fn store_agent(
+        &self,
+        id: &SessionId,
+        agent: AgentFiles,
+    ) -> Result<AgentKept, RestoreError> {
         let Some(url) = self.store().map(str::to_owned) else {
-            return Ok(());
+            return Ok(AgentKept::Kept);
         };
-        match self.fetch(&Fetch::PutAgent { url, session_id: id.clone(), agent })? {
+        let order = Fetch::PutAgent { url, session_id: id.clone(), agent };
+        match self.fetch_within(&order, PUTTING)? {
             Fetched::Error { message } => Err(RestoreError::Store(message)),
+            Fetched::Held { host, .. } => Ok(AgentKept::Moved { host }),
             Fetched::Taken { .. }
             | Fetched::GivenBack
-            | Fetched::Held { .. }
             | Fetched::Kept
             | Fetched::Agent(_)
-            | Fetched::NotFound => Ok(()),
+            | Fetched::NotFound => Ok(AgentKept::Kept),
         }
     }
 
@@ -346,6 +368,9 @@ const ENDING: Duration = Duration::from_secs(4);
 /// A store that takes longer to say who has a session is not waited for: a
 /// machine without a network has to be of use, too.
 const ASKING: Duration = Duration::from_secs(5);
+
+/// A thread of some megabytes takes a while. Calls wait for it.
+const PUTTING: Duration = Duration::from_secs(60);
 
 fn understood(answer: &[u8]) -> Result<Fetched, RestoreError> {
     serde_json::from_slice(answer)

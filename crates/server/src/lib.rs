@@ -14,7 +14,7 @@ mod serve;
 mod service;
 mod tokens;
 
-pub use agents::{CommandAgent, Key, Model};
+pub use agents::{CommandAgent, Key, Model, Variable};
 pub use serve::{Door, Listener, LocalError, LocalListener, Program, Stay, Tls, TlsError, serve};
 pub use sessile_agent::limits::Price;
 pub use sessile_agent::model::Wire;

@@ -7,7 +7,7 @@
 mod changes;
 
 use crate::keepers::{blocking, lock};
-use crate::service::{Bounds, Caller, ErrorCode, ServiceError};
+use crate::service::{Bounds, Caller, ErrorCode, Moved, ServiceError};
 use changes::{Changes, Freshness};
 use jiff::Timestamp;
 use rustix::fs::FlockOperation;
@@ -256,6 +256,7 @@ impl Tokens {
                 token: Some(grant.name),
                 workspaces: grant.workspaces,
                 bounds: grant.sandbox.map_or(Bounds::Servers, |own| Bounds::And(Arc::new(own))),
+                moved: Moved::TakeUp,
             }),
             None => Err(ServiceError::new(ErrorCode::Unauthorized, "that token is not known here")),
         }

@@ -225,7 +225,11 @@ impl Part {
         };
         let whole = whole(self.format, say, spoken);
         if !is_stream {
-            return send(stream, 200, "application/json", "", &whole.to_string());
+            let text = whole.to_string();
+            if let Some(Trouble::CutOff) = self.trouble.get(&number) {
+                return send_half(stream, &text);
+            }
+            return send(stream, 200, "application/json", "", &text);
         }
         let mut text: String = streamed(self.format, &whole);
         if let Some(Trouble::CutOff) = self.trouble.get(&number) {
@@ -249,6 +253,17 @@ fn send(
         "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{extra}\r\n{body}"
     );
     stream.write_all(answer.as_bytes())
+}
+
+/// The connection breaks in the middle of an answer.
+fn send_half(stream: &mut TcpStream, body: &str) -> std::io::Result<()> {
+    let (length, half) = (body.len(), &body[..body.len() / 2]);
+    let answer = format!(
+        "HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{half}"
+    );
+    stream.write_all(answer.as_bytes())?;
+    stream.shutdown(std::net::Shutdown::Both)?;
+    Err(std::io::ErrorKind::ConnectionReset.into())
 }
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {

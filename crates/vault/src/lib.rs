@@ -166,8 +166,10 @@ impl Vault {
 pub enum Note {
     /// `PREFIX/sess_….json`: stays when its saves are removed.
     Record,
-    /// `PREFIX/sess_…/thread.jsonl`.
-    Thread,
+    /// `PREFIX/sess_…/thread.jsonl`, or `thread-EPOCH.jsonl` when the session was taken
+    /// up since: a machine that has lost it does not write over the thread of the one
+    /// that has it.
+    Thread { epoch: u64 },
 }
 
 impl Vault {

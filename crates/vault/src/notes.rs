@@ -10,7 +10,8 @@ impl Place {
     fn note(&self, session: &SessionId, note: Note) -> Key {
         match note {
             Note::Record => self.prefix().clone().join(format!("{session}.json")),
-            Note::Thread => self.session(session).join("thread.jsonl"),
+            Note::Thread { epoch: 0 } => self.session(session).join("thread.jsonl"),
+            Note::Thread { epoch } => self.session(session).join(format!("thread-{epoch}.jsonl")),
         }
     }
 

@@ -25,6 +25,7 @@ from scripted import Model, run
 PAGES = [
     "sdk/python/README.md",
     "docs/sdk.md",
+    "docs/agents.md",
     "docs/sdk-agents.md",
     "docs/sdk-python.md",
     "docs/coming-from.md",

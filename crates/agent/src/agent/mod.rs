@@ -1,9 +1,13 @@
 //! The loop of a task: what is done next.
 
+mod answers;
+mod calls;
 mod open;
 mod rewinding;
+mod taking;
 mod words;
 
+pub use taking::Worker;
 pub use words::{
     Approval, Checkpoints, Config, Effect, Input, Purpose, Question, Refusal, RewindTo, Stage,
     Submission,
@@ -12,9 +16,8 @@ pub use words::{
 use crate::continuity::Continuity;
 use crate::conversation::{self, Turn};
 use crate::ids::{TaskNo, ThreadId};
-use crate::model::{Arguments, Block, Failure, Fault, Reply, Retry, Stop};
-use crate::thread::{Ending, Entry, Moved, Outcome, Rewind, Verdict, What, line};
-use crate::tools::BadCall;
+use crate::thread::{Ending, Entry, Moved, Rewind, What, line};
+use calls::{Next, next_of};
 use open::{Open, Pending};
 
 #[derive(Clone, Debug)]
@@ -253,6 +256,11 @@ impl Agent {
                 self.record(What::Intent(intent), now_ms, &mut effects);
                 self.go_on(now_ms, &mut effects);
             }
+            (Input::Stopped(failure), _) => {
+                // Nothing is under way: what was to be done is not.
+                self.stage = Stage::Idle;
+                self.stop(Ending::Failed { failure }, now_ms, &mut effects);
+            }
             (Input::Continued(continuity), _) => {
                 self.record(What::Continued(continuity), now_ms, &mut effects);
             }
@@ -277,101 +285,6 @@ impl Agent {
             ) => {}
         }
         effects
-    }
-
-    fn replied(
-        &mut self,
-        reply: Reply,
-        purpose: Purpose,
-        attempt: u32,
-        now_ms: u64,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Some(open) = &self.open else { return };
-        let task = open.task;
-        match purpose {
-            Purpose::Step => {
-                let reply = self.with_distinct_ids(reply);
-                let step = self.steps + 1;
-                self.record(What::Reply { task, step, reply }, now_ms, effects);
-            }
-            // It would stand for everything that was said.
-            Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
-                let why = "the model's summary of the conversation is empty";
-                let failure = Failure::new(Fault::Nonsense, why);
-                return self.failed(failure, purpose, attempt, now_ms, effects);
-            }
-            Purpose::Summary | Purpose::ShortSummary => {
-                let what = What::Summary { text: reply.text(), usage: reply.usage };
-                self.record(what, now_ms, effects);
-            }
-        }
-        self.go_on(now_ms, effects);
-    }
-
-    /// Some servers number the calls of each answer from 0, or give them no name at
-    /// all. An outcome has to say which call it is of.
-    fn with_distinct_ids(&self, mut reply: Reply) -> Reply {
-        let number = self.entries.len() + 1;
-        let mut known: Vec<String> = self
-            .entries
-            .iter()
-            .filter_map(|entry| match &entry.what {
-                What::Reply { reply, .. } => Some(reply.calls().map(|call| call.id.clone())),
-                What::Created { .. }
-                | What::Task { .. }
-                | What::Approval { .. }
-                | What::Intent(_)
-                | What::Outcome(_)
-                | What::Summary { .. }
-                | What::Stopping { .. }
-                | What::Ended { .. }
-                | What::Checkpoint(_)
-                | What::Rewinding(_)
-                | What::Rewound { .. }
-                | What::NotRewound { .. }
-                | What::SessionRewound { .. }
-                | What::Activity { .. }
-                | What::Imported { .. }
-                | What::Moved(_)
-                | What::Continued(_) => None,
-            })
-            .flatten()
-            .collect();
-        for (index, block) in reply.blocks.iter_mut().enumerate() {
-            if let Block::Call(call) = block {
-                if call.id.is_empty() || known.contains(&call.id) {
-                    call.id = format!("call_{number}_{index}");
-                }
-                known.push(call.id.clone());
-            }
-        }
-        reply
-    }
-
-    fn failed(
-        &mut self,
-        failure: Failure,
-        purpose: Purpose,
-        attempt: u32,
-        now_ms: u64,
-        effects: &mut Vec<Effect>,
-    ) {
-        let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
-        if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
-            return self.ask(Purpose::ShortSummary, 1, effects);
-        }
-        match failure.retry(attempt) {
-            Retry::After { ms } => {
-                let until_ms = now_ms.saturating_add(ms);
-                self.stage = Stage::Waiting { purpose, attempt, until_ms };
-                effects.push(Effect::WaitUntil { at_ms: until_ms, attempt, failure });
-            }
-            Retry::Never => {
-                self.stage = Stage::Idle;
-                self.stop(Ending::Failed { failure }, now_ms, effects);
-            }
-        }
     }
 
     fn due(&mut self, stage: &Stage, now_ms: u64, effects: &mut Vec<Effect>) {
@@ -537,63 +450,4 @@ fn context_of(entries: &[Entry], kept: u64) -> u64 {
         | What::Continued(_) => None,
     });
     tokens.next().unwrap_or(0)
-}
-
-/// What becomes of a call.
-enum Next {
-    Tell(Outcome),
-    Approve,
-    Perform,
-}
-
-/// `is_uncertain`: it was under way when the agent was interrupted.
-fn next_of(
-    pending: &Pending,
-    stopping: Option<&Ending>,
-    is_uncertain: bool,
-    config: &Config,
-) -> Next {
-    let call = &pending.call;
-    let tell = |text: String| Next::Tell(Outcome::error(call.id.clone(), text));
-    if let Some(ending) = stopping {
-        let what = if is_uncertain { "perhaps not carried out" } else { "not carried out" };
-        return tell(format!("{what}: {}", reason(ending)));
-    }
-    if !config.tools.contains(&call.tool) {
-        let known = config.tools.join(", ");
-        return tell(BadCall::UnknownTool { name: call.tool.clone(), known }.to_string());
-    }
-    if let Arguments::Malformed(text) = &call.input {
-        return tell(BadCall::Malformed(text.chars().take(200).collect()).to_string());
-    }
-    match &pending.verdict {
-        Some(Verdict::Allowed) => Next::Perform,
-        Some(Verdict::Denied(why)) if why.is_empty() => tell("the user does not allow this".into()),
-        Some(Verdict::Denied(why)) => tell(format!("the user does not allow this: {why}")),
-        None => match &config.approval {
-            Approval::Never => Next::Perform,
-            Approval::Always => Next::Approve,
-            Approval::Tools(tools) if tools.contains(&call.tool) => Next::Approve,
-            Approval::Tools(_) => Next::Perform,
-        },
-    }
-}
-
-fn reason(ending: &Ending) -> &'static str {
-    match ending {
-        Ending::Cancelled => "the task was cancelled",
-        Ending::Limit { .. } => "the task had reached a limit",
-        Ending::Failed { .. } => "the task had failed",
-        Ending::Done { .. } | Ending::Refused { .. } => "the task was over",
-    }
-}
-
-/// How a task ends with an answer that asks for nothing.
-fn ending_of(reply: &Reply) -> Ending {
-    let output = reply.text();
-    match reply.stop {
-        Stop::Refused => Ending::Refused { output },
-        Stop::Length => Ending::Done { output, is_cut_off: true },
-        Stop::Done | Stop::Calls => Ending::Done { output, is_cut_off: false },
-    }
 }

@@ -1,6 +1,7 @@
 //! A task that is not over: what its entries have come to.
 
-use super::{Purpose, ending_of};
+use super::Purpose;
+use super::answers::ending_of;
 use crate::ids::TaskNo;
 use crate::limits::{Limit, Limits, Spent};
 use crate::model::{Call, Reply};

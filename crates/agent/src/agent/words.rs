@@ -64,6 +64,8 @@ pub enum Input {
     Failed(Failure),
     /// What a call is about to do to a file. It is performed when that is recorded.
     Intended(Intent),
+    /// The task cannot go on here. What was to be done last was not begun.
+    Stopped(Failure),
     /// The session was brought back in the middle of a task.
     Continued(Continuity),
     /// A call has come to an end.

@@ -28,6 +28,8 @@ pub enum Fault {
     Nonsense,
     /// A command-line agent ended without a result.
     Crashed,
+    /// The agent goes on on another machine, which has taken it up from the store.
+    Moved,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -133,7 +135,8 @@ impl Failure {
             | Fault::BadRequest
             | Fault::TooLong
             | Fault::BadCertificate
-            | Fault::Crashed => false,
+            | Fault::Crashed
+            | Fault::Moved => false,
             Fault::RateLimited | Fault::Unavailable | Fault::Unreachable => attempt < ATTEMPTS,
             // A model that talks nonsense four times will do so a fifth time.
             Fault::Broken | Fault::Nonsense => attempt < 4,
@@ -159,6 +162,7 @@ impl Fault {
             Self::Unreachable => "the model's server cannot be reached",
             Self::BadCertificate => "the model's server is not who it says",
             Self::Crashed => "the command-line agent has failed",
+            Self::Moved => "the agent goes on on another machine",
             Self::Broken => "the model's answer is not complete",
             Self::Nonsense => "the model's answer is not of the format",
         }
@@ -176,7 +180,8 @@ impl Fault {
             | Self::BadCertificate
             | Self::Broken
             | Self::Nonsense
-            | Self::Crashed => "",
+            | Self::Crashed
+            | Self::Moved => "",
         }
     }
 }

@@ -6,7 +6,7 @@ use sessile_agent::ids::{TaskNo, ThreadId};
 use sessile_agent::limits::{Limit, Limits, Price};
 use sessile_agent::model::{Arguments, Block, Call, Failure, Fault, Reply, Stop, Usage};
 use sessile_agent::thread::{Ending, Found, Intent, Outcome, Verdict, What};
-use sessile_agent::{Agent, Approval, Config, Effect, Input, Purpose, Refusal, Submission};
+use sessile_agent::{Agent, Approval, Config, Effect, Input, Purpose, Refusal, Submission, Worker};
 
 pub(crate) fn config() -> Config {
     Config {
@@ -380,4 +380,62 @@ fn time_in_which_nobody_worked_does_not_count() {
     let (agent, effects) = Agent::resumed(config(), agent.entries().to_vec(), 1_000_000).unwrap();
     assert_eq!(performed(&effects).len(), 1);
     assert_eq!(agent.due_ms(), Some(1_000_600));
+}
+
+#[test]
+fn what_cannot_go_on_here_ends_with_its_calls_not_carried_out() {
+    let mut agent = begun(config(), Limits::default());
+    agent.step(Input::Replied(calls(&[("a", "runtime"), ("b", "runtime")])), 1);
+    let moved = Failure::new(Fault::Moved, "elsewhere");
+    let effects = agent.step(Input::Stopped(moved.clone()), 2);
+    assert_eq!(ending(&effects), Some(&Ending::Failed { failure: moved }));
+    let told = "not carried out: the task had failed";
+    assert_eq!(outcomes(&agent), [("a", told), ("b", told)]);
+}
+
+/// The thread of an agent that another machine takes up now.
+fn taken_up(agent: &Agent, worker: Worker) -> (Agent, Vec<Effect>) {
+    let continuity = Continuity { status: Status::Restored, ..Continuity::default() };
+    let mut entries = agent.entries().to_vec();
+    entries.extend(Agent::taken_up(config(), worker, &entries, continuity, 9));
+    Agent::resumed(config(), entries, 9).unwrap()
+}
+
+#[test]
+fn a_call_that_another_machine_may_have_carried_out_is_told_as_unknown() {
+    let mut agent = begun(config(), Limits::default());
+    let wanted = [("a", "nothing"), ("b", "runtime"), ("c", "runtime")];
+    agent.step(Input::Replied(calls(&wanted)), 1);
+    let (there, effects) = taken_up(&agent, Worker::Model);
+    let told = outcomes(&there);
+    assert_eq!((told.len(), told[1].0), (2, "b"), "{told:?}");
+    assert!(told[1].1.contains("is not known"), "{told:?}");
+    // The one after it was not begun.
+    assert_eq!(performed(&effects)[0].0, "c");
+}
+
+#[test]
+fn a_file_is_looked_at_before_another_machine_changes_it() {
+    let mut agent = begun(config(), Limits::default());
+    agent.step(Input::Replied(calls(&[("a", "edit_file")])), 1);
+    let intent = Intent { call: "a".into(), before: None, after: "hash".into() };
+    agent.step(Input::Intended(intent.clone()), 2);
+    let (there, effects) = taken_up(&agent, Worker::Model);
+    assert_eq!(outcomes(&there), []);
+    let Some(Effect::Perform { intent: Some(found), is_repeated: true, .. }) = effects.last()
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(*found, intent);
+}
+
+#[test]
+fn a_program_that_was_at_work_on_another_machine_is_not_started_again() {
+    let agent = begun(config(), Limits::default());
+    let (_, effects) = taken_up(&agent, Worker::Model);
+    assert_eq!(asked(&effects), Some(Purpose::Step));
+    let (_, effects) = taken_up(&agent, Worker::Program);
+    let Some(Ending::Failed { failure }) = ending(&effects) else { panic!("{effects:?}") };
+    assert_eq!(failure.fault, Fault::Crashed);
+    assert_eq!(asked(&effects), None);
 }

@@ -8,8 +8,10 @@ use sessile_agent::ids::ThreadId;
 use sessile_agent::limits::Limits;
 use sessile_agent::model::{Arguments, Block, Call, Failure, Fault, Reply, Stop, Usage};
 use sessile_agent::thread::{Checkpoint, Entry, Intent, Outcome, Verdict, What, line};
+use sessile_agent::tools::is_for_files;
 use sessile_agent::{
     Agent, Approval, Checkpoints, Config, Effect, Input, Purpose, RewindTo, Stage, Submission,
+    Worker,
 };
 use std::collections::HashMap;
 
@@ -42,6 +44,8 @@ enum Act {
     Pass(u64),
     /// How many of the entries that were not yet on disk are lost with the crash.
     Crash,
+    /// Another machine takes the thread up, which does not know of keys.
+    TakeUp,
     /// Something late: an answer to what nobody asks any more.
     Late,
 }
@@ -64,6 +68,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => any::<bool>().prop_map(Act::Settle),
         3 => (1..3000u64).prop_map(Act::Pass),
         2 => Just(Act::Crash),
+        1 => Just(Act::TakeUp),
         1 => Just(Act::Late),
     ];
     proptest::collection::vec(act, 1..80)
@@ -153,6 +158,7 @@ impl World {
                 self.agent = agent;
                 return self.perform(effects);
             }
+            Act::TakeUp => return self.take_up(),
             Act::Pass(ms) => {
                 self.now += ms;
                 if self.agent.due_ms().is_none_or(|due| due > self.now) {
@@ -217,6 +223,24 @@ impl World {
             Act::Late => Input::Performed(outcome("nobody's")),
         };
         let effects = self.agent.step(input, self.now);
+        self.perform(effects);
+    }
+
+    /// A call that may have been carried out is not carried out again.
+    fn take_up(&mut self) {
+        let config = some_config(self.asks);
+        let continuity = Continuity { status: Status::Restored, ..Continuity::default() };
+        let appended =
+            Agent::taken_up(config.clone(), Worker::Model, &self.disk, continuity, self.now);
+        self.disk.extend(appended);
+        let begun: Vec<String> = self.keys.keys().cloned().collect();
+        let (agent, effects) = Agent::resumed(config, self.disk.clone(), self.now).unwrap();
+        for effect in &effects {
+            if let Effect::Perform { key, call, .. } = effect {
+                assert!(is_for_files(&call.tool) || !begun.contains(key), "{call:?} again");
+            }
+        }
+        self.agent = agent;
         self.perform(effects);
     }
 

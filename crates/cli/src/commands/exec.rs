@@ -176,7 +176,7 @@ pub(crate) fn bytes_for_stdin(
 #[serde(untagged)]
 enum Told {
     Finished(Box<RunResult>),
-    Running(Output),
+    Running(Box<Output>),
 }
 
 /// Runs a command: its result, or how far it has got in the time that it had.
@@ -198,7 +198,7 @@ fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::R
     let mut so_far = reader::so_far(client, run, max_output)?;
     so_far.waiting_for_input |= waiting_for_input;
     let notes = client.revived().map(answer::revival).into_iter().collect();
-    Ok(Told::Running(Output { notes, ..Output::running(run, &so_far) }))
+    Ok(Told::Running(Box::new(Output { notes, ..Output::running(run, &so_far) })))
 }
 
 /// Runs a command and waits for its result.

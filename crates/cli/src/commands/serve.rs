@@ -6,7 +6,7 @@ use crate::local::{self, Address};
 use crate::otlp::Traces;
 use crate::presence::{Announcement, Presence};
 use crate::settings::{Settings, environment};
-use crate::{log, memory, open_files, output};
+use crate::{log, memory, open_files, output, secrets};
 use anyhow::bail;
 use clap::Args;
 use greeting::Greeting;
@@ -89,7 +89,8 @@ impl Serve {
             true => Listing::local(settings, &self.flags, &place)?,
             false => Listing::of(settings, &self.flags)?,
         };
-        let config = config.config()?;
+        let mut config = config.config()?;
+        config.models = secrets::with_keys(config.models);
         memory::give_back();
         let runtime = tokio::runtime::Runtime::new()?;
         let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;

@@ -4,7 +4,7 @@ use super::file::{article, string};
 use super::tables;
 use anyhow::{Context, bail, ensure};
 use hyper::header::{HeaderName, HeaderValue};
-use sessile_server::{CommandAgent, Key, Model, Price, Wire};
+use sessile_server::{CommandAgent, Key, Model, Price, Variable, Wire};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
@@ -78,7 +78,7 @@ impl tables::Fields for Fields {
                 ensure!(self.key.is_none(), "key-env and key-file are two ways to say the same");
                 let text = string(value, "a string")?;
                 self.key = Some(match key {
-                    "key-env" => Key::Environment(text),
+                    "key-env" => Key::Environment(Variable::new(text)),
                     _ => Key::File(here.join(text)),
                 });
             }

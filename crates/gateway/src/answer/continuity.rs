@@ -17,6 +17,8 @@ pub enum Continuity {
         as_of_run: RunNo,
         /// Runs that were going when the keeper died
         lost_runs: Vec<RunNo>,
+        /// What of the interpreters was not brought back, by name
+        lost: Vec<String>,
         /// The session before
         previous: Box<Metadata>,
     },
@@ -24,6 +26,8 @@ pub enum Continuity {
     Fresh {
         /// Runs that were going when the keeper died
         lost_runs: Vec<RunNo>,
+        /// What of the interpreters was not brought back, by name
+        lost: Vec<String>,
         /// The session before
         previous: Box<Metadata>,
     },

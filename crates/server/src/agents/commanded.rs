@@ -6,6 +6,7 @@
 
 use super::model::CommandAgent;
 use super::perform::Running;
+use super::storing::{NotKept, Storing};
 use crate::service::{Caller, Cursor, ErrorCode, Event, Service, ServiceError};
 use sessile_agent::command::Account;
 use sessile_agent::conversation::Turn;
@@ -33,11 +34,21 @@ pub(super) struct Commanded {
     pub(super) turns: Vec<Turn>,
     pub(super) asked: Question,
     pub(super) running: Running,
+    pub(super) storing: Storing,
     pub(super) activities: mpsc::Sender<Activity>,
 }
 
 impl Commanded {
     pub(super) async fn answer(self) -> Input {
+        // Asking it is a call like any other: it does things itself.
+        match self.storing.secure().await {
+            Ok(()) => {}
+            Err(NotKept::Moved(failure)) => return Input::Stopped(failure),
+            Err(NotKept::Failed(error)) => {
+                let message = format!("it was not started: {error}; try again later");
+                return Input::Failed(Failure::new(Fault::Crashed, message));
+            }
+        }
         let running = self.running.clone();
         let answered = self.run().await;
         running.set(None);

@@ -5,17 +5,17 @@
 //! nothing is left but the record, the agent begins anew under its old id. What it was
 //! is written into the thread, and told with the next task; the log has one line.
 
-use super::profile::Profile;
-use super::thread_file::{self, storage};
-use super::{audit, profile::now_ms};
-use crate::keepers::{blocking, lock};
+use super::profile::{Profile, now_ms};
+use super::{audit, jobs, perform, storing, thread_file};
+use crate::keepers::{Place, blocking, lock};
 use crate::service::{Caller, ErrorCode, Service, ServiceError, StartSession};
 use sessile_agent::continuity::{Continuity, Status};
-use sessile_agent::thread::{Entry, What};
-use sessile_client::AgentFiles;
+use sessile_agent::thread::{Entry, What, line};
+use sessile_agent::{Agent, Worker};
 use sessile_gateway::answer::Continuity as Became;
 use sessile_protocol::{RunNo, SessionId};
 use sessile_store::SessionStatus;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How a session ended that nobody has ended.
@@ -46,7 +46,8 @@ impl Service {
                 if thread_file::is_there(&place.directory) {
                     return Ok(id);
                 }
-                let _turn = self.agents.recovering.lock().await;
+                let _turn = self.agents.recovering.turn(&id).await;
+                self.finish_forks_of(caller, &place).await?;
                 if place.directory.path().is_dir() {
                     if !thread_file::is_there(&place.directory)
                         && let Some(left) = self.left_of(&id).await
@@ -69,7 +70,7 @@ impl Service {
             Ok(_) | Err(_) => return Err(error),
         };
         // Of two that ask at the same time, one does it.
-        let _turn = self.agents.recovering.lock().await;
+        let _turn = self.agents.recovering.turn(&id).await;
         if self.sessions().find(&id).is_ok() {
             return Ok(id);
         }
@@ -92,7 +93,35 @@ impl Service {
         if let Some(moved) = moved {
             return Err(super::moving::elsewhere(&moved));
         }
-        self.wake_agent(caller, id).await
+        let continuity = self.wake_agent(caller, id).await?;
+        let place = self.place(caller, id).await?;
+        if thread_file::is_there(&place.directory) {
+            return Ok(continuity);
+        }
+        // It was another machine's, and has just been taken back. What was its thread
+        // here has gone with the session; the one that counts is in the store.
+        let _turn = self.agents.recovering.turn(id).await;
+        lock(&self.agents.live).remove(id);
+        if !thread_file::is_there(&place.directory)
+            && let Some(left) = self.left_of(id).await
+        {
+            self.go_on_from(caller, id, left, continuity).await?;
+        }
+        // The thread tells it.
+        Ok(Continuity::default())
+    }
+
+    /// A fork that a crash has left without its thread gets it.
+    async fn finish_forks_of(&self, caller: &Caller, fork: &Place) -> Result<(), ServiceError> {
+        let directory = fork.directory.clone();
+        let of =
+            blocking(move || Ok(directory.metadata().ok().and_then(|m| m.forked_from))).await?;
+        if let Some(of) = of
+            && let Ok(original) = self.place(caller, &of.session_id).await
+        {
+            self.finish_forks(&of.session_id, &original.directory).await?;
+        }
+        Ok(())
     }
 
     /// The same in the middle of a task.
@@ -102,7 +131,7 @@ impl Service {
         id: &SessionId,
     ) -> Result<Continuity, ServiceError> {
         match self.wake(caller, id).await {
-            Ok(became) => Ok(told(&became)),
+            Ok(became) => self.became(caller, id, &became).await,
             Err(error) if error.code == ErrorCode::SessionEnded => {
                 let place = self.place(caller, id).await?;
                 let was_idle = blocking(move || {
@@ -120,7 +149,8 @@ impl Service {
                 if !was_idle {
                     return Err(error);
                 }
-                Ok(told(&self.wake(caller, id).await?))
+                let became = self.wake(caller, id).await?;
+                self.became(caller, id, &became).await
             }
             Err(error) => Err(error),
         }
@@ -133,7 +163,8 @@ impl Service {
         id: &SessionId,
         left: Left,
     ) -> Result<(), ServiceError> {
-        let mut continuity = told(&self.wake(caller, id).await?);
+        let became = self.wake(caller, id).await?;
+        let mut continuity = self.became(caller, id, &became).await?;
         if continuity.is_live() {
             continuity.status = Status::Restored;
         }
@@ -181,7 +212,10 @@ impl Service {
             None => Profile::of_unknown(&*self.agents.model(None)?)?,
         };
         let (profile, mut entries) = match thread {
-            Some(entries) => (profile, entries),
+            Some(entries) => {
+                continuity.lost.extend(unknown_runs(&entries, continuity.as_of_run));
+                (profile, entries)
+            }
             None => {
                 continuity.status = Status::Fresh;
                 continuity.lost.push(CONVERSATION.to_owned());
@@ -190,19 +224,26 @@ impl Service {
                 (profile, vec![first])
             }
         };
-        entries.push(Entry {
-            entry: entries.len() as u64 + 1,
-            at_ms: now_ms(),
-            what: What::Continued(continuity.clone()),
-        });
+        let worker = match self.agents.mind(&profile.model).is_ok_and(|mind| mind.is_command()) {
+            true => Worker::Program,
+            false => Worker::Model,
+        };
+        let tools = perform::tools().into_iter().map(|tool| tool.name).collect();
+        let config = profile.config(tools, worker == Worker::Program);
+        let (now, status) = (now_ms(), continuity.status);
+        entries.extend(Agent::taken_up(config, worker, &entries, continuity, now));
         let directory = place.directory.clone();
-        blocking(move || {
+        let is_open = blocking(move || {
             let digest = thread_file::create(&directory, &profile, &entries)?;
-            audit::write(&directory, &profile, &digest)
+            audit::write(&directory, &profile, &digest)?;
+            Ok(digest.is_open())
         })
         .await?;
-        if continuity.status == Status::Fresh {
+        if status == Status::Fresh {
             warn(&record);
+        }
+        if is_open && let Err(error) = self.driver(caller, id).await {
+            tracing::warn!(session = %id, %error, "a task cannot be gone on with");
         }
         Ok(())
     }
@@ -213,15 +254,15 @@ impl Service {
         let found = blocking(move || {
             if let Some(record) = audit::read(&sessions, &id) {
                 let stored = launcher.fetch_agent(&id).ok().flatten();
-                let thread = stored.and_then(|stored| thread_of(&stored));
+                let thread = stored.and_then(|stored| storing::entries(&stored));
                 return Ok(Some(Left { record, thread }));
             }
             let stored = launcher
                 .fetch_agent(&id)
                 .map_err(|error| ServiceError::new(ErrorCode::Storage, error.to_string()))?;
             Ok(stored.and_then(|stored| {
-                let record = serde_json::from_slice(&stored.record).ok()?;
-                Some(Left { record, thread: thread_of(&stored) })
+                let record = serde_json::from_str(&stored.record).ok()?;
+                Some(Left { record, thread: storing::entries(&stored) })
             }))
         })
         .await;
@@ -233,31 +274,6 @@ impl Service {
             }
         }
     }
-
-    /// Brings an agent's record to the store; with its thread, if its session is saved
-    /// there, too.
-    pub(super) async fn keep_agent(self: &Arc<Self>, id: &SessionId) {
-        let (sessions, launcher, of) = (self.sessions().clone(), self.launcher(), id.clone());
-        let kept = blocking(move || {
-            let record = std::fs::read(audit::path(&sessions, &of));
-            let record = record.map_err(|e| storage("record", &e))?;
-            let directory = sessions.find(&of)?;
-            let is_durable = directory.metadata()?.durable.is_some();
-            let thread = if is_durable { thread_file::bytes(&directory)? } else { Vec::new() };
-            launcher
-                .store_agent(&of, AgentFiles { record, thread })
-                .map_err(|e| storage("record in the store", &e))
-        })
-        .await;
-        if let Err(error) = kept {
-            tracing::warn!(session = %id, %error, "an agent's record is not in the store");
-        }
-    }
-}
-
-fn thread_of(stored: &AgentFiles) -> Option<Vec<Entry>> {
-    let contents = sessile_agent::thread::read(&stored.thread).ok()?;
-    Some(contents.entries)
 }
 
 /// The one line that operators look for, in a form of its own.
@@ -272,22 +288,59 @@ fn warn(record: &audit::Record) {
     tracing::warn!(target: "sessile_line", line = %line);
 }
 
-/// What became of a session, as the thread tells it.
-pub(super) fn told(continuity: &Became) -> Continuity {
+impl Service {
+    /// What became of a session, as the thread tells it.
+    pub(super) async fn became(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        became: &Became,
+    ) -> Result<Continuity, ServiceError> {
+        if let Became::Live = became {
+            return Ok(Continuity::default());
+        }
+        let place = self.place(caller, id).await?;
+        let jobs = blocking(move || Ok(jobs::lost(&place.directory))).await?;
+        Ok(told(became, jobs))
+    }
+}
+
+fn told(continuity: &Became, jobs: Vec<String>) -> Continuity {
     let runs = |runs: &[RunNo]| {
         runs.iter().map(|run| format!("run {run}, which was going")).collect::<Vec<_>>()
     };
+    let all = |lost: &[String], lost_runs: &[RunNo]| {
+        lost.iter().cloned().chain(runs(lost_runs)).chain(jobs).collect::<Vec<_>>()
+    };
     match continuity {
         Became::Live => Continuity::default(),
-        Became::Restored { as_of_run, lost_runs, .. } => Continuity {
+        Became::Restored { as_of_run, lost_runs, lost, .. } => Continuity {
             status: Status::Restored,
             as_of_run: Some(as_of_run.0),
-            lost: runs(lost_runs),
+            lost: all(lost, lost_runs),
         },
-        Became::Fresh { lost_runs, .. } => Continuity {
-            status: Status::Fresh,
-            as_of_run: None,
-            lost: std::iter::once(STATE.to_owned()).chain(runs(lost_runs)).collect(),
-        },
+        Became::Fresh { lost_runs, lost, .. } => {
+            let state = STATE.to_owned();
+            let named = all(lost, lost_runs);
+            let lost = if lost.is_empty() { [vec![state], named].concat() } else { named };
+            Continuity { status: Status::Fresh, as_of_run: None, lost }
+        }
+    }
+}
+
+/// Runs that a thread tells of, and that a session which was saved before does not have.
+fn unknown_runs(entries: &[Entry], as_of_run: Option<u64>) -> Option<String> {
+    let as_of_run = as_of_run?;
+    let since = line(entries).into_iter().filter_map(|entry| {
+        if let What::Outcome(outcome) = &entry.what { outcome.run } else { None }
+    });
+    let since: BTreeSet<u64> = since.filter(|run| *run > as_of_run).collect();
+    let runs: Vec<String> = since.iter().map(u64::to_string).collect();
+    match &runs[..] {
+        [] => None,
+        [run] => Some(format!("what run {run} changed in the interpreters")),
+        [before @ .., last] => {
+            Some(format!("what runs {} and {last} changed in the interpreters", before.join(", ")))
+        }
     }
 }

@@ -6,8 +6,9 @@
 //! it goes on after a crash. A task of an agent has a driver, one asynchronous task
 //! of the server's, which holds a lock on the thread: no two servers work on one.
 //!
-//! Keys of models are read when a model is asked, from where the configuration
-//! says, and are nowhere else: in no file, log, thread or environment of a session.
+//! Keys of models come from where the configuration says: a file, which is read when a
+//! model is asked, or a variable, which is taken out of the environment when the server
+//! starts. They are nowhere else: in no file, log, thread or environment of a process.
 
 mod audit;
 mod commanded;
@@ -16,17 +17,21 @@ mod digest;
 mod driver;
 mod files;
 mod following;
+mod forking;
+mod jobs;
 mod model;
 mod moving;
 mod perform;
 mod profile;
 mod rewinding;
+mod storing;
 mod thread_file;
+mod turns;
 mod view;
 
 pub(crate) use driver::AgentRewound;
 pub(crate) use following::{AgentEvent, AgentFollower, Retrying};
-pub use model::{CommandAgent, Key, Model};
+pub use model::{CommandAgent, Key, Model, Variable};
 pub(crate) use moving::{ImportOrder, MovedAway, restored};
 pub(crate) use profile::NewAgent;
 pub(crate) use view::{AgentView, TaskView};
@@ -43,12 +48,13 @@ use sessile_agent::limits::{Limits, Price};
 use sessile_agent::model::{Failure, Fault};
 use sessile_agent::thread::{Entry, Verdict};
 use sessile_agent::{RewindTo, Submission};
-use sessile_protocol::{ForkOrder, SessionId};
+use sessile_protocol::SessionId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thread_file::Identity;
 use tokio::sync::oneshot;
+use turns::Turns;
 
 /// What a server needs for its agents.
 #[derive(Debug, Default)]
@@ -56,11 +62,13 @@ pub(crate) struct Agents {
     models: BTreeMap<String, Arc<Model>>,
     /// Those that something is done for. A driver that has ended is replaced.
     live: Mutex<HashMap<SessionId, Handle>>,
-    /// Drivers are started one after the other: two at once would each take the
-    /// other's lock on the thread for that of another server.
-    starting: tokio::sync::Mutex<()>,
-    /// Agents whose session is gone are brought back one after the other.
-    recovering: tokio::sync::Mutex<()>,
+    /// Drivers of one agent are started one after the other: two at once would each take
+    /// the other's lock on the thread for that of another server.
+    starting: Turns,
+    /// An agent whose session is gone is brought back once.
+    recovering: Turns,
+    /// Forks of one agent are made one after the other.
+    forking: Turns,
     /// By the model's name: each has certificates of its own.
     clients: Mutex<HashMap<String, reqwest::Client>>,
 }
@@ -186,35 +194,6 @@ impl Service {
             Ok(ids.into_iter().filter_map(view).collect())
         })
         .await
-    }
-
-    /// Agents with the same past: the session is forked, and its thread copied.
-    pub(crate) async fn fork_agent(
-        self: &Arc<Self>,
-        caller: &Caller,
-        id: &SessionId,
-        order: ForkOrder,
-    ) -> Result<Vec<AgentView>, ServiceError> {
-        let place = self.place(caller, id).await?;
-        let directory = place.directory.clone();
-        if blocking(move || thread_file::is_open(&directory)).await? {
-            let message = "a task of this agent is not over; wait for it, or cancel it";
-            return Err(ServiceError::new(ErrorCode::Busy, message));
-        }
-        let forked = self.fork(caller, id, order).await?.answer;
-        let mut views = Vec::new();
-        for fork in &forked.forks {
-            let fork = &fork.session;
-            let new = self.place(caller, fork).await?;
-            let (from, to) = (place.directory.clone(), new.directory.clone());
-            blocking(move || {
-                let (profile, digest) = thread_file::copy(&from, &to)?;
-                audit::write(&to, &profile, &digest)
-            })
-            .await?;
-            views.push(self.agent(caller, fork).await?);
-        }
-        Ok(views)
     }
 
     /// Begins a task. It goes on, whatever becomes of the caller.
@@ -363,6 +342,7 @@ impl Service {
         let Ok(ids) = self.session_ids(&caller).await else { return };
         for id in ids {
             let Ok(place) = self.place(&caller, &id).await else { continue };
+            tokio::spawn(self.clone().await_forks(id.clone(), place.directory.clone()));
             let directory = place.directory.clone();
             let is_open = blocking(move || thread_file::is_open(&directory)).await;
             if !matches!(is_open, Ok(true)) {
@@ -382,7 +362,7 @@ impl Service {
     ) -> Result<Handle, ServiceError> {
         let place = self.place(caller, id).await?;
         let directory = place.directory.clone();
-        let _turn = self.agents.starting.lock().await;
+        let _turn = self.agents.starting.turn(id).await;
         let found = blocking(move || Ok(Identity::in_directory(&directory))).await?;
         {
             let mut live = lock(&self.agents.live);

@@ -67,13 +67,34 @@ pub struct CommandAgent {
     pub command: Vec<String>,
 }
 
-/// Where the key is. The key itself is read for each request, so that a new one is
-/// used at once, and is not kept.
+/// Where the key is. One in a file is read for each request, so that a new one is used
+/// at once, and is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     None,
-    Environment(String),
+    Environment(Variable),
     File(PathBuf),
+}
+
+/// A variable with a key. The server takes it out of its environment when it starts, and
+/// has it in its memory alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    name: String,
+    value: Option<String>,
+}
+
+impl Variable {
+    #[must_use]
+    pub fn new(name: String) -> Self {
+        Self { name, value: None }
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variable").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// More than any answer of a model.
@@ -84,10 +105,11 @@ impl Key {
         let missing = |why: String| Err(Failure::new(Fault::BadKey, why));
         match self {
             Self::None => Ok(None),
-            Self::Environment(name) => match std::env::var(name) {
-                Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-                Ok(_) | Err(_) => missing(format!(
-                    "the key is missing: {name} is not set in the server's environment"
+            Self::Environment(Variable { name, value }) => match value.as_deref().map(str::trim) {
+                Some(key) if !key.is_empty() => Ok(Some(key.to_owned())),
+                Some(_) | None => missing(format!(
+                    "the key is missing: {name} was not set in the server's environment when it \
+                     started"
                 )),
             },
             Self::File(path) => match std::fs::read_to_string(path) {
@@ -112,9 +134,19 @@ impl Model {
     #[must_use]
     pub fn key_variable(&self) -> Option<String> {
         match &self.key {
-            Key::Environment(name) => Some(name.clone()),
+            Key::Environment(variable) => Some(variable.name.clone()),
             Key::None | Key::File(_) => None,
         }
+    }
+
+    /// What the variable of its key says.
+    #[must_use]
+    pub fn with_key(self, said: Option<String>) -> Self {
+        let key = match self.key {
+            Key::Environment(variable) => Key::Environment(Variable { value: said, ..variable }),
+            key @ (Key::None | Key::File(_)) => key,
+        };
+        Self { key, ..self }
     }
 
     /// What it is asked over.

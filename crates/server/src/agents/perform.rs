@@ -1,7 +1,7 @@
 //! Carrying out a call of a tool, once.
 
-use super::continuing::told;
 use super::files::{self, Done};
+use super::storing::{NotKept, Storing};
 use crate::keepers::{blocking, lock};
 use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use sessile_agent::Input;
 use sessile_agent::continuity::Continuity;
 use sessile_agent::model::{Arguments, Call};
 use sessile_agent::thread::{Intent, Outcome};
-use sessile_agent::tools::{FileCall, Tool, file_tools};
+use sessile_agent::tools::{FileCall, Tool, file_tools, is_for_files};
 use sessile_client::{NoView, Workspace};
 use sessile_gateway::answer;
 use sessile_gateway::text::{self, Rest, Sizing};
@@ -56,9 +56,27 @@ struct UnderWay {
     run: Option<RunNo>,
     /// What has become of the session meanwhile, and is not in the thread yet.
     became: Vec<Continuity>,
+    /// It is to stop, also if it has not begun yet.
+    is_stopped: bool,
 }
 
 impl Running {
+    /// Something new is under way.
+    pub(super) fn begin(&self) {
+        lock(&self.0).is_stopped = false;
+    }
+
+    /// What is under way is to stop: the run to interrupt, if there is one yet.
+    pub(super) fn stop(&self) -> Option<RunNo> {
+        let mut under_way = lock(&self.0);
+        under_way.is_stopped = true;
+        under_way.run
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        lock(&self.0).is_stopped
+    }
+
     pub(super) fn get(&self) -> Option<RunNo> {
         lock(&self.0).run
     }
@@ -92,11 +110,24 @@ pub(super) struct Performance {
     pub(super) is_repeated: bool,
     pub(super) intent: Option<Intent>,
     pub(super) running: Running,
+    pub(super) storing: Storing,
 }
 
 impl Performance {
     /// Whatever goes wrong is an outcome, too: the model reads it.
     pub(super) async fn carry_out(self) -> Input {
+        match self.secure().await {
+            Ok(()) => {}
+            Err(NotKept::Moved(failure)) => return Input::Stopped(failure),
+            Err(NotKept::Failed(error)) => {
+                let text = format!("not carried out: {error}; try again later");
+                return Input::Performed(Outcome::error(self.call.id, text));
+            }
+        }
+        if self.running.is_stopped() {
+            let text = "not carried out: the task is to stop";
+            return Input::Performed(Outcome::error(self.call.id, text));
+        }
         let input = match self.wake().await {
             Ok(()) if self.call.tool == RUNTIME => self.runtime().await.map(Input::Performed),
             Ok(()) => self.file().await,
@@ -105,6 +136,15 @@ impl Performance {
         let run = self.running.get();
         self.running.set(None);
         input.unwrap_or_else(|error| Input::Performed(self.failed(&error, run)))
+    }
+
+    /// Has the store know of what this is about to do. A call for a file does nothing
+    /// before its intent is known.
+    async fn secure(&self) -> Result<(), NotKept> {
+        match is_for_files(&self.call.tool) && self.intent.is_none() {
+            true => Ok(()),
+            false => self.storing.secure().await,
+        }
     }
 
     /// The session may have ended for want of use, or lost its keeper, since the last call.
@@ -164,9 +204,14 @@ impl Performance {
     /// The run of this order, when it is over.
     async fn done(&self, exec: Exec) -> Result<(RunNo, Box<Completed>), ServiceError> {
         let begun = self.service.begin(&self.caller, &self.session, exec).await?;
-        self.running.became(told(&begun.continuity));
+        let became = self.service.became(&self.caller, &self.session, &begun.continuity).await?;
+        self.running.became(became);
         let run = begun.answer;
         self.running.set(Some(run));
+        if self.running.is_stopped() {
+            // Whoever stopped it has found no run to interrupt.
+            self.service.interrupt(&self.caller, &self.session, Some(run)).await?;
+        }
         loop {
             let finished = self.service.finished(
                 &self.caller,

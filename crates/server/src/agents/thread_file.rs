@@ -2,9 +2,10 @@
 
 use super::digest::{Digest, MAX_THREAD, piece};
 use super::profile::Profile;
+use super::storing::Home;
 use crate::service::{ErrorCode, ServiceError};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use sessile_agent::thread::{Before, Entry, What};
+use sessile_agent::thread::{Before, Entry};
 use sessile_store::Directory;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -31,6 +32,7 @@ pub(super) struct Opened {
     pub(super) profile: Profile,
     pub(super) entries: Vec<Entry>,
     pub(super) file: ThreadFile,
+    pub(super) home: Home,
 }
 
 fn path(directory: &Directory) -> PathBuf {
@@ -94,19 +96,6 @@ pub(super) fn remove(directory: &Directory) -> Result<(), ServiceError> {
     }
 }
 
-/// The same thread for another session, which says where it comes from.
-pub(super) fn copy(from: &Directory, to: &Directory) -> Result<(Profile, Digest), ServiceError> {
-    let profile = profile(from)?.forked()?;
-    let mut entries = entries(from)?;
-    if let Some(first) = entries.first_mut()
-        && let What::Created { thread, forked_from, .. } = &mut first.what
-    {
-        *forked_from = Some(std::mem::replace(thread, profile.thread_id.clone()));
-    }
-    let digest = create(to, &profile, &entries)?;
-    Ok((profile, digest))
-}
-
 /// Whether a session has an agent.
 pub(super) fn exists(directory: &Directory) -> bool {
     directory.path().join(AGENT).exists()
@@ -136,9 +125,14 @@ pub(super) fn open(directory: &Directory) -> Result<Opened, ServiceError> {
     }
     let entries = all(&file)?;
     let digest = Digest::read(directory, &file)?;
+    let durable = directory.metadata()?.durable;
+    let home = match durable.and_then(|durable| durable.store) {
+        Some(_) => Home::Store,
+        None => Home::Here,
+    };
     let directory = directory.clone();
     let file = ThreadFile { directory, file, digested: digest.entries, digest };
-    Ok(Opened { profile, entries, file })
+    Ok(Opened { profile, entries, file, home })
 }
 
 /// For somebody who only looks.

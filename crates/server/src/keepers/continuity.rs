@@ -1,27 +1,153 @@
 //! What became of a session since it was last used.
 
 use sessile_gateway::answer::Continuity;
-use sessile_protocol::RunNo;
+use sessile_protocol::{Language, RunNo};
 use sessile_store::{Directory, Metadata};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Runs that are looked at for what they may have changed.
+const LOOKED_AT: u64 = 1000;
+
+/// Kernels that are known to have been lost, with their last run then: what a session
+/// has lost is told once.
+const LOST: &str = "lost.json";
 
 /// What was kept of a session without a keeper.
 pub(super) struct Before {
     as_of_run: Option<RunNo>,
     lost_runs: Vec<RunNo>,
+    lost: Vec<String>,
+    ran: Ran,
 }
+
+/// What each kernel has run.
+type Ran = BTreeMap<Language, BTreeSet<RunNo>>;
 
 impl Before {
     pub(super) fn of(directory: &Directory) -> Self {
-        let restorable = directory.state().into_iter().flat_map(|state| state.kernels);
-        let as_of_run = restorable.filter_map(|(_, saved)| saved.comes_back_as_of()).max();
-        Self { as_of_run, lost_runs: directory.lost_runs() }
+        let kernels = directory.state().into_iter().flat_map(|state| state.kernels);
+        // The run as of which each comes back, if it does.
+        let kept: BTreeMap<Language, Option<RunNo>> =
+            kernels.map(|(language, saved)| (language, saved.comes_back_as_of())).collect();
+        let history = directory.history().newest(LOOKED_AT);
+        let mut ran = Ran::new();
+        for entry in history.iter().filter(|entry| entry.event.is_none()) {
+            ran.entry(entry.language).or_default().insert(entry.run);
+        }
+        let told = directory.read_json(LOST).unwrap_or_default();
+        let rewinds = history.iter().filter(|entry| entry.event.as_deref() == Some("rewind"));
+        let rewound = rewinds.map(|entry| entry.run).max().unwrap_or_default();
+        let lost = lost(&kept, &ran, &told, rewound);
+        let left = directory.metadata().map(|metadata| left_behind(&metadata)).unwrap_or_default();
+        let as_of_run = kept.into_values().flatten().max();
+        let lost = lost.into_iter().chain(left).collect();
+        Self { as_of_run, lost_runs: directory.lost_runs(), lost, ran }
+    }
+
+    /// What was lost up to now is not told again.
+    pub(super) fn remember(&self, directory: &Directory) {
+        let last = self.ran.iter().filter_map(|(language, runs)| Some((*language, *runs.last()?)));
+        let told: BTreeMap<Language, RunNo> = last.collect();
+        // If it cannot be written, it is told twice.
+        let _ = directory.write_json(LOST, &told);
     }
 
     pub(super) fn into_continuity(self, previous: Box<Metadata>) -> Continuity {
-        let lost_runs = self.lost_runs;
-        match self.as_of_run {
-            Some(as_of_run) => Continuity::Restored { as_of_run, lost_runs, previous },
-            None => Continuity::Fresh { lost_runs, previous },
+        let Self { as_of_run, lost_runs, lost, .. } = self;
+        match as_of_run {
+            Some(as_of_run) => Continuity::Restored { as_of_run, lost_runs, lost, previous },
+            None => Continuity::Fresh { lost_runs, lost, previous },
         }
+    }
+}
+
+/// What of the kernels does not come back, by name. `told`: the last run of each that was
+/// lost before. One that has run nothing since has nothing to lose. `rewound`: the last
+/// rewind, which has taken back what is not in the states.
+fn lost(
+    kept: &BTreeMap<Language, Option<RunNo>>,
+    ran: &Ran,
+    told: &BTreeMap<Language, RunNo>,
+    rewound: RunNo,
+) -> Vec<String> {
+    let name = |(language, runs): (&Language, &BTreeSet<RunNo>)| {
+        let told = told.get(language).copied().unwrap_or_default();
+        let after = |from: RunNo| runs.iter().copied().filter(|r| *r > from).collect::<Vec<_>>();
+        let what = match kept.get(language).copied().flatten() {
+            Some(back) => {
+                format!("what {} changed", numbered(&after(back.max(told).max(rewound)))?)
+            }
+            None => numbered(&after(told)).map(|_| ALL.to_owned())?,
+        };
+        Some(format!("{}: {what}", language.as_str()))
+    };
+    ran.iter().filter_map(name).collect()
+}
+
+const ALL: &str = "its variables and other state";
+
+/// Runs, by their numbers.
+fn numbered(runs: &[RunNo]) -> Option<String> {
+    match runs {
+        [] => None,
+        [run] => Some(format!("run {run}")),
+        [first, .., last] => Some(format!("runs {first} to {last}")),
+    }
+}
+
+/// What the last save of a durable session has not.
+pub(super) fn left_behind(metadata: &Metadata) -> Vec<String> {
+    let left = metadata.durable.iter().flat_map(|durable| &durable.left);
+    let mut names: Vec<String> = Vec::new();
+    for left in left {
+        let of = left.language.map(|language| format!("{}: ", language.as_str()));
+        let name = format!("{}{} ({})", of.unwrap_or_default(), left.name, left.reason);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Language::{Bash, Python};
+
+    fn lost_of(
+        kept: &[(Language, Option<u64>)],
+        ran: &[(Language, &[u64])],
+        told: &[(Language, u64)],
+        rewound: u64,
+    ) -> Vec<String> {
+        let kept = kept.iter().map(|(language, back)| (*language, back.map(RunNo)));
+        let ran = ran.iter().map(|(language, runs)| {
+            (*language, runs.iter().copied().map(RunNo).collect::<BTreeSet<_>>())
+        });
+        let told = told.iter().map(|(language, run)| (*language, RunNo(*run)));
+        lost(&kept.collect(), &ran.collect(), &told.collect(), RunNo(rewound))
+    }
+
+    #[test]
+    fn kernels_that_do_not_come_back_are_named() {
+        let ran: [(Language, &[u64]); 2] = [(Bash, &[1, 3, 4]), (Python, &[2])];
+        let none: [String; 0] = [];
+        assert_eq!(lost_of(&[(Bash, Some(4)), (Python, Some(2))], &ran, &[], 0), none);
+        let python = "python: its variables and other state";
+        assert_eq!(
+            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 0),
+            ["bash: what runs 3 to 4 changed", python]
+        );
+        // Nothing was written of it yet.
+        assert_eq!(lost_of(&[(Bash, Some(4))], &ran, &[], 0), [python]);
+        // What was taken back is not lost, and what was kept of Python is.
+        assert_eq!(lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 5), [python]);
+        // It was lost before, and has run nothing since.
+        let told = [(Bash, 3), (Python, 2)];
+        assert_eq!(
+            lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &told, 0),
+            ["bash: what run 4 changed"]
+        );
+        assert_eq!(lost_of(&[], &[], &[], 0), none);
     }
 }

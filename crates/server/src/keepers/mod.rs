@@ -175,7 +175,8 @@ impl Keepers {
             from = taken.from.as_deref().unwrap_or("another machine"),
             "the session was taken up from its store"
         );
-        let continuity = Continuity::Restored { as_of_run, lost_runs, previous };
+        let lost = continuity::left_behind(metadata);
+        let continuity = Continuity::Restored { as_of_run, lost_runs, lost, previous };
         lock(&self.taken).insert(metadata.session_id.clone(), continuity);
         let (sessions, directory) = (self.sessions.clone(), directory.clone());
         let metadata = metadata.clone();
@@ -201,7 +202,10 @@ impl Keepers {
             }
             let client = launcher.open(&directory)?;
             Ok(match client.revived() {
-                Some(previous) => before.into_continuity(Box::new(previous.clone())),
+                Some(previous) => {
+                    before.remember(&directory);
+                    before.into_continuity(Box::new(previous.clone()))
+                }
                 None => Continuity::Live,
             })
         })

@@ -106,6 +106,17 @@ pub(crate) struct Caller {
     /// Directories that the token is limited to.
     pub(crate) workspaces: Option<Vec<PathBuf>>,
     pub(crate) bounds: Bounds,
+    pub(crate) moved: Moved,
+}
+
+/// What becomes of a session that another machine has taken up, when it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// It is taken up again: somebody wants it here.
+    #[default]
+    TakeUp,
+    /// It is left where it is: who works on it here has only not heard of it yet.
+    Leave,
 }
 
 /// How strictly the sessions of a caller are confined at least.
@@ -123,7 +134,12 @@ pub(crate) enum Bounds {
 impl Caller {
     /// May do everything.
     pub(crate) fn owner() -> Self {
-        Self { token: None, workspaces: None, bounds: Bounds::Servers }
+        Self { token: None, workspaces: None, bounds: Bounds::Servers, moved: Moved::TakeUp }
+    }
+
+    /// The same, who leaves sessions to the machine that has taken them up.
+    pub(crate) fn staying(self) -> Self {
+        Self { moved: Moved::Leave, ..self }
     }
 
     /// The server, on its own behalf.

@@ -11,12 +11,21 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
     ) -> Result<Vec<Job>, ServiceError> {
+        Ok(self.live_jobs(caller, id).await?.unwrap_or_default())
+    }
+
+    /// The same; none at all when nobody can say, because there is no keeper.
+    pub(crate) async fn live_jobs(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Option<Vec<Job>>, ServiceError> {
         let place = self.place(caller, id).await?;
-        let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(Vec::new()) };
+        let Some(mut reached) = self.reach_if_live(&place).await? else { return Ok(None) };
         let Answer::Jobs(view) = reached.call(Request::Jobs).await? else {
             return Err(ServiceError::unexpected());
         };
-        Ok(view.jobs)
+        Ok(Some(view.jobs))
     }
 
     /// Signals a job, or a process of one; how many processes got it.

@@ -35,7 +35,7 @@ pub(crate) use error::internal;
 pub use pools::Pool;
 pub use sessile_gateway::ErrorCode;
 
-pub(crate) use admission::{Bounds, Caller};
+pub(crate) use admission::{Bounds, Caller, Moved};
 pub use admission::{Limits, SessionDefaults};
 pub(crate) use callers::{ForksEnd, program_of};
 pub(crate) use confinement::policy;

@@ -149,6 +149,7 @@ impl Service {
         id: &SessionId,
     ) -> Result<bool, ServiceError> {
         if caller.workspaces.is_some()
+            || caller.moved == admission::Moved::Leave
             || self.bound(caller).is_some()
             || !self.keepers.launcher().has_store()
         {

@@ -176,6 +176,15 @@ impl Sessions {
         Ok(ids.collect())
     }
 
+    /// Directories that have not become sessions yet, or never will.
+    ///
+    /// # Errors
+    /// When the directory exists but cannot be listed.
+    pub fn being_made(&self) -> Result<Vec<SessionId>> {
+        let is_made = |id: &SessionId| self.find(id).is_ok_and(|found| found.has_metadata());
+        Ok(self.ids()?.into_iter().filter(|id| !is_made(id)).collect())
+    }
+
     /// Directories that have not become sessions and will not: whoever made them
     /// died over it, or they stand for a session that is gone.
     ///

@@ -4890,6 +4890,8 @@ export interface components {
         } | {
             /** @description The run whose state was brought back */
             as_of_run: components["schemas"]["RunNo"];
+            /** @description What of the interpreters was not brought back, by name */
+            lost: string[];
             /** @description Runs that were going when the keeper died */
             lost_runs: components["schemas"]["RunNo"][];
             /** @description The session before */
@@ -4897,6 +4899,8 @@ export interface components {
             /** @enum {string} */
             status: "restored";
         } | {
+            /** @description What of the interpreters was not brought back, by name */
+            lost: string[];
             /** @description Runs that were going when the keeper died */
             lost_runs: components["schemas"]["RunNo"][];
             /** @description The session before */
@@ -5466,7 +5470,7 @@ export interface components {
          * @description What kind of failure it was: a stable code.
          * @enum {string}
          */
-        ModelFault: "bad_key" | "unknown_model" | "bad_request" | "too_long" | "rate_limited" | "unavailable" | "unreachable" | "bad_certificate" | "broken" | "nonsense" | "crashed";
+        ModelFault: "bad_key" | "unknown_model" | "bad_request" | "too_long" | "rate_limited" | "unavailable" | "unreachable" | "bad_certificate" | "broken" | "nonsense" | "crashed" | "moved";
         /**
          * @description The formats that are spoken.
          * @enum {string}

@@ -1,8 +1,10 @@
 //! Old ids after a restart: live, restored or fresh, and never silently.
 
-use super::{agent, begin, ended, entries, exec, harness, serve, text};
+use super::{
+    agent, begin, ended, entries, exec, harness, kill_keeper, serve, serve_with_store, text,
+};
 use serde_json::{Value, json};
-use sessile_testkit::{Format, Harness, ModelServer, Process, Server, until};
+use sessile_testkit::{Format, Harness, ModelServer, Server, until};
 
 const WARNING: &str = "Session found in store but not in memory (restart?)";
 
@@ -16,14 +18,6 @@ fn warnings(server: &Server) -> Vec<Value> {
 fn record(h: &Harness, id: &str) -> Value {
     let file = h.sessions_dir().join(format!("{id}.json"));
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
-}
-
-/// Ends the keepers of a sessions directory, as a machine that goes down does.
-fn kill_keeper(server: &Server, id: &str) {
-    let pid = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
-    let keeper = Process::of(i32::try_from(pid).unwrap());
-    keeper.kill();
-    keeper.wait_gone();
 }
 
 /// Testbase's own test: two tasks, one session id, a restart between. More than the
@@ -59,8 +53,9 @@ fn a_session_whose_keeper_is_gone_is_restored_and_the_model_is_told() {
     let task = begin(&server, &id, "set x");
     ended(&server, &id, task);
     until("a captured state", || {
-        let state = h.sessions_dir().join(&id).join("state.json");
-        std::fs::read_to_string(state).ok().filter(|state| state.contains("41")).map(drop)
+        let state = std::fs::read(h.sessions_dir().join(&id).join("state.json")).ok()?;
+        let state: Value = serde_json::from_slice(&state).ok()?;
+        (state["kernels"]["bash"]["as_of_run"] == 1).then_some(())
     });
     kill_keeper(&server, &id);
     server.kill();
@@ -145,12 +140,6 @@ fn an_id_of_which_only_the_record_is_left_begins_anew() {
     begins_anew(&server, &other, &id, &before, &["the conversation", "environment variables"]);
     let unknown = server.get("/v1/agents/sess_0123456789abcdef01234567");
     let _ = unknown.is_refused(404, "session_not_found");
-}
-
-/// A server whose records, and whose durable sessions, are in a store as well.
-fn serve_with_store(h: &Harness, model: &ModelServer, store: &str) -> Server {
-    let conf = format!("store = \"{store}\"\n{}", model.configuration());
-    super::serve_with(h, &conf, &["--workspace-root", "/"])
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_server_killed_in_the_middle_of_a_call_has_it_carried_out_once() {
 }
 
 #[test]
-fn a_client_that_is_killed_leaves_its_task_going() {
+fn clients_killed_at_each_step_leave_their_task_going() {
     let model = ModelServer::hesitant(Format::Chat, script());
     let h = harness();
     let _server = serve(&h, &model);
@@ -111,13 +111,17 @@ fn a_client_that_is_killed_leaves_its_task_going() {
     model.wait_for_request(1);
     client.process().kill();
     let _ = client.finish();
-    for step in 2..=STEPS + 2 {
-        model.release();
-        model.wait_for_request(step);
-    }
-    model.release();
     let list = h.sessile(&["agent", "list"]).exits(0).json();
     let id = list[0]["session_id"].as_str().unwrap();
+    for step in 2..=STEPS + 2 {
+        // Whoever comes back to it is killed as well.
+        let client = h.begin(&["agent", "resume", id], b"");
+        model.release();
+        model.wait_for_request(step);
+        client.process().kill();
+        let _ = client.finish();
+    }
+    model.release();
     let view = h.sessile(&["agent", "resume", id, "--json"]).exits(0).json();
     check(&h, id, &view);
 }
@@ -143,6 +147,73 @@ fn a_keeper_killed_at_each_question_loses_no_call() {
     }
     let view = ended(&server, &id, task);
     check(&h, &id, &view);
+}
+
+/// A call that says that it has begun, and then waits to be let go on.
+fn gated(n: usize) -> Say {
+    exec(&format!("echo {n} >> log; : > begun-{n}; read line < gate-{n}; echo {n} >> done"))
+}
+
+fn numbers() -> String {
+    (1..=STEPS).map(|n| format!("{n}\n")).collect()
+}
+
+#[test]
+fn a_server_killed_in_the_middle_of_each_call_has_each_carried_out_once() {
+    let script = (1..=STEPS).map(gated).chain([text("counted")]).collect();
+    let model = ModelServer::start(Format::Responses, script);
+    let h = harness();
+    for n in 1..=STEPS {
+        let gate = h.path(&format!("gate-{n}"));
+        assert!(std::process::Command::new("mkfifo").arg(gate).status().unwrap().success());
+    }
+    let mut server = serve(&h, &model);
+    let id = agent(&server, &json!({ "checkpoints": 0 }));
+    let task = begin(&server, &id, "count");
+    for n in 1..=STEPS {
+        h.wait_for_file(&format!("begun-{n}"));
+        server.kill();
+        // The run goes on without it, or ends meanwhile.
+        let open = |h: &Harness| std::fs::write(h.path(&format!("gate-{n}")), "on\n").unwrap();
+        if n % 2 == 0 {
+            open(&h);
+        }
+        server = serve(&h, &model);
+        if n % 2 == 1 {
+            open(&h);
+        }
+    }
+    assert_eq!(ended(&server, &id, task)["output"], "counted");
+    for file in ["log", "done"] {
+        assert_eq!(std::fs::read_to_string(h.path(file)).unwrap(), numbers(), "{file}");
+    }
+    let outcomes = entries(&h, &id, "outcome");
+    let runs: Vec<_> = outcomes.iter().filter_map(|outcome| outcome["run"].as_u64()).collect();
+    assert_eq!(runs, session_runs(&h, &id), "thread and session agree");
+    assert_eq!(runs.len(), STEPS);
+}
+
+#[test]
+fn a_keeper_killed_in_the_middle_of_each_call_has_none_carried_out_again() {
+    let wait = |n: usize| exec(&format!("echo {n} >> log; : > begun-{n}; sleep 1000"));
+    let script = (1..=STEPS).map(wait).chain([text("counted")]).collect();
+    let model = ModelServer::start(Format::Messages, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({ "checkpoints": 0 }));
+    let task = begin(&server, &id, "count");
+    for n in 1..=STEPS {
+        h.wait_for_file(&format!("begun-{n}"));
+        super::kill_keeper(&server, &id);
+    }
+    assert_eq!(ended(&server, &id, task)["output"], "counted");
+    assert_eq!(std::fs::read_to_string(h.path("log")).unwrap(), numbers());
+    let outcomes = entries(&h, &id, "outcome");
+    assert_eq!(outcomes.len(), STEPS);
+    for (outcome, run) in outcomes.iter().zip(1..) {
+        assert_eq!((&outcome["is_error"], &outcome["run"]), (&json!(true), &json!(run)));
+        assert!(outcome["text"].as_str().unwrap().contains("not known"), "{outcome}");
+    }
 }
 
 #[test]

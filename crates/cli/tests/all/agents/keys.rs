@@ -54,20 +54,30 @@ fn serve_with_variable(h: &Harness, model: &ModelServer) -> Server {
 
 #[test]
 fn a_key_in_the_environment_is_in_no_session_and_in_no_keeper() {
-    let script = vec![exec("env; tr '\\0' '\\n' < /proc/$PPID/environ"), text("done")];
+    // Also not where code of the same user would look for it first.
+    let look = "env; tr '\\0' '\\n' < /proc/$PPID/environ
+        tr '\\0' '\\n' < /proc/$(cat server)/environ | grep TEST_MODEL_KEY";
+    let script = vec![exec(look), text("done")];
     let model = ModelServer::start(Format::Messages, script);
     let h = harness();
     let server = serve_with_variable(&h, &model);
+    std::fs::write(h.path("server"), server.process().pid().to_string()).unwrap();
     let id = agent(&server, &json!({}));
     let task = begin(&server, &id, "look");
     ended(&server, &id, task);
     assert_eq!(model.requests()[0].headers["x-api-key"], KEY);
     let outcome = entries(&h, &id, "outcome").pop().unwrap();
     assert!(outcome["text"].as_str().unwrap().contains("PATH="), "{outcome}");
-    assert!(!outcome["text"].as_str().unwrap().contains("TEST_MODEL_KEY"), "{outcome}");
+    let seen = outcome["text"].as_str().unwrap();
+    assert!(!seen.contains(KEY), "{outcome}");
+    // The server's own is the last, and has the name of the variable left.
+    assert!(seen.ends_with("TEST_MODEL_KEY="), "{outcome}");
+    assert_eq!(seen.matches("TEST_MODEL_KEY").count(), 1, "{outcome}");
     let keeper = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
     let mut launched = children(&server.process());
     launched.push(Process::of(i32::try_from(keeper).unwrap()));
+    // The server itself has it in its memory only, once it has read its configuration.
+    launched.push(server.process());
     for process in launched {
         let environment = environment(&process);
         assert!(!environment.contains(KEY), "{} {environment}", process.pid());

@@ -1,20 +1,10 @@
 //! What is lost in the middle of a task: a server, a session, a keeper. It is told.
 
-use super::{agent, begin, call, ended, entries, exec, harness, serve, serve_with, text};
+use super::{
+    agent, begin, call, ended, entries, exec, harness, kill_keeper, serve, serve_with, shown, text,
+};
 use serde_json::{Value, json};
-use sessile_testkit::{Format, Harness, ModelServer, Process, Server, until};
-
-fn kill_keeper(server: &Server, id: &str) {
-    let pid = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
-    let keeper = Process::of(i32::try_from(pid).unwrap());
-    keeper.kill();
-    keeper.wait_gone();
-}
-
-/// What the model was shown in its last request.
-fn shown(model: &ModelServer) -> String {
-    model.requests().last().unwrap().body["messages"].to_string()
-}
+use sessile_testkit::{Format, Harness, ModelServer, until};
 
 #[test]
 fn the_local_server_stays_until_a_task_is_over() {
@@ -165,6 +155,51 @@ fn a_keeper_lost_with_its_server_is_told_before_the_model_says_more() {
     assert_eq!(ended(&server, &id, task)["output"], "done");
     assert!(shown(&model).contains("Since your last step"), "{}", shown(&model));
     assert_eq!(entries(&h, &id, "continued").len(), 1);
+}
+
+/// A call of the runtime tool in a language of its own.
+fn eval(language: &str, code: &str) -> sessile_testkit::Say {
+    call("runtime", json!({ "action": "exec", "command": code, "language": language }))
+}
+
+#[test]
+fn what_was_lost_with_a_keeper_is_named() {
+    let script = vec![
+        exec("x=41; sleep 1000 & disown"),
+        eval("python", "y = 1"),
+        text("set"),
+        text("I see"),
+    ];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "set x and y");
+    ended(&server, &id, task);
+    let directory = h.sessions_dir().join(&id);
+    until("a captured state", || {
+        let state: Value =
+            serde_json::from_slice(&std::fs::read(directory.join("state.json")).ok()?).ok()?;
+        (state["kernels"]["bash"]["as_of_run"] == 1).then_some(())
+    });
+    until("a look at the jobs", || {
+        let jobs = std::fs::read_to_string(directory.join("jobs.json")).ok()?;
+        jobs.contains("sleep 1000").then_some(())
+    });
+    kill_keeper(&server, &id);
+    let task = begin(&server, &id, "go on");
+    let view = ended(&server, &id, task);
+    let continuity = json!({ "status": "restored", "as_of_run": 1, "lost": [
+        "python: its variables and other state",
+        "the background program of run 1: sleep 1000",
+    ] });
+    assert_eq!(view["continuity"], continuity, "{view}");
+    assert!(shown(&model).contains("lost: python: its variables"), "{}", shown(&model));
+    // It is told once.
+    kill_keeper(&server, &id);
+    let task = begin(&server, &id, "and on");
+    let view = ended(&server, &id, task);
+    assert_eq!(view["continuity"], json!({ "status": "restored", "as_of_run": 1 }), "{view}");
 }
 
 #[test]

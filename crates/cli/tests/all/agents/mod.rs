@@ -4,16 +4,20 @@ mod certificates;
 mod commands;
 mod continuing;
 mod crashes;
+mod forks;
+mod formats;
 mod keys;
+mod limits;
 mod losses;
 mod moving;
 mod refusals;
 mod rewinding;
+mod stores;
 mod surfaces;
 mod tasks;
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, ModelServer, Say, Server};
+use sessile_testkit::{Harness, ModelServer, Process, Say, Server};
 
 const KEY: &str = "sk-test-0123456789";
 
@@ -68,6 +72,25 @@ fn ended(server: &Server, agent: &str, task: u64) -> Value {
     let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=60s")).is(200).json();
     assert_eq!(view["running"], false, "{view}");
     view
+}
+
+/// Kills the keeper of an agent's session, as a machine that goes down does.
+fn kill_keeper(server: &Server, id: &str) {
+    let pid = server.get(&format!("/v1/sessions/{id}")).json()["keeper_pid"].as_i64().unwrap();
+    let keeper = Process::of(i32::try_from(pid).unwrap());
+    keeper.kill();
+    keeper.wait_gone();
+}
+
+/// What the model was shown in its last request.
+fn shown(model: &ModelServer) -> String {
+    model.requests().last().unwrap().body["messages"].to_string()
+}
+
+/// A server whose records, and whose durable sessions, are in a store as well.
+fn serve_with_store(h: &Harness, model: &ModelServer, store: &str) -> Server {
+    let conf = format!("store = \"{store}\"\n{}", model.configuration());
+    serve_with(h, &conf, &["--workspace-root", "/"])
 }
 
 /// The entries of a thread of one kind.

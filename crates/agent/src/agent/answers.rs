@@ -1,0 +1,113 @@
+//! What the model says, and what to do when it does not.
+
+use super::open::Open;
+use super::{Agent, Effect, Purpose, Stage};
+use crate::model::{Block, Failure, Fault, Reply, Retry, Stop};
+use crate::thread::{Ending, What};
+
+impl Agent {
+    pub(super) fn replied(
+        &mut self,
+        reply: Reply,
+        purpose: Purpose,
+        attempt: u32,
+        now_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(open) = &self.open else { return };
+        let task = open.task;
+        match purpose {
+            Purpose::Step => {
+                let reply = self.with_distinct_ids(reply);
+                let step = self.steps + 1;
+                self.record(What::Reply { task, step, reply }, now_ms, effects);
+            }
+            // It would stand for everything that was said.
+            Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
+                let why = "the model's summary of the conversation is empty";
+                let failure = Failure::new(Fault::Nonsense, why);
+                return self.failed(failure, purpose, attempt, now_ms, effects);
+            }
+            Purpose::Summary | Purpose::ShortSummary => {
+                let what = What::Summary { text: reply.text(), usage: reply.usage };
+                self.record(what, now_ms, effects);
+            }
+        }
+        self.go_on(now_ms, effects);
+    }
+
+    /// Some servers number the calls of each answer from 0, or give them no name at
+    /// all. An outcome has to say which call it is of.
+    fn with_distinct_ids(&self, mut reply: Reply) -> Reply {
+        let number = self.entries.len() + 1;
+        let mut known: Vec<String> = self
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.what {
+                What::Reply { reply, .. } => Some(reply.calls().map(|call| call.id.clone())),
+                What::Created { .. }
+                | What::Task { .. }
+                | What::Approval { .. }
+                | What::Intent(_)
+                | What::Outcome(_)
+                | What::Summary { .. }
+                | What::Stopping { .. }
+                | What::Ended { .. }
+                | What::Checkpoint(_)
+                | What::Rewinding(_)
+                | What::Rewound { .. }
+                | What::NotRewound { .. }
+                | What::SessionRewound { .. }
+                | What::Activity { .. }
+                | What::Imported { .. }
+                | What::Moved(_)
+                | What::Continued(_) => None,
+            })
+            .flatten()
+            .collect();
+        for (index, block) in reply.blocks.iter_mut().enumerate() {
+            if let Block::Call(call) = block {
+                if call.id.is_empty() || known.contains(&call.id) {
+                    call.id = format!("call_{number}_{index}");
+                }
+                known.push(call.id.clone());
+            }
+        }
+        reply
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        failure: Failure,
+        purpose: Purpose,
+        attempt: u32,
+        now_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
+        if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
+            return self.ask(Purpose::ShortSummary, 1, effects);
+        }
+        match failure.retry(attempt) {
+            Retry::After { ms } => {
+                let until_ms = now_ms.saturating_add(ms);
+                self.stage = Stage::Waiting { purpose, attempt, until_ms };
+                effects.push(Effect::WaitUntil { at_ms: until_ms, attempt, failure });
+            }
+            Retry::Never => {
+                self.stage = Stage::Idle;
+                self.stop(Ending::Failed { failure }, now_ms, effects);
+            }
+        }
+    }
+}
+
+/// How a task ends with an answer that asks for nothing.
+pub(super) fn ending_of(reply: &Reply) -> Ending {
+    let output = reply.text();
+    match reply.stop {
+        Stop::Refused => Ending::Refused { output },
+        Stop::Length => Ending::Done { output, is_cut_off: true },
+        Stop::Done | Stop::Calls => Ending::Done { output, is_cut_off: false },
+    }
+}

@@ -1,0 +1,76 @@
+//! A thread that another machine had, taken up from a store.
+//!
+//! The machine that had it wrote each call down in the store before it carried the call
+//! out. So a call that the thread has no outcome of may have been carried out there, and
+//! nobody here can find out: keys of runs are known to the machine that had them. It is
+//! not carried out again, and the model is told. What calls do to files is found out by
+//! the files, as after a crash.
+
+use super::{Agent, Config, Effect};
+use crate::continuity::Continuity;
+use crate::model::{Failure, Fault};
+use crate::thread::{Ending, Entry, Outcome, What};
+use crate::tools::is_for_files;
+
+/// Who does the work of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    /// A model, which may be asked any number of times.
+    Model,
+    /// A command-line agent, which does things itself when it is asked.
+    Program,
+}
+
+const UNKNOWN: &str = "whether this was carried out is not known: another machine had the \
+    session, and was lost in the middle of it; look before you do it again";
+
+const NOT_AGAIN: &str = "the command-line agent was at work on another machine, which was lost; \
+    how far it got is not known, and it was not started again";
+
+impl Agent {
+    /// What is to be appended to a thread that another machine had: what became of its
+    /// session, and what came of what was under way there.
+    #[must_use]
+    pub fn taken_up(
+        config: Config,
+        worker: Worker,
+        entries: &[Entry],
+        continuity: Continuity,
+        now_ms: u64,
+    ) -> Vec<Entry> {
+        let number = entries.len() as u64 + 1;
+        let continued = Entry { entry: number, at_ms: now_ms, what: What::Continued(continuity) };
+        let all = entries.iter().cloned().chain([continued.clone()]).collect();
+        let mut appended = vec![continued];
+        let Some((_, effects)) = Self::resumed(config, all, now_ms) else { return appended };
+        let mut decided = Vec::new();
+        for effect in effects {
+            let what = match effect {
+                Effect::Record(entry) => {
+                    decided.push(entry);
+                    continue;
+                }
+                Effect::Perform { call, .. } if !is_for_files(&call.tool) => {
+                    What::Outcome(Outcome::error(call.id, UNKNOWN))
+                }
+                Effect::Ask(_) if worker == Worker::Program => {
+                    let failure = Failure::new(Fault::Crashed, NOT_AGAIN);
+                    What::Stopping { ending: Ending::Failed { failure } }
+                }
+                Effect::Perform { .. }
+                | Effect::Ask(_)
+                | Effect::WaitUntil { .. }
+                | Effect::Approve(_)
+                | Effect::Checkpoint { .. }
+                | Effect::Rewind { .. }
+                | Effect::Interrupt
+                | Effect::Ended { .. } => continue,
+            };
+            // What was decided before it stays before it; else it is decided again.
+            appended.append(&mut decided);
+            let number = (entries.len() + appended.len()) as u64 + 1;
+            appended.push(Entry { entry: number, at_ms: now_ms, what });
+        }
+        appended
+    }
+}

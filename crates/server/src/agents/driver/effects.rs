@@ -1,0 +1,194 @@
+//! Performing what was decided, in order.
+
+use super::Driver;
+use crate::agents::audit;
+use crate::agents::commanded::Commanded;
+use crate::agents::following::{Progress, Retrying};
+use crate::agents::model::{Mind, Question};
+use crate::agents::perform::Performance;
+use crate::agents::profile::now_ms;
+use crate::agents::rewinding;
+use crate::agents::storing::Worth;
+use crate::keepers::blocking;
+use crate::service::ServiceError;
+use futures_util::future::BoxFuture;
+use sessile_agent::thread::{Entry, What};
+use sessile_agent::{Effect, Input, Purpose, Question as Asked, Stage};
+use tokio::sync::mpsc;
+
+/// What a command-line agent may be ahead of the thread.
+const ACTIVITIES: usize = 64;
+
+const SUMMARY: &str = "Sum up this conversation for yourself, so that you can go on without it. \
+    Say what the task is, in the user's own words, what has been done and found out, which files \
+    and variables matter, and what is left to do. Answer with the summary alone.";
+
+impl Driver {
+    pub(super) async fn perform(&mut self, effects: Vec<Effect>) -> Result<(), ServiceError> {
+        for effect in effects {
+            match effect {
+                Effect::Record(entry) => self.record(entry).await?,
+                Effect::Ask(asked) => {
+                    // While the model thinks, nobody waits for it.
+                    self.jobs.look();
+                    self.seen.send_if_modified(|seen| seen.retrying.take().is_some());
+                    let answer = self.ask(asked);
+                    self.current = Some(answer);
+                }
+                // `next` asks when something is due.
+                Effect::WaitUntil { at_ms, attempt, failure } => {
+                    let after_ms = at_ms.saturating_sub(now_ms());
+                    let retrying = Retrying { attempt, after_ms, failure };
+                    // For those who come later, then for those who watch, if any.
+                    self.seen.send_modify(|seen| seen.retrying = Some(retrying.clone()));
+                    let _ = self.progress.send(Progress::Retry(retrying));
+                }
+                Effect::Approve(call) => {
+                    self.seen.send_modify(|seen| seen.waiting = Some(call.id.clone()));
+                }
+                Effect::Perform { call, key, is_repeated, intent } => {
+                    let performance = Performance {
+                        service: self.service.clone(),
+                        caller: self.caller.clone(),
+                        session: self.session.clone(),
+                        call,
+                        key,
+                        is_repeated,
+                        intent,
+                        running: self.running.clone(),
+                        storing: self.storing.clone(),
+                    };
+                    self.running.begin();
+                    self.current = Some(Box::pin(performance.carry_out()));
+                }
+                Effect::Interrupt => self.interrupt().await,
+                Effect::Checkpoint { step } => {
+                    let names =
+                        rewinding::surplus(self.agent.entries(), self.profile.checkpoints.keep);
+                    let marking = rewinding::Marking {
+                        service: self.service.clone(),
+                        caller: self.caller.clone(),
+                        session: self.session.clone(),
+                        step,
+                        files: self.profile.checkpoints.files,
+                        surplus: names,
+                        running: self.running.clone(),
+                    };
+                    self.current = Some(Box::pin(marking.take()));
+                }
+                Effect::Rewind { checkpoint } => {
+                    let (service, caller) = (self.service.clone(), self.caller.clone());
+                    let rewound =
+                        self.rewinder.take_back(service, caller, self.session.clone(), checkpoint);
+                    self.current = Some(Box::pin(rewound));
+                }
+                Effect::Ended { task, .. } => {
+                    self.jobs.look();
+                    tracing::info!(session = %self.session, %task, "a task has ended");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn record(&mut self, entry: Entry) -> Result<(), ServiceError> {
+        let number = entry.entry;
+        let is_outcome = matches!(entry.what, What::Outcome(_));
+        let Some(mut file) = self.file.take() else { return Err(ServiceError::unexpected()) };
+        let (directory, profile) = (self.directory.clone(), self.profile.clone());
+        let (file, outcome) = blocking(move || {
+            let outcome = file.append(&entry);
+            let is_told = outcome.is_ok() && audit::tells_of(&entry);
+            if is_told {
+                // The thread has it all: the record is made anew with the next entry.
+                let _ = audit::write(&directory, &profile, file.digest());
+            }
+            let is_open = file.digest().is_open();
+            Ok((file, outcome.map(|()| (is_told, is_open))))
+        })
+        .await?;
+        self.file = Some(file);
+        // What is decided is ahead of what is on disk, which others see.
+        let (is_told, is_busy) = outcome?;
+        if is_told || is_outcome {
+            self.storing.keep(if is_told { Worth::Record } else { Worth::Thread });
+        }
+        self.seen.send_modify(|seen| {
+            seen.entries = number;
+            seen.is_busy = is_busy;
+            (seen.waiting, seen.retrying) = (None, None);
+        });
+        Ok(())
+    }
+
+    fn ask(&mut self, asked: Asked) -> BoxFuture<'static, Input> {
+        let mut turns = self.agent.turns(asked.purpose);
+        let (model, client) = match &self.mind {
+            Mind::Model { model, client } => (model.clone(), client.clone()),
+            Mind::Missing(failure) => {
+                let failure = failure.clone();
+                return Box::pin(async move { Input::Failed(failure) });
+            }
+        };
+        if let Some(program) = &model.command {
+            let (activities, told) = mpsc::channel(ACTIVITIES);
+            (self.activities, self.finished) = (Some(told), None);
+            let commanded = Commanded {
+                service: self.service.clone(),
+                caller: self.caller.clone(),
+                session: self.session.clone(),
+                program: program.clone(),
+                thread: self.profile.thread_id.to_string(),
+                instructions: self.profile.instructions.clone(),
+                turns,
+                asked,
+                running: self.running.clone(),
+                storing: self.storing.clone(),
+                activities,
+            };
+            self.running.begin();
+            return Box::pin(commanded.answer());
+        }
+        let words = match asked.purpose {
+            Purpose::Step => Some(self.progress.clone()),
+            // It is no answer to the task.
+            Purpose::Summary | Purpose::ShortSummary => {
+                turns.push(sessile_agent::conversation::Turn::User(SUMMARY.to_owned()));
+                None
+            }
+        };
+        // Servers that know of calls in a conversation want their tools named, also for a
+        // summary.
+        let tools = self.tools.clone();
+        let question = Question { instructions: self.profile.instructions.clone(), turns, tools };
+        Box::pin(async move {
+            match model.ask(&client, &question, words.as_ref()).await {
+                Ok(reply) => Input::Replied(reply),
+                Err(failure) => Input::Failed(failure),
+            }
+        })
+    }
+
+    async fn interrupt(&mut self) {
+        if let Some(run) = self.running.stop() {
+            let interrupted = self.service.interrupt(&self.caller, &self.session, Some(run)).await;
+            if let Err(error) = interrupted {
+                tracing::warn!(session = %self.session, %error, "a run is not interrupted");
+            }
+        }
+        match self.agent.stage() {
+            // Its outcome comes as that of any call.
+            Stage::Performing { .. } => {}
+            Stage::Idle
+            | Stage::Asking { .. }
+            | Stage::Waiting { .. }
+            | Stage::Approving { .. }
+            | Stage::Checkpointing { .. }
+            | Stage::Rewinding => {
+                self.current = None;
+                (self.activities, self.finished) = (None, None);
+                self.running.set(None);
+            }
+        }
+    }
+}

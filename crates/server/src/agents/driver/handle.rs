@@ -1,0 +1,94 @@
+//! How others speak to a driver, and what they see of it.
+
+use crate::agents::following::{Progress, Retrying};
+use crate::agents::gone;
+use crate::agents::thread_file::Identity;
+use crate::service::ServiceError;
+use sessile_agent::continuity::Continuity;
+use sessile_agent::ids::TaskNo;
+use sessile_agent::limits::Price;
+use sessile_agent::thread::{Moved, Rewind, Verdict};
+use sessile_agent::{RewindTo, Submission};
+use sessile_protocol::RewoundView;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+/// What callers want of an agent.
+#[derive(Debug)]
+pub(in crate::agents) enum Order {
+    Submit(Submission, oneshot::Sender<Result<(TaskNo, Continuity), ServiceError>>),
+    Cancel,
+    Decide {
+        call: String,
+        verdict: Verdict,
+        answer: oneshot::Sender<Result<(), ServiceError>>,
+    },
+    Rewind(RewindTo, oneshot::Sender<Result<AgentRewound, ServiceError>>),
+    /// It goes on elsewhere, as it was after so many entries.
+    Move {
+        to: Moved,
+        entries: u64,
+        answer: oneshot::Sender<Result<(), ServiceError>>,
+    },
+}
+
+/// How far an agent has gone back.
+#[derive(Debug)]
+pub(crate) struct AgentRewound {
+    pub(crate) rewind: Rewind,
+    /// What the session has to say of it; none when nothing was done there since.
+    pub(crate) session: Option<Box<RewoundView>>,
+}
+
+/// How others speak to a driver.
+#[derive(Clone, Debug)]
+pub(in crate::agents) struct Handle {
+    pub(super) orders: mpsc::Sender<Order>,
+    /// How far the thread has got.
+    pub(in crate::agents) seen: watch::Receiver<Seen>,
+    pub(super) progress: broadcast::Sender<Progress>,
+    /// What its model costs.
+    pub(in crate::agents) price: Price,
+    /// The file that it writes.
+    pub(super) file: Option<Identity>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::agents) struct Seen {
+    /// How many entries are on disk.
+    pub(in crate::agents) entries: u64,
+    /// A task is not over.
+    pub(in crate::agents) is_busy: bool,
+    /// The call that waits for approval.
+    pub(in crate::agents) waiting: Option<String>,
+    /// The model has failed, and is waited for.
+    pub(in crate::agents) retrying: Option<Retrying>,
+}
+
+impl Handle {
+    pub(in crate::agents) fn is_live(&self) -> bool {
+        !self.orders.is_closed()
+    }
+
+    pub(in crate::agents) fn waiting(&self) -> Option<String> {
+        self.seen.borrow().waiting.clone()
+    }
+
+    /// Whether a task is under way that nobody has to say a word for.
+    pub(in crate::agents) fn is_working(&self) -> bool {
+        let seen = self.seen.borrow();
+        self.is_live() && seen.is_busy && seen.waiting.is_none()
+    }
+
+    /// Whether it works on the thread that is in this place now.
+    pub(in crate::agents) fn works_on(&self, found: Option<Identity>) -> bool {
+        self.file.is_some() && self.file == found
+    }
+
+    pub(in crate::agents) fn progress(&self) -> broadcast::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    pub(in crate::agents) async fn send(&self, order: Order) -> Result<(), ServiceError> {
+        self.orders.send(order).await.map_err(|_| gone())
+    }
+}

@@ -1,0 +1,248 @@
+//! Agents with the same past: the session is forked, and its thread copied.
+//!
+//! What is about to be done is written down first (`forking.json` in the session's
+//! directory). Whoever comes after a crash finds it, and gives the forks that were made
+//! their threads. Who is at it has a lock on the file.
+
+use super::profile::Profile;
+use super::thread_file::{self, storage};
+use super::{AgentView, audit};
+use crate::keepers::blocking;
+use crate::service::{Caller, ErrorCode, Service, ServiceError};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use serde::{Deserialize, Serialize};
+use sessile_agent::thread::{Entry, What};
+use sessile_protocol::{ForkOrder, SessionId};
+use sessile_store::{Directory, Sessions, timestamp};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const FORKING: &str = "forking.json";
+
+/// What is about to be done.
+#[derive(Debug, Serialize, Deserialize)]
+struct Plan {
+    /// How much of the thread the forks have.
+    entries: u64,
+    /// Forks that are older are not of it.
+    since: String,
+}
+
+/// A plan that is being carried out.
+#[derive(Debug)]
+struct Forking {
+    directory: Directory,
+    plan: Plan,
+    _lock: File,
+}
+
+fn path(directory: &Directory) -> PathBuf {
+    directory.path().join(FORKING)
+}
+
+fn busy(message: &str) -> ServiceError {
+    ServiceError::new(ErrorCode::Busy, message)
+}
+
+const UNDER_WAY: &str = "a task of this agent is not over; wait for it, or cancel it";
+const BEGUN: &str = "a task of this agent has begun meanwhile; wait for it, and fork it then";
+const FORKED: &str = "another server is just forking this agent; try again";
+
+impl Forking {
+    /// Writes down what is about to be done with an agent that nobody works for.
+    fn begin(directory: &Directory) -> Result<Self, ServiceError> {
+        let digest = thread_file::digest(directory)?;
+        if digest.is_open() {
+            return Err(busy(UNDER_WAY));
+        }
+        let plan = Plan { entries: digest.entries, since: timestamp() };
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path(directory), flags, Mode::RUSR | Mode::WUSR);
+        let mut file = match file {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::EXIST) => return Err(busy(FORKED)),
+            Err(error) => return Err(storage("fork", &error)),
+        };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(busy(FORKED));
+        }
+        let text = serde_json::to_vec(&plan).map_err(|e| storage("fork", &e))?;
+        file.write_all(&text).and_then(|()| file.sync_data()).map_err(|e| storage("fork", &e))?;
+        Ok(Self { directory: directory.clone(), plan, _lock: file })
+    }
+
+    /// A plan that nobody carries out any more; one that was not written to its end was
+    /// not begun.
+    fn left(directory: &Directory) -> Option<Self> {
+        let mut file = File::open(path(directory)).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
+        match serde_json::from_slice(&text) {
+            Ok(plan) => Some(Self { directory: directory.clone(), plan, _lock: file }),
+            Err(_) => {
+                let _ = std::fs::remove_file(path(directory));
+                None
+            }
+        }
+    }
+
+    /// The same thread for a fork.
+    fn give(&self, to: &Directory) -> Result<(), ServiceError> {
+        let (profile, entries) = self.thread()?;
+        let profile = profile.forked()?;
+        let mut entries = entries;
+        if let Some(first) = entries.first_mut()
+            && let What::Created { thread, forked_from, .. } = &mut first.what
+        {
+            *forked_from = Some(std::mem::replace(thread, profile.thread_id.clone()));
+        }
+        // What a crash has left of one.
+        thread_file::remove(to)?;
+        let digest = thread_file::create(to, &profile, &entries)?;
+        audit::write(to, &profile, &digest)
+    }
+
+    fn thread(&self) -> Result<(Profile, Vec<Entry>), ServiceError> {
+        let mut entries = thread_file::entries(&self.directory)?;
+        entries.truncate(usize::try_from(self.plan.entries).unwrap_or(usize::MAX));
+        Ok((thread_file::profile(&self.directory)?, entries))
+    }
+
+    /// Whether the agent has gone on since.
+    fn is_outdated(&self) -> Result<bool, ServiceError> {
+        Ok(thread_file::digest(&self.directory)?.entries != self.plan.entries)
+    }
+
+    /// The forks that were made and have no thread.
+    fn without_threads(&self, sessions: &Sessions) -> Result<Vec<Directory>, ServiceError> {
+        let id = self.directory.metadata()?.session_id;
+        let made = sessions.recorded()?.into_iter().filter(|(directory, metadata)| {
+            let is_of = metadata.forked_from.as_ref().is_some_and(|from| from.session_id == id);
+            is_of && metadata.created_at >= self.plan.since && !thread_file::is_whole(directory)
+        });
+        Ok(made.map(|(directory, _)| directory).collect())
+    }
+
+    /// Whether whoever was asked for the forks may still be at it: the keeper goes on
+    /// when the server is gone, and copies files before a fork is one.
+    fn is_open(&self, sessions: &Sessions) -> Result<bool, ServiceError> {
+        let since = self.plan.since.parse::<jiff::Timestamp>().unwrap_or_default();
+        let age = Duration::try_from(jiff::Timestamp::now().duration_since(since));
+        let is_new = age.is_ok_and(|age| age < ENOUGH);
+        Ok(is_new || !sessions.being_made()?.is_empty())
+    }
+
+    fn finish(self) {
+        let _ = std::fs::remove_file(path(&self.directory));
+    }
+}
+
+impl Service {
+    /// Agents with the same past.
+    pub(crate) async fn fork_agent(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &SessionId,
+        order: ForkOrder,
+    ) -> Result<Vec<AgentView>, ServiceError> {
+        let place = self.place(caller, id).await?;
+        let _turn = self.agents.forking.turn(id).await;
+        self.complete_forks(&place.directory).await?;
+        let directory = place.directory.clone();
+        let forking = blocking(move || Forking::begin(&directory)).await?;
+        let forked = match self.fork(caller, id, order).await {
+            Ok(forked) => forked.answer,
+            Err(error) => {
+                forking.finish();
+                return Err(error);
+            }
+        };
+        let forks: Vec<SessionId> = forked.forks.iter().map(|fork| fork.session.clone()).collect();
+        let sessions = self.sessions().clone();
+        let of = forks.clone();
+        let given = blocking(move || {
+            let outcome = (|| {
+                if forking.is_outdated()? {
+                    return Err(busy(BEGUN));
+                }
+                of.iter().try_for_each(|fork| forking.give(&sessions.find(fork)?))
+            })();
+            Ok((forking, outcome))
+        });
+        let (forking, outcome) = given.await?;
+        if let Err(error) = outcome {
+            // Sessions without their agents are not what was asked for.
+            for fork in &forks {
+                let _ = self.end(caller, fork).await;
+            }
+            forking.finish();
+            return Err(error);
+        }
+        forking.finish();
+        let mut views = Vec::new();
+        for fork in &forks {
+            views.push(self.agent(caller, fork).await?);
+        }
+        Ok(views)
+    }
+
+    /// Completes what a crash has left of forks of an agent, as far as they are there.
+    pub(super) async fn finish_forks(
+        &self,
+        id: &SessionId,
+        directory: &Directory,
+    ) -> Result<Left, ServiceError> {
+        // Whoever is at it in this server is waited for: its lock is no other server's.
+        let _turn = self.agents.forking.turn(id).await;
+        self.complete_forks(directory).await
+    }
+
+    async fn complete_forks(&self, directory: &Directory) -> Result<Left, ServiceError> {
+        let (directory, sessions) = (directory.clone(), self.sessions().clone());
+        blocking(move || {
+            let Some(forking) = Forking::left(&directory) else { return Ok(Left::Nothing) };
+            // Before they are looked for: one that comes between is found the next time.
+            let is_open = forking.is_open(&sessions)?;
+            for fork in forking.without_threads(&sessions)? {
+                forking.give(&fork)?;
+            }
+            if is_open {
+                return Ok(Left::MayCome);
+            }
+            forking.finish();
+            Ok(Left::Nothing)
+        })
+        .await
+    }
+
+    /// The same until none can come any more, for a server that has just started.
+    pub(super) async fn await_forks(self: Arc<Self>, id: SessionId, directory: Directory) {
+        loop {
+            match self.finish_forks(&id, &directory).await {
+                Ok(Left::Nothing) => return,
+                Ok(Left::MayCome) => tokio::time::sleep(PAUSE).await,
+                Err(error) => {
+                    let path = directory.path().display();
+                    tracing::warn!(%path, %error, "forks of an agent have no threads");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// What is left to do of forks that a crash has interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    /// The keeper may still be making them.
+    MayCome,
+}
+
+/// A keeper begins with what it was asked for within this time.
+const ENOUGH: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(500);

@@ -1,0 +1,163 @@
+//! Bringing an agent's record and thread to the store, if there is one.
+//!
+//! A thread whose session is saved there, too, goes there before a call is carried out
+//! (`secure`). Another machine that takes the session up then knows of each call that may
+//! have been carried out, and does not carry it out again; and this machine, once it has
+//! lost the session, carries out nothing more. That holds because the thread is written
+//! first and who has the session is read after it, while whoever takes the session up
+//! says so first and reads the thread after that.
+
+use super::thread_file::{self, storage};
+use super::{audit, digest::MAX_THREAD};
+use crate::keepers::blocking;
+use crate::service::{Service, ServiceError};
+use sessile_agent::model::{Failure, Fault};
+use sessile_client::{AgentFiles, AgentKept, StoredThread};
+use sessile_protocol::SessionId;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Where a thread is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// On this machine.
+    Here,
+    /// In the store as well, with its session.
+    Store,
+}
+
+/// What is worth telling the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// The record has changed.
+    Record,
+    /// The thread has grown, and the record says the same as before.
+    Thread,
+}
+
+/// Why the store has not got it.
+#[derive(Clone, Debug)]
+pub(super) enum NotKept {
+    /// Another machine has the session.
+    Moved(Failure),
+    Failed(ServiceError),
+}
+
+/// Waits between attempts: a store that is away for a moment is waited for.
+const WAITS: [Duration; 3] =
+    [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(4)];
+
+/// Who waits for the answer, if anybody does.
+type Wish = Option<oneshot::Sender<Result<(), NotKept>>>;
+
+/// Brings what there is to the store, one time after the other. Wishes that come while
+/// it is at it are one.
+#[derive(Clone, Debug)]
+pub(super) struct Storing {
+    home: Home,
+    wishes: Option<mpsc::UnboundedSender<Wish>>,
+}
+
+impl Storing {
+    pub(super) fn of(service: &Arc<Service>, id: &SessionId, home: Home) -> Self {
+        if !service.has_store() {
+            return Self { home: Home::Here, wishes: None };
+        }
+        let (wishes, taken) = mpsc::unbounded_channel();
+        tokio::spawn(bring(service.clone(), id.clone(), taken));
+        Self { home, wishes: Some(wishes) }
+    }
+
+    /// Has it brought there some time soon.
+    pub(super) fn keep(&self, worth: Worth) {
+        let is_wanted = match worth {
+            Worth::Record => true,
+            Worth::Thread => self.home == Home::Store,
+        };
+        if let Some(wishes) = self.wishes.as_ref().filter(|_| is_wanted) {
+            let _ = wishes.send(None);
+        }
+    }
+
+    /// Waits until the store has what is in the thread now. Nothing is waited for where
+    /// the thread is on this machine only.
+    pub(super) async fn secure(&self) -> Result<(), NotKept> {
+        let Some(wishes) = self.wishes.as_ref().filter(|_| self.home == Home::Store) else {
+            return Ok(());
+        };
+        let mut waits = WAITS.into_iter();
+        loop {
+            let (answer, answered) = oneshot::channel();
+            let _ = wishes.send(Some(answer));
+            let kept = answered.await.unwrap_or(Err(NotKept::Failed(super::gone())));
+            match (kept, waits.next()) {
+                (Err(NotKept::Failed(_)), Some(wait)) => tokio::time::sleep(wait).await,
+                (kept, _) => return kept,
+            }
+        }
+    }
+}
+
+async fn bring(service: Arc<Service>, id: SessionId, mut wishes: mpsc::UnboundedReceiver<Wish>) {
+    while let Some(first) = wishes.recv().await {
+        let mut waiting: Vec<_> = first.into_iter().collect();
+        // Whatever was recorded before these came is in the file that is read now.
+        while let Ok(more) = wishes.try_recv() {
+            waiting.extend(more);
+        }
+        let kept = service.keep_agent(&id).await;
+        if let Err(NotKept::Failed(error)) = &kept {
+            tracing::warn!(session = %id, %error, "an agent's record is not in the store");
+        }
+        for waiting in waiting {
+            let _ = waiting.send(kept.clone());
+        }
+    }
+}
+
+impl Service {
+    /// Brings an agent's record to the store; with its thread, if its session is saved
+    /// there, too.
+    async fn keep_agent(self: &Arc<Self>, id: &SessionId) -> Result<(), NotKept> {
+        let (sessions, launcher, of) = (self.sessions().clone(), self.launcher(), id.clone());
+        let kept = blocking(move || {
+            let record = std::fs::read_to_string(audit::path(&sessions, &of));
+            let record = record.map_err(|e| storage("record", &e))?;
+            let directory = sessions.find(&of)?;
+            let durable = directory.metadata()?.durable;
+            let thread = match durable {
+                Some(durable) => {
+                    let bytes = thread_file::bytes(&directory)?;
+                    let text = String::from_utf8(bytes).map_err(|e| storage("thread", &e))?;
+                    let epoch = durable.store.map_or(0, |store| store.epoch);
+                    Some(StoredThread { epoch, text })
+                }
+                None => None,
+            };
+            launcher
+                .store_agent(&of, AgentFiles { record, thread })
+                .map_err(|e| storage("record in the store", &e))
+        })
+        .await;
+        match kept {
+            Ok(AgentKept::Kept) => Ok(()),
+            Ok(AgentKept::Moved { host }) => {
+                let message = format!(
+                    "the agent goes on on {host}, which has taken it up from the store; give it \
+                     its tasks there"
+                );
+                Err(NotKept::Moved(Failure::new(Fault::Moved, message)))
+            }
+            Err(error) => Err(NotKept::Failed(error)),
+        }
+    }
+}
+
+/// The entries of a thread that a store has.
+pub(super) fn entries(stored: &AgentFiles) -> Option<Vec<sessile_agent::thread::Entry>> {
+    let thread = stored.thread.as_ref()?;
+    let is_one = thread.text.len() as u64 <= MAX_THREAD;
+    let contents = sessile_agent::thread::read(thread.text.as_bytes());
+    Some(contents.ok().filter(|_| is_one)?.entries)
+}
