@@ -27,8 +27,30 @@ pub(crate) enum AgentEvent {
 /// What is told while it happens, and is not in the thread.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
-    Delta(String),
+    /// Words of the reply that comes after this entry.
+    Delta {
+        after: u64,
+        text: String,
+    },
     Retry(Retrying),
+}
+
+/// The words of one reply, for whoever watches.
+#[derive(Debug)]
+pub(super) struct Words {
+    after: u64,
+    watchers: broadcast::Sender<Progress>,
+}
+
+impl Words {
+    pub(super) fn after(entry: u64, watchers: &broadcast::Sender<Progress>) -> Self {
+        Self { after: entry, watchers: watchers.clone() }
+    }
+
+    pub(super) fn tell(&self, text: String) {
+        // Nobody may be watching.
+        let _ = self.watchers.send(Progress::Delta { after: self.after, text });
+    }
 }
 
 /// A wait for a model that has failed.
@@ -66,6 +88,8 @@ pub(super) struct Reading {
 struct Live {
     seen: watch::Receiver<Seen>,
     progress: broadcast::Receiver<Progress>,
+    /// What was taken from there too early.
+    held: Option<Progress>,
 }
 
 enum News {
@@ -77,7 +101,10 @@ enum News {
 impl AgentFollower {
     pub(super) fn new(directory: Directory, after: u64, handle: Option<Handle>) -> Self {
         // First those that are told from now on: none is missed between.
-        let live = handle.map(|handle| Live { progress: handle.progress(), seen: handle.seen });
+        let live = handle.map(|handle| {
+            let (progress, seen) = (handle.progress(), handle.seen);
+            Live { seen, progress, held: None }
+        });
         let (read, known) = (Reading::default(), VecDeque::new());
         let retrying = live.as_ref().and_then(|live| live.seen.borrow().retrying.clone());
         let (told_waiting, told_retrying) = (None, None);
@@ -92,6 +119,14 @@ impl AgentFollower {
     /// The next event; none when nobody works on the thread and all was told.
     pub(crate) async fn next(&mut self) -> Result<Option<AgentEvent>, ServiceError> {
         loop {
+            if let (Some(entry), Some(live)) = (self.known.front(), &mut self.live)
+                && let Some(progress) = live.before(entry.entry)
+            {
+                match self.told(progress) {
+                    Some(event) => return Ok(Some(event)),
+                    None => continue,
+                }
+            }
             if let Some(entry) = self.known.pop_front() {
                 self.after = entry.entry;
                 return Ok(Some(AgentEvent::Entry(Box::new(entry))));
@@ -120,15 +155,26 @@ impl AgentFollower {
             }
             match live.news().await {
                 News::Entries => {}
-                News::Progress(Progress::Delta(text)) => return Ok(Some(AgentEvent::Delta(text))),
-                News::Progress(Progress::Retry(retrying)) => {
-                    if self.told_retrying.as_ref() == Some(&retrying) {
-                        continue;
+                News::Progress(progress) => {
+                    if let Some(event) = self.told(progress) {
+                        return Ok(Some(event));
                     }
-                    return Ok(Some(AgentEvent::Retry(retrying)));
                 }
                 // What was written last is looked for once more.
                 News::Over => self.live = None,
+            }
+        }
+    }
+
+    /// Words of a reply that was told as a whole are not told again.
+    fn told(&self, progress: Progress) -> Option<AgentEvent> {
+        match progress {
+            Progress::Delta { after, text } => {
+                (after >= self.after).then_some(AgentEvent::Delta(text))
+            }
+            Progress::Retry(retrying) => {
+                let is_new = self.told_retrying.as_ref() != Some(&retrying);
+                is_new.then_some(AgentEvent::Retry(retrying))
             }
         }
     }
@@ -170,7 +216,26 @@ impl AgentFollower {
 }
 
 impl Live {
+    /// What was told before this entry was written.
+    fn before(&mut self, entry: u64) -> Option<Progress> {
+        let progress = match self.held.take() {
+            Some(held) => held,
+            None => self.progress.try_recv().ok()?,
+        };
+        match &progress {
+            Progress::Delta { after, .. } if *after >= entry => {
+                self.held = Some(progress);
+                None
+            }
+            Progress::Delta { .. } | Progress::Retry(_) => Some(progress),
+        }
+    }
+
     async fn news(&mut self) -> News {
+        if let Some(held) = self.held.take() {
+            return News::Progress(held);
+        }
+        // Both are cancel-safe: what is not taken stays where it is.
         tokio::select! {
             changed = self.seen.changed() => match changed {
                 Ok(()) => News::Entries,

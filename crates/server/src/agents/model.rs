@@ -1,6 +1,6 @@
 //! A model, reached over HTTP.
 
-use super::following::Progress;
+use super::following::Words;
 use crate::service::{ErrorCode, ServiceError};
 use sessile_agent::conversation::Turn;
 use sessile_agent::limits::Price;
@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::broadcast;
 
 /// What a server's configuration says of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +182,7 @@ impl Model {
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&broadcast::Sender<Progress>>,
+        words: Option<&Words>,
     ) -> Result<Reply, Failure> {
         let key = self.key.read()?;
         // Some servers repeat what they were sent, and a failure is kept in the thread.
@@ -196,7 +195,7 @@ impl Model {
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&broadcast::Sender<Progress>>,
+        words: Option<&Words>,
         key: Option<String>,
     ) -> Result<Reply, Failure> {
         let request = Request {
@@ -250,7 +249,7 @@ impl Model {
     async fn streamed(
         &self,
         mut answer: reqwest::Response,
-        words: Option<&broadcast::Sender<Progress>>,
+        words: Option<&Words>,
     ) -> Result<Reply, Failure> {
         let mut decoder = self.wire.decoder();
         let mut read = 0;
@@ -260,8 +259,7 @@ impl Model {
                 return Err(Failure::new(Fault::Nonsense, "the model's answer does not end"));
             }
             for delta in decoder.push(&bytes)? {
-                // Nobody may be watching.
-                let _ = words.map(|words| words.send(Progress::Delta(delta.0)));
+                words.into_iter().for_each(|words| words.tell(delta.0.clone()));
             }
         }
         decoder.finish()

@@ -20,7 +20,7 @@ enum Flow {
 
 /// Shows what happens until the task ends, whatever becomes of the connection.
 pub(super) fn follow(server: &Server, agent: &str, task: u64, quiet: bool) -> anyhow::Result<()> {
-    let mut view = View { agent, task, quiet, begun: false, after: 0, in_text: false };
+    let mut view = View { agent, task, quiet, begun: false, after: 0, shown: String::new() };
     let mut failures = 0;
     loop {
         let before = view.after;
@@ -82,8 +82,8 @@ struct View<'a> {
     /// The task's own entry was seen: what comes is of this task.
     begun: bool,
     after: u64,
-    /// The model's words have been shown as they came.
-    in_text: bool,
+    /// Words of the reply that is under way.
+    shown: String,
 }
 
 impl View<'_> {
@@ -114,10 +114,11 @@ impl View<'_> {
 
     fn delta(&mut self, data: &Value) {
         if self.begun && !self.quiet {
+            let words = data["text"].as_str().unwrap_or_default();
             let mut out = io::stdout().lock();
-            let _ = out.write_all(data["text"].as_str().unwrap_or_default().as_bytes());
+            let _ = out.write_all(words.as_bytes());
             let _ = out.flush();
-            self.in_text = true;
+            self.shown += words;
         }
     }
 
@@ -126,7 +127,7 @@ impl View<'_> {
         if !self.begun || self.quiet {
             return;
         }
-        if std::mem::take(&mut self.in_text) {
+        if !std::mem::take(&mut self.shown).is_empty() {
             println!();
         }
         let why = data["failure"]["message"].as_str().unwrap_or_default();
@@ -145,12 +146,9 @@ impl View<'_> {
         }
         if !self.quiet {
             let is_reply = entry["type"] == "reply";
-            if is_reply && std::mem::take(&mut self.in_text) {
-                println!();
-                let _ = showing::calls(entry, &mut io::stderr().lock());
-            } else if is_reply {
-                // Its words came before we did.
-                let _ = showing::words(entry, &mut io::stdout().lock());
+            if is_reply {
+                let shown = std::mem::take(&mut self.shown);
+                let _ = showing::rest(entry, &shown, &mut io::stdout().lock());
                 let _ = showing::calls(entry, &mut io::stderr().lock());
             } else {
                 let _ = showing::entry(entry, &mut io::stderr().lock());

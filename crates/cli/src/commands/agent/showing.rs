@@ -53,6 +53,25 @@ pub(super) fn words(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The words of a reply of which these were shown already: some may have come before we
+/// did, or while we were late.
+pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    if shown.is_empty() {
+        return words(entry, out);
+    }
+    let blocks = entry["blocks"].as_array().into_iter().flatten();
+    let whole: String =
+        blocks.filter(|it| it["type"] == "text").map(|it| text(&it["text"])).collect();
+    match whole.strip_prefix(shown) {
+        Some(rest) => writeln!(out, "{rest}")?,
+        None => {
+            writeln!(out)?;
+            words(entry, out)?;
+        }
+    }
+    Ok(())
+}
+
 /// What a reply wants to be done.
 pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
@@ -133,4 +152,25 @@ fn line(text: &str) -> String {
         line.push('…');
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_was_not_shown_of_a_reply_is_added() {
+        let entry =
+            json!({"blocks": [{"type": "text", "text": "it is "}, {"type": "text", "text": "42"}]});
+        let rest = |shown: &str| {
+            let mut out = Vec::new();
+            rest(&entry, shown, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(rest("it is 42"), "\n");
+        assert_eq!(rest("it is"), " 42\n");
+        assert_eq!(rest("is 42"), "\nit is \n42\n", "the beginning was missed");
+        assert_eq!(rest(""), "it is \n42\n");
+    }
 }

@@ -85,6 +85,7 @@ fn begins_anew(server: &Server, h: &Harness, id: &str, before: &Value, lost: &[&
     }
     let expected = json!({ "level": "warn", "message": WARNING, "sessionId": id,
         "threadId": before["threadId"], "lastActivity": before["lastActivity"] });
+    until("the warning", || (!warnings(server).is_empty()).then_some(()));
     assert_eq!(warnings(server), [expected]);
     // The next task is an ordinary one.
     let task = begin(server, id, "and on");

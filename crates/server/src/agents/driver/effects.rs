@@ -3,7 +3,7 @@
 use super::Driver;
 use crate::agents::audit;
 use crate::agents::commanded::Commanded;
-use crate::agents::following::{Progress, Retrying};
+use crate::agents::following::{Progress, Retrying, Words};
 use crate::agents::model::{Mind, Question};
 use crate::agents::perform::Performance;
 use crate::agents::profile::now_ms;
@@ -150,7 +150,7 @@ impl Driver {
             return Box::pin(commanded.answer());
         }
         let words = match asked.purpose {
-            Purpose::Step => Some(self.progress.clone()),
+            Purpose::Step => Some(Words::after(self.seen.borrow().entries, &self.progress)),
             // It is no answer to the task.
             Purpose::Summary | Purpose::ShortSummary => {
                 turns.push(sessile_agent::conversation::Turn::User(SUMMARY.to_owned()));

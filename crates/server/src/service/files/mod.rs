@@ -276,7 +276,7 @@ impl Service {
                     | Err(_) => {}
                 }
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         })
     }
 }
