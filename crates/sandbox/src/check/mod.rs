@@ -46,6 +46,31 @@ pub fn guard_missing() -> Option<Missing> {
     Some(Missing { what, remedy: format!("an administrator can allow it: `{remedy}`") })
 }
 
+/// Why the keeper may not stop a kernel and have it make system calls, if so: without
+/// that a program inside could hear a kernel's orders.
+#[must_use]
+pub fn tracing_missing() -> Option<Missing> {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    tracing_refused(scope.trim(), rustix::process::geteuid().is_root())
+}
+
+/// By Yama's setting: 1 lets a parent trace its child, 2 root alone, 3 nobody until the
+/// machine is started again.
+fn tracing_refused(scope: &str, is_root: bool) -> Option<Missing> {
+    let remedy = match scope {
+        "2" if !is_root => "sysctl -w kernel.yama.ptrace_scope=1",
+        "3" => "echo kernel.yama.ptrace_scope=1 >/etc/sysctl.d/99-ptrace.conf && reboot",
+        _ => return None,
+    };
+    Some(Missing {
+        what: format!(
+            "a sandbox needs ptrace of its own processes, which this system refuses \
+             (kernel.yama.ptrace_scope is {scope})"
+        ),
+        remedy: format!("an administrator can allow it: `{remedy}`"),
+    })
+}
+
 /// Why there are no namespaces to be had.
 #[must_use]
 pub fn namespaces_missing(error: &io::Error) -> Missing {
@@ -70,5 +95,20 @@ pub fn namespaces_missing(error: &io::Error) -> Missing {
         remedy: "a container has to be started with `--security-opt seccomp=unconfined \
                  --cap-add SYS_ADMIN`, or the session without a sandbox"
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_on_which_nothing_is_traced_says_how_that_is_changed() {
+        for allowed in [("", false), ("0", false), ("1", false), ("2", true)] {
+            assert_eq!(tracing_refused(allowed.0, allowed.1), None);
+        }
+        let told = |scope: &str, is_root| tracing_refused(scope, is_root).unwrap().to_string();
+        assert!(told("2", false).contains("`sysctl -w kernel.yama.ptrace_scope=1`"));
+        assert!(told("3", true).contains("reboot"));
     }
 }

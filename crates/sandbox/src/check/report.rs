@@ -107,6 +107,11 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
             "a file system of ours on /dev/fuse",
             super::guard_missing(),
         ),
+        Finding::of(
+            "kernels closed to programs",
+            "ptrace of kernels by their keeper alone",
+            host.tracing_missing.clone(),
+        ),
         system_calls(),
         second_wall(),
     ];

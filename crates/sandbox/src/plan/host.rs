@@ -50,6 +50,8 @@ pub struct Host {
     pub programs: Programs,
     /// What it takes for rules of single paths, and is not there.
     pub guard_missing: Option<Missing>,
+    /// What it takes to keep kernels closed to others, and is not there.
+    pub tracing_missing: Option<Missing>,
     /// What limits can be held with.
     pub means: Means,
     /// The version of Landlock; 0 if there is none.
@@ -116,6 +118,7 @@ impl Host {
             is_owned: fs::metadata(tree.join("usr")).is_ok_and(|usr| usr.uid() == user),
             tree: tree.to_owned(),
             guard_missing: crate::check::guard_missing(),
+            tracing_missing: crate::check::tracing_missing(),
             means: Means::look(),
             landlock: crate::confine::landlock_version(),
         }

@@ -200,6 +200,8 @@ pub enum Refusal {
     Limit(Missing),
     #[error("{0}")]
     Network(Missing),
+    #[error("{0}")]
+    Tracing(Missing),
     #[error("{}: {reason}", path.display())]
     Tree { path: PathBuf, reason: &'static str },
     #[error(
@@ -224,6 +226,9 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         && let Some(missing) = check::network_missing(host.landlock)
     {
         return Err(Refusal::Network(missing));
+    }
+    if let Some(missing) = &host.tracing_missing {
+        return Err(Refusal::Tracing(missing.clone()));
     }
     let mut plan = Plan {
         user: if policy.root { User::Root } else { User::Agent },

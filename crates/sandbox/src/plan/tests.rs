@@ -27,6 +27,14 @@ fn the_hosts_network_is_not_shown_where_its_abstract_sockets_cannot_be_kept_away
 }
 
 #[test]
+fn nothing_is_started_where_kernels_cannot_be_closed_to_others() {
+    let missing = check::Missing { what: "no ptrace".to_owned(), remedy: "ask".to_owned() };
+    let host = Host { tracing_missing: Some(missing.clone()), ..host() };
+    let refusal = plan(&preset("read-only").unwrap(), &host, &place()).unwrap_err();
+    assert_eq!(refusal, Refusal::Tracing(missing));
+}
+
+#[test]
 fn what_is_bound_into_the_workspace_passes_by_no_rule() {
     let bound = |name: &str, read_only: bool| {
         let bind = Bind { host: "/x".into(), inside: Some("/workspace/sub".into()), read_only };
