@@ -34,6 +34,8 @@ pub(super) struct Ended {
     pub(super) run: Option<RunNo>,
     /// It was made to end.
     pub(super) was_pressed: bool,
+    /// Half of all processes that may be there were there then.
+    pub(super) was_crowded: bool,
     /// A process could not be started meanwhile: it was counted, or the shell has
     /// ended with the status that says so.
     pub(super) was_refused: bool,
@@ -106,13 +108,11 @@ impl Keeper {
         let confined = self.home.confined.as_ref()?;
         let held = confined.hold().pids?;
         let limit = held.limit;
-        // With the first process.
-        let inside = || self.own_descendants().len() as u64 + 1;
         let (has_met_limit, signs) = match held.by {
             Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
             Mechanism::UserRlimit => {
                 let may_have = ended.was_pressed || ended.was_refused;
-                (may_have && 2 * inside() >= limit, Signs::Work)
+                (may_have && (ended.was_crowded || self.is_crowded()), Signs::Work)
             }
             Mechanism::Rlimit | Mechanism::FileSystem => return None,
         };
@@ -126,6 +126,16 @@ impl Keeper {
             Stage::Seeing { before: self.count(signs), cleared: None }
         };
         Some(Watch { run: ended.run, limit, signs, stage, told: None })
+    }
+
+    /// Whether half of the processes that may be there are there, where nobody counts
+    /// those that could not be started.
+    pub(super) fn is_crowded(&self) -> bool {
+        let confined = self.home.confined.as_ref();
+        let Some(held) = confined.and_then(|confined| confined.hold().pids) else { return false };
+        // With the first process.
+        let inside = || self.own_descendants().len() as u64 + 1;
+        held.by == Mechanism::UserRlimit && 2 * inside() >= held.limit
     }
 
     /// Tells a run's end when what it has left is looked after.

@@ -137,6 +137,7 @@ impl Keeper {
         live.floor = self.kernels.origins.floor();
         live.current = Some(number);
         live.is_pressed = false;
+        live.was_crowded = false;
         live.was_prompted = false;
         run.notes.extend(self.kernels.news.remove(&language).unwrap_or_default());
         run.begin();
@@ -232,11 +233,14 @@ impl Keeper {
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
+        // Before it: most of a bomb may go with the first press, and grow again.
+        let is_crowded = self.is_crowded();
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let Some(live) = live else {
             return;
         };
         live.press(pressure);
+        live.was_crowded |= is_crowded;
         // An interpreter that is deep in a read notices the interrupt when the
         // read comes back; but the interrupt has to be there first.
         if pressure > Pressure::Interrupt

@@ -98,6 +98,8 @@ pub(super) struct Live {
     pub(super) current: Option<RunNo>,
     /// The current run was signalled.
     pub(super) is_pressed: bool,
+    /// That was when half of the processes that may be there were there.
+    pub(super) was_crowded: bool,
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
@@ -147,6 +149,7 @@ impl Live {
             capture_floor: None,
             current: None,
             is_pressed: false,
+            was_crowded: false,
             has_come_up: false,
             was_prompted: false,
             has_lost_directory: false,

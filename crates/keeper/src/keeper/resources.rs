@@ -54,9 +54,11 @@ impl Keeper {
             run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
         }
         let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
-        let was_pressed = self.kernels.live.get(&language).is_some_and(|live| live.is_pressed);
+        let live = self.kernels.live.get(&language);
+        let was_pressed = live.is_some_and(|live| live.is_pressed);
+        let was_crowded = live.is_some_and(|live| live.was_crowded);
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
-        let watch = self.watch_bomb(Ended { run, was_pressed, was_refused });
+        let watch = self.watch_bomb(Ended { run, was_pressed, was_crowded, was_refused });
         for note in notes {
             self.tell(language, run, note);
         }
