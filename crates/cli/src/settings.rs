@@ -62,7 +62,9 @@ impl Settings {
     pub(crate) fn session(&self, text: &str) -> anyhow::Result<SessionId> {
         match self.sessions.resolve(text) {
             Ok(id) => {
-                if self.has_moved(&id) {
+                // Whoever is taking it up at this moment is waited for.
+                let is_made = self.sessions.find(&id).is_ok_and(|found| found.has_metadata());
+                if !is_made || self.has_moved(&id) {
                     self.take_up(&id)?;
                 }
                 Ok(id)

@@ -130,7 +130,8 @@ impl Launcher {
         let Some(url) = self.store() else {
             return Ok(None);
         };
-        if is_here(sessions, id) {
+        let is_made = sessions.find(id).is_ok_and(|directory| directory.has_metadata());
+        if is_made && is_here(sessions, id) {
             return Ok(None);
         }
         // Of two clients that ask at the same time, one does it.

@@ -145,7 +145,9 @@ impl Directory {
         self.read_json(METADATA)
     }
 
-    fn has_metadata(&self) -> bool {
+    /// Whether it is a session: one that is just being made has none yet.
+    #[must_use]
+    pub fn has_metadata(&self) -> bool {
         self.path.join(METADATA).symlink_metadata().is_ok()
     }
 

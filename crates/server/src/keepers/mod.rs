@@ -18,7 +18,7 @@ use sessile_client::{Launcher, RestoredSession, TakenUp};
 use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Answer, Request, SessionId};
 use sessile_sandbox::Policy;
-use sessile_store::{Directory, Liveness, Metadata, Sessions};
+use sessile_store::{Directory, Liveness, Metadata, Sessions, StoreError};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,6 +125,10 @@ impl Keepers {
         let (sessions, id) = (self.sessions.clone(), id.clone());
         blocking(move || {
             let directory = sessions.find(&id)?;
+            // One that is just being made is not there yet.
+            if !directory.has_metadata() {
+                return Err(StoreError::NotFound(id.to_string()).into());
+            }
             let metadata = directory.metadata()?;
             Ok(Arc::new(Place::new(&sessions, directory, &metadata)))
         })

@@ -1,8 +1,13 @@
 //! The private directories in memory, removed by somebody else.
 
-use sessile_testkit::{Harness, harness, until};
+use sessile_testkit::{Harness, Session, harness, until};
 
 const TOLD: &str = "private directory in memory was removed or moved";
+
+/// Its keeper may be writing there at this moment.
+fn remove_memory(s: &Session<'_>) {
+    until("the memory to be gone", || std::fs::remove_dir_all(s.memory()).ok());
+}
 
 #[test]
 fn no_pattern_for_names_takes_the_memory_of_all_sessions() {
@@ -23,7 +28,7 @@ fn a_session_whose_memory_is_removed_in_idle_time_goes_on_from_its_state() {
         let s = h.session_of(shell);
         s.run("x=1").exits(0);
         s.wait_captured(1);
-        std::fs::remove_dir_all(s.memory()).unwrap();
+        remove_memory(&s);
         let answer = s.run("echo $x").exits(0).prints("1\n").is_restored_as_of(1);
         assert!(answer.notes().contains(TOLD), "{shell}: {}", answer.notes());
         assert_eq!(s.run("echo $x").prints("1\n").is_kept().notes(), "");
@@ -31,7 +36,7 @@ fn a_session_whose_memory_is_removed_in_idle_time_goes_on_from_its_state() {
     let s = h.session();
     for language in ["python", "node"] {
         s.run_in(language, "0").exits(0);
-        std::fs::remove_dir_all(s.memory()).unwrap();
+        remove_memory(&s);
         let answer = s.run_in(language, "6 * 7").exits(0).is_fresh();
         assert!(answer.notes().contains(TOLD), "{language}: {}", answer.notes());
         s.run_in(language, "1").exits(0).is_kept();
@@ -48,7 +53,7 @@ fn a_durable_session_whose_memory_is_removed_in_idle_time_is_saved_all_the_same(
     let store = |name: &str| s.metadata()["durable"]["store"][name].clone();
     until("an upload that fails", || store("error").is_string().then_some(()));
     s.wait_captured(1);
-    std::fs::remove_dir_all(s.memory()).unwrap();
+    remove_memory(&s);
     std::fs::remove_file(h.path("kept")).unwrap();
     until("a save in the store", || (store("as_of_run") == 1).then_some(()));
     s.run("echo $x").prints("1\n").is_restored_as_of(1);
@@ -80,7 +85,7 @@ fn whatever_is_asked_first_brings_a_removed_memory_back() {
     s.run("x=1").exits(0);
     s.wait_captured(1);
     for word in ["state", "checkpoint"] {
-        std::fs::remove_dir_all(s.memory()).unwrap();
+        remove_memory(&s);
         let asked = h.sessile(&[word, s.id()]).json();
         assert!(asked.get("error").is_none(), "{asked}");
         let answer = s.run("echo $x").exits(0).prints("1\n");
@@ -110,10 +115,10 @@ fn a_reset_and_a_fork_work_although_the_memory_was_removed() {
     let s = h.session();
     s.run("x=1").exits(0);
     s.wait_captured(1);
-    std::fs::remove_dir_all(s.memory()).unwrap();
+    remove_memory(&s);
     let fork = s.fork();
     fork.run("echo $x").exits(0).prints("1\n");
-    std::fs::remove_dir_all(s.memory()).unwrap();
+    remove_memory(&s);
     fork.run("echo ok").exits(0).prints("ok\n");
     s.sessile("reset").exits(0);
     s.run("echo ok").exits(0).prints("ok\n");

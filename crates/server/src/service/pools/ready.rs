@@ -16,10 +16,17 @@ use sessile_store::{Directory, Liveness, Metadata, Sessions, timestamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    copies: Mutex<VecDeque<Copy>>,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    /// Oldest first.
+    copies: VecDeque<Copy>,
+    /// Those that may come back: none is made in their place before that is known.
+    lent: usize,
 }
 
 #[derive(Debug)]
@@ -91,23 +98,28 @@ impl Service {
                 wanted: wanted.clone(),
                 order: order.cloned(),
             };
-            match blocking(move || Ok(giving.give(copy))).await? {
-                Given::Now(directory, metadata) => {
+            let given = blocking(move || Ok(giving.give(copy))).await;
+            let (came_back, outcome) = match given {
+                Ok(Given::Now(directory, metadata)) => {
                     let place = Place::new(self.keepers.sessions(), directory, &metadata);
                     self.keepers.admit(&Arc::new(place));
-                    self.pools.used.notify_one();
-                    return Ok(Some(StartedOnce::Now(*metadata)));
+                    (None, Some(Ok(StartedOnce::Now(*metadata))))
                 }
-                Given::Before(copy, metadata) => {
-                    kept.ready.put_back(copy);
-                    return Ok(Some(StartedOnce::Before(*metadata)));
+                Ok(Given::Before(copy, metadata)) => {
+                    (Some(copy), Some(Ok(StartedOnce::Before(*metadata))))
                 }
-                Given::Refused(copy, error) => {
-                    kept.ready.put_back(copy);
-                    return Err(error);
-                }
+                Ok(Given::Refused(copy, error)) => (Some(copy), Some(Err(error))),
                 // The next one may be there.
-                Given::Gone => {}
+                Ok(Given::Gone) => (None, None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            let is_used = came_back.is_none();
+            kept.ready.give_back(came_back);
+            if is_used {
+                self.pools.used.notify_one();
+            }
+            if let Some(outcome) = outcome {
+                return outcome.map(Some);
             }
         }
     }
@@ -220,21 +232,30 @@ fn adopt(directory: &Directory, wanted: &NewSession) -> Result<Metadata, ClientE
 }
 
 impl Ready {
+    /// How many there are, or may be again in a moment.
     fn len(&self) -> usize {
-        lock(&self.copies).len()
+        let shelf = lock(&self.shelf);
+        shelf.copies.len() + shelf.lent
     }
 
     fn put(&self, copy: Copy) {
-        lock(&self.copies).push_back(copy);
+        lock(&self.shelf).copies.push_back(copy);
     }
 
-    fn put_back(&self, copy: Copy) {
-        lock(&self.copies).push_front(copy);
+    /// Each that was taken is given back, or is known to be gone.
+    fn give_back(&self, copy: Option<Copy>) {
+        let mut shelf = lock(&self.shelf);
+        shelf.lent -= 1;
+        if let Some(copy) = copy {
+            shelf.copies.push_front(copy);
+        }
     }
 
     fn take(&self, wanted: &NewSession) -> Option<Copy> {
-        let mut copies = lock(&self.copies);
-        let at = copies.iter().position(|copy| is_as_made(wanted, &copy.made))?;
-        copies.remove(at)
+        let mut shelf = lock(&self.shelf);
+        let at = shelf.copies.iter().position(|copy| is_as_made(wanted, &copy.made))?;
+        let copy = shelf.copies.remove(at)?;
+        shelf.lent += 1;
+        Some(copy)
     }
 }
