@@ -110,8 +110,9 @@ def test_a_server_that_is_killed_loses_no_run_and_repeats_none(mortal: Server) -
 def test_a_stream_goes_on_where_it_was_when_the_server_is_killed(mortal: Server) -> None:
     client = Client(mortal.url, token_of(mortal))
     session = client.session()
-    session.exec("mkfifo go", language="sh")
-    command = "for i in 1 2 3; do echo $i; read line < go; done"
+    # One for each step: a reader that opens a FIFO before its last writer has closed it reads the end.
+    session.exec("mkfifo go1 go2 go3", language="sh")
+    command = "for i in 1 2 3; do echo $i; read line < go$i; done"
     heard = ""
     for event in session.stream(command, timeout=0):
         text = getattr(event, "text", "")
@@ -119,7 +120,8 @@ def test_a_stream_goes_on_where_it_was_when_the_server_is_killed(mortal: Server)
         if text:
             mortal.kill()
             mortal.start()
-            (mortal.directory / "go").open("w").write("\n")
+            with (mortal.directory / f"go{text.strip()}").open("w") as gate:
+                gate.write("\n")
     assert heard == "1\n2\n3\n"
     session.close()
 
