@@ -38,7 +38,7 @@ mkdirSync(join(program, "bin"), { recursive: true });
 copyFileSync(resolve(values.binary), join(program, "bin/sessile"));
 chmodSync(join(program, "bin/sessile"), 0o755);
 licences(program);
-writeFileSync(join(program, "README.md"), `# ${carrier}\n\nThe \`sessile\` program for ${platform} on ${arch}, for the package [\`sessile\`](https://www.npmjs.com/package/sessile), which finds it here. Install that one.\n`);
+writeFileSync(join(program, "README.md"), `# ${carrier}\n\nThe \`sessile\` program for ${platform} on ${arch}, for the package \`sessile\`, which finds it here. Install that one.\n`);
 write(program, { name: carrier, version, description: `The sessile program for ${platform} on ${arch}`, license, os: [platform], cpu: [arch], files: ["bin", "LICENSE-*"], preferUnplugged: true });
 
 console.log(JSON.stringify({ main: pack(main), program: pack(program) }));
