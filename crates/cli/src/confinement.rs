@@ -130,8 +130,8 @@ fn draft(word: &str) -> anyhow::Result<Draft> {
     if !path.is_file() {
         let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
         bail!(
-            "--sandbox {word}: there is neither a preset nor a file of that name; presets are {}. \
-             What is no preset goes before --sandbox, or a command after --",
+            "--sandbox {word}: this is neither a preset ({}) nor a file. \
+             If it is the command, put -- before it, as in: --sandbox -- 'ls; pwd'",
             names.join(", ")
         );
     }

@@ -113,6 +113,9 @@ fn usage(error: &clap::Error) -> String {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is required, such as start, exec or list; see --help".to_owned();
     }
+    if let Some(line) = unquoted(error) {
+        return line;
+    }
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
@@ -124,6 +127,22 @@ fn usage(error: &clap::Error) -> String {
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")
+}
+
+/// What is said of `exec work echo hi`: clap does not know that the words are
+/// one command.
+fn unquoted(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_exec = matches!(error.get(ContextKind::Usage),
+        Some(ContextValue::StyledStr(usage)) if usage.to_string().contains(" exec "));
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word))
+            if is_exec && error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') =>
+        {
+            Some(format!("unexpected word '{word}'; quote the command, or put -- before it"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 /// Run a command in a session
 ///
-/// The command is read from stdin, any number of lines, or given after `--`.
+/// The command is one quoted word after the session, several words after `--`,
+/// or, without either, read from stdin, any number of lines.
 ///
 /// Prints one JSON object, and exits with 0 when the command ran, whatever its
 /// own exit code. At a terminal it passes the output on as it comes, and exits
@@ -28,7 +29,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     echo 'cd /tmp; x=41' | sessile exec sess_…\n  \
-    sessile exec sess_… -- 'echo $((x+1))'\n  \
+    sessile exec sess_… 'echo $((x+1))'\n  \
     sessile exec sess_… --timeout 5m --raw -- make test\n  \
     sessile exec sess_… --timeout 0 --no-output-timeout 60s -- make test\n  \
     sessile exec sess_… --timeout 0 --wait 2s -- ./server\n  \
@@ -79,24 +80,28 @@ pub(crate) struct Exec {
     /// Bytes of each stream to print; the middle of longer ones is left out
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = args::size)]
     max_output: u64,
-    /// Give the command this file as its stdin (with a command after `--`: `-`
-    /// is our own stdin)
+    /// Give the command this file as its stdin; `-` is our own stdin, if the
+    /// command is not read from there
     #[arg(long, value_name = "FILE")]
     stdin: Option<String>,
     /// Set an environment variable for this command alone (may be repeated)
     #[arg(long = "env", value_name = "K=V", value_parser = args::assignment)]
     env: Vec<(String, String)>,
-    /// The command; several words are joined by spaces
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    /// The command, as one word: quote it
+    #[arg(value_name = "COMMAND", conflicts_with = "words")]
+    command: Option<String>,
+    /// The command, as words that are joined by spaces
+    #[arg(last = true, value_name = "WORD")]
+    words: Vec<String>,
 }
 
 impl Exec {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = settings.session(&self.id)?;
         let directory = settings.sessions.find(&id)?;
-        let text = self.text()?;
-        let stdin = bytes_for_stdin(self.stdin.as_deref(), !self.command.is_empty())?;
+        let said = self.said();
+        let stdin = bytes_for_stdin(self.stdin.as_deref(), said.is_some())?;
+        let text = said.map_or_else(text_from_stdin, |said| Ok(said.into_bytes()))?;
         let mut client = settings.launcher.open(&directory)?;
         interrupts::watch()?;
         let order = Order {
@@ -127,11 +132,10 @@ impl Exec {
         }
     }
 
-    fn text(&self) -> anyhow::Result<Vec<u8>> {
-        if !self.command.is_empty() {
-            return Ok(self.command.join(" ").into_bytes());
-        }
-        text_from_stdin()
+    /// The command, if it is among our arguments.
+    fn said(&self) -> Option<String> {
+        let words = (!self.words.is_empty()).then(|| self.words.join(" "));
+        self.command.clone().or(words)
     }
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn bytes_for_stdin(
     match from {
         None => Ok(None),
         Some("-") if !is_said => {
-            bail!("--stdin - needs the command after --, because our stdin cannot be both")
+            bail!("--stdin - needs the command as an argument, because our stdin cannot be both")
         }
         Some("-") => {
             let mut bytes = Vec::new();

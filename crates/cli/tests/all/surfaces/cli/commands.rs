@@ -87,6 +87,12 @@ fn exec_takes_the_command_from_stdin_or_from_its_arguments() {
     assert_eq!(given.json()["stdout"], "a  b\n");
     let words = h.sessile(&["exec", s.id(), "--", "echo", "--timeout", "$x"]);
     assert_eq!(words.json()["stdout"], "--timeout a b\n");
+    let quoted = h.sessile(&["exec", s.id(), "echo \"$x\"", "--timeout", "5s"]);
+    assert_eq!(quoted.json()["stdout"], "a  b\n");
+    let unquoted = h.sessile(&["exec", s.id(), "echo", "hi"]).exits(2);
+    unquoted.warns("Error: unexpected word 'hi'; quote the command, or put -- before it\n");
+    let both = h.sessile(&["exec", s.id(), "echo", "--", "hi"]).exits(2);
+    assert!(both.errors().contains("cannot be used with"), "{}", both.errors());
 }
 
 #[test]
