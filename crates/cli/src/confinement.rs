@@ -34,7 +34,7 @@ pub(crate) struct Confinement {
     /// Be root of its own user namespace inside
     #[arg(long, requires = "sandbox")]
     root: bool,
-    /// Memory that all of its programs have together
+    /// Memory of all its programs together
     #[arg(long, value_name = "SIZE", requires = "sandbox", value_parser = args::size)]
     memory: Option<u64>,
     /// Cores' worth of time, as in 1.5
@@ -46,7 +46,7 @@ pub(crate) struct Confinement {
     /// Open files of each process
     #[arg(long, value_name = "N", requires = "sandbox")]
     open_files: Option<u64>,
-    /// Size of the layer that takes its writes, /tmp included
+    /// Maximum size of the layer for its writes, including /tmp
     #[arg(long, value_name = "SIZE", requires = "sandbox", visible_alias = "disk", value_parser = args::size)]
     layer_size: Option<u64>,
 }

@@ -161,11 +161,13 @@ impl Kernel {
         Self { captured, finished, news, ..Self::new(language, is_gated) }
     }
 
-    /// A kernel of a fork.
+    /// A kernel of a fork. It has all that was carried, so that there is no news.
     pub(crate) fn forked(language: Language, is_gated: bool, origin: Origin, now: Tick) -> Self {
         match origin {
             Origin::Nothing => Self::new(language, is_gated),
-            Origin::Saved(as_of) => Self::revived(language, is_gated, Some(as_of)),
+            Origin::Saved(as_of) => {
+                Self { captured: Some(as_of), finished: as_of, ..Self::new(language, is_gated) }
+            }
             Origin::Image(as_of) => Self {
                 epoch: Epoch(1),
                 process: Process::Starting {

@@ -14,12 +14,12 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Have a model work in a session
+/// Let a model work in a session
 ///
-/// The server of this sessions directory carries tasks out if one is running,
+/// The server of this sessions directory carries tasks out if it is running,
 /// otherwise your own local server, which is started on demand. It needs a
 /// [[model]] in its configuration. A task goes on when this command is
-/// interrupted; `resume` comes back to it.
+/// interrupted; `resume` returns to it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile agent run 'Create app.py, and test it'\n  \
     sessile agent run --agent sess_1f8a 'Add error handling'\n  \
@@ -39,13 +39,13 @@ enum Action {
     List,
     /// Show an agent's thread
     Show(Show),
-    /// Come back to a task, and wait for its end
+    /// Return to a task, and wait for its end
     Resume(Resume),
     /// Stop the task that is under way
     Cancel(Which),
-    /// Have a call carried out that waits for approval
+    /// Approve a waiting call
     Approve(Approve),
-    /// Have a call not carried out that waits for approval
+    /// Deny a waiting call
     Deny(Deny),
     /// Take an agent back to a step: conversation, interpreters and files
     Rewind(Rewind),

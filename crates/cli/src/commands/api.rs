@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 /// Call the server of this sessions directory
 ///
-/// The server's address and the owner's token are found by themselves
-/// (SESSILE_TOKEN is another token). Prints the answer's body as it
-/// comes; exits 0 when the server did what was asked, 1 otherwise.
+/// Finds the server's address and the owner's token by itself; SESSILE_TOKEN
+/// selects another token. Prints the body of the answer, and exits 0 if the
+/// request succeeded, 1 otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile api GET /v1/sessions\n  \
     sessile api POST /v1/sessions '{\"shell\": \"python3\"}'\n  \
@@ -24,7 +24,7 @@ pub(crate) struct Api {
     path: String,
     /// The request's body [default for POST: our stdin, unless that is a terminal]
     json: Option<String>,
-    /// Call your own local server (see serve --local), which is started if there is none
+    /// Call your own local server (see serve --local), and start it if none is running
     #[arg(long)]
     local: bool,
 }

@@ -6,10 +6,11 @@ use sessile_gateway::answer::LayerApplied;
 use sessile_layer::Force;
 use std::process::ExitCode;
 
-/// Bring what a session in a sandbox has changed to the real directory
+/// Apply a sandboxed session's changes to the real directory
 ///
-/// What has changed there since the session took it over is named, and nothing is
-/// applied then, unless with --force. Prints JSON; at a terminal, the paths.
+/// If files have changed there since the session took them over, they are named
+/// and nothing is applied, unless --force is given. Prints JSON; at a terminal,
+/// the paths.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile apply sess_…\n  sessile apply sess_… src README.md\n  \
@@ -18,10 +19,10 @@ use std::process::ExitCode;
 pub(crate) struct Apply {
     /// The session
     id: String,
-    /// Paths from the workspace, with all that is below them [default: all]
+    /// Paths relative to the workspace, with everything below them [default: all]
     #[arg(value_name = "PATH")]
     paths: Vec<std::ffi::OsString>,
-    /// Replace what has changed in the real directory meanwhile
+    /// Replace files that have changed in the real directory meanwhile
     #[arg(long, short)]
     force: bool,
     /// JSON at a terminal, too

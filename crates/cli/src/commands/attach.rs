@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 /// Join a live session from a terminal
 ///
-/// The same shell, directory and variables that the agent has. Each line that
-/// is typed is a run with a terminal: it is in the history, Ctrl-C, Ctrl-Z, fg
-/// and bg work as in any shell, and runs of others are shown as they come.
-/// Ctrl-] leaves, at the prompt as well as in a program, and whatever runs goes
-/// on; so does Ctrl-D at an empty prompt.
+/// You get the same shell, directory and variables as the agent. Each line you
+/// type is a run with a terminal: it is in the history, and Ctrl-C, Ctrl-Z, fg
+/// and bg work as in any shell. Runs of others are shown as they come. Ctrl-]
+/// leaves, at the prompt and in a program, and everything goes on; so does
+/// Ctrl-D at an empty prompt.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile attach sess_…\n  \
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 pub(crate) struct Attach {
     /// The session
     id: String,
-    /// Watch only: nothing that is typed reaches the session
+    /// Watch only: nothing you type reaches the session
     #[arg(long)]
     read_only: bool,
     /// Join this run, which has a terminal, first [default: one that is going]

@@ -5,10 +5,11 @@ use sessile_gateway::answer;
 use sessile_protocol::{Answer, NewCheckpoint, Request};
 use std::process::ExitCode;
 
-/// Take a point that the session can be rewound to
+/// Take a checkpoint that the session can be rewound to
 ///
-/// Variables, functions, imports, directories: the state of every kernel, and
-/// with --files the workspace. Checkpoints of live kernels go with the session.
+/// It has the state of every kernel (variables, functions, imports,
+/// directories), and with --files the workspace. Checkpoints of live kernels end
+/// with the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile checkpoint sess_… --name before-refactoring --files\n  \
@@ -16,13 +17,13 @@ use std::process::ExitCode;
 pub(crate) struct Checkpoint {
     /// The session
     id: String,
-    /// What it is called [default: checkpoint-RUN]
+    /// Name of the checkpoint [default: checkpoint-RUN]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The files of the workspace as well
     #[arg(long)]
     files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for running commands instead of failing
     #[arg(long)]
     wait: bool,
 }

@@ -7,7 +7,7 @@ use sessile_gateway::answer::Checkpoint;
 use sessile_protocol::{Answer, Request};
 use std::process::ExitCode;
 
-/// List the points that a session can be rewound to, oldest first
+/// List the checkpoints of a session, oldest first
 ///
 /// Prints a JSON array; at a terminal, a table.
 #[derive(Debug, Args)]

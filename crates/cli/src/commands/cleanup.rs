@@ -12,15 +12,14 @@ use std::time::Duration;
 /// Remove the directories of ended sessions
 ///
 /// Lost sessions are kept, because they can still be continued; --lost removes
-/// those, too. What has not become a session within a day, because whoever made
-/// it was killed, is removed.
+/// them, too. Remains of starts that were interrupted are removed after a day.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile cleanup\n  sessile cleanup --older-than 7d")]
 pub(crate) struct Cleanup {
     /// Also remove sessions whose keeper has died
     #[arg(long)]
     lost: bool,
-    /// Only those that ended (or were last used) longer ago than this
+    /// Only sessions that ended (or were last used) longer ago than this
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     older_than: Option<Duration>,
 }

@@ -4,9 +4,9 @@ use clap_complete::Shell;
 use std::io;
 use std::process::ExitCode;
 
-/// Print a script that completes commands, options, sessions and runs in a shell
+/// Print a shell completion script
 ///
-/// The script asks `sessile` itself, which has to be found in PATH.
+/// The script calls `sessile`, which has to be in PATH.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile completions bash >~/.local/share/bash-completion/completions/sessile\n  \

@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-/// Show what is in force for a server, and who said so
+/// Show a server's settings and where each comes from
 ///
-/// Flags come before the environment (SESSILE_LISTEN and so on), before the
-/// file, before the defaults. Prints a JSON object; at a terminal, a table.
+/// Flags override the environment (SESSILE_LISTEN and so on), which overrides
+/// the file, which overrides the defaults. Prints a JSON object; at a terminal,
+/// a table.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile config\n  \
     SESSILE_MAX_SESSIONS=20 sessile config | jq '.\"max-sessions\"'")]

@@ -17,9 +17,9 @@ const PIECE: usize = 256 << 10;
 /// Copy files and directories into a session's workspace, out of it, or between two
 ///
 /// ID:path is in a session's workspace; anything else is a path of this machine.
-/// A directory is copied with all that is in it. What is copied to a directory
-/// that is there goes into it. Links that lead out of the workspace, and devices,
-/// are left out and told.
+/// A directory is copied with its contents. Copying to an existing directory
+/// copies into it. Links that lead out of the workspace, and devices, are left
+/// out and reported.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile cp data.csv sess_…:\n  \
     sessile cp ./project sess_…:work\n  sessile cp sess_…:build/report.html .\n  \

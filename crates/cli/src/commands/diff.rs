@@ -7,18 +7,18 @@ use sessile_gateway::answer::{DiffForm, LayerDiff};
 use std::io;
 use std::process::ExitCode;
 
-/// Show what a session in a sandbox has changed in its layer
+/// Show the changes in a sandboxed session's layer
 ///
-/// A unified diff, which `git apply` and `patch -p1` take. Files that are not
-/// text, permissions, links, directories and renames are told. Paths that the
-/// session may not see are not.
+/// Prints a unified diff for `git apply` and `patch -p1`, with notes about
+/// binary files, permissions, links, directories and renames. Paths that the
+/// session may not see are left out.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile diff sess_…\n  sessile diff sess_… --stat src\n  \
     sessile diff sess_… --json | jq -r '.changes[].path'")]
 pub(crate) struct Diff {
     /// The session
     id: String,
-    /// Paths from the workspace, with all that is below them [default: all]
+    /// Paths relative to the workspace, with everything below them [default: all]
     #[arg(value_name = "PATH")]
     paths: Vec<std::ffi::OsString>,
     /// A table of the paths instead of the text of the changes

@@ -5,16 +5,16 @@ use clap::Args;
 use sessile_gateway::answer::LayerDiscarded;
 use std::process::ExitCode;
 
-/// Drop what a session in a sandbox has changed
+/// Discard a sandboxed session's changes
 ///
-/// The session sees the real files again, while it goes on. Programs that have an
-/// old file open keep it. Prints JSON; at a terminal, the paths.
+/// The session sees the real files again, while it goes on. Programs that have
+/// an old file open keep it. Prints JSON; at a terminal, the paths.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile discard sess_… build\n  sessile discard sess_…")]
 pub(crate) struct Discard {
     /// The session
     id: String,
-    /// Paths from the workspace, with all that is below them [default: all]
+    /// Paths relative to the workspace, with everything below them [default: all]
     #[arg(value_name = "PATH")]
     paths: Vec<std::ffi::OsString>,
     /// JSON at a terminal, too

@@ -5,7 +5,7 @@ use sessile_gateway::answer::Dropped;
 use sessile_protocol::{Answer, DropCheckpoints, Request};
 use std::process::ExitCode;
 
-/// Let go of checkpoints
+/// Remove checkpoints
 ///
 /// Their processes end, and files that no other checkpoint needs are removed.
 #[derive(Debug, Args)]

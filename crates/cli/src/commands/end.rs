@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Ended side by side: each takes two seconds where programs ignore SIGTERM.
 const AT_ONCE: usize = 32;
 
-/// End a session and everything that it started
+/// End a session and everything it started
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile end sess_…\n  sessile end --all\n  \
     sessile end --all-dirs")]
@@ -23,7 +23,7 @@ pub(crate) struct End {
     /// End all sessions of this sessions directory
     #[arg(long, conflicts_with = "id")]
     all: bool,
-    /// End all sessions of yours, whatever directory they were started in
+    /// End all your sessions, whatever directory they were started in
     #[arg(long, conflicts_with_all = ["id", "all"])]
     all_dirs: bool,
 }

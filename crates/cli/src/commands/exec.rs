@@ -22,10 +22,10 @@ use std::time::Duration;
 /// The command is one quoted word after the session, several words after `--`,
 /// or, without either, read from stdin, any number of lines.
 ///
-/// Prints one JSON object, and exits with 0 when the command ran, whatever its
-/// own exit code. At a terminal it passes the output on as it comes, and exits
-/// with the command's exit code, unless --json is given. Ctrl-C interrupts the
-/// command and keeps the session.
+/// Prints one JSON object, and exits with 0 if the command ran, whatever its own
+/// exit code. At a terminal it prints the output as it comes, and exits with the
+/// command's exit code, unless --json is given. Ctrl-C interrupts the command
+/// and keeps the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     echo 'cd /tmp; x=41' | sessile exec sess_…\n  \

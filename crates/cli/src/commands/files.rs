@@ -12,10 +12,10 @@ use std::process::ExitCode;
 /// Bytes that are passed on at once.
 const PIECE: usize = 256 << 10;
 
-/// Look at and change files of a session's workspace, without a run
+/// Inspect and change files of a session's workspace
 ///
 /// Files are named ID:path, relative to the session's workspace; nothing outside
-/// of it is reached. `sessile cp` copies files and directories in and out.
+/// it can be reached. `sessile cp` copies files and directories in and out.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile files ls sess_…:src\n  \
     sessile files cat sess_…:src/main.py\n  echo 'x = 1' | sessile files put sess_…:conf.py\n  \
@@ -37,7 +37,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// List what is in a directory and below it
+    /// List a directory and everything below it
     ///
     /// Prints a JSON array; at a terminal, a table.
     Tree {
@@ -50,7 +50,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Print what is known of a file, as JSON
+    /// Print a file's metadata as JSON
     Stat {
         /// ID:path
         place: String,
@@ -60,7 +60,7 @@ enum Action {
         /// ID:path
         place: String,
     },
-    /// Write our stdin to a file, as a whole
+    /// Write stdin to a file, completely or not at all
     Put {
         /// ID:path
         place: String,

@@ -6,13 +6,13 @@ use sessile_gateway::answer::Forked;
 use sessile_protocol::{Answer, ForkFiles, ForkOrder, Request};
 use std::process::ExitCode;
 
-/// Make new sessions with the state of this one
+/// Fork a session: make new sessions with its state
 ///
-/// From then on they are independent of it and of each other. Python is copied
-/// live, with all that it has loaded; shells by their state. Background
-/// processes, sockets and threads stay with the original: what was not carried
-/// is listed. In a sandbox, --files copy gives each a layer of its own, and all
-/// kernels are carried by their state.
+/// The forks are independent of the session and of each other. Python is copied
+/// live, with everything it has loaded; shells are copied by their state.
+/// Background processes, sockets and threads stay with the original, and are
+/// listed. In a sandbox, --files copy gives each fork its own layer, and all
+/// kernels are copied by their state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile fork sess_…\n  \
@@ -24,10 +24,10 @@ pub(crate) struct Fork {
     /// How many
     #[arg(long, value_name = "N", default_value_t = 1)]
     count: u32,
-    /// The same workspace, or a copy of it as it is now
+    /// Share the workspace, or copy it
     #[arg(long, value_name = "WHICH", default_value = "share")]
     files: Files,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for running commands instead of failing
     #[arg(long)]
     wait: bool,
     /// A name for the fork; several are called NAME-1, NAME-2, …

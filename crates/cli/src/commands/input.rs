@@ -18,7 +18,7 @@ const CHUNK: usize = 64 << 10;
 /// this pace, 16 MiB at a time, nobody is held up.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Give an interactive run what is read on our stdin
+/// Send stdin to an interactive run
 ///
 /// The run's stdin stays open after that, unless --eof is given.
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use sessile_gateway::answer;
 use std::process::ExitCode;
 
-/// List what runs have left in the background
+/// List the background processes of a session
 ///
-/// A job is a process with all that descends from it: CPU, memory and ports are
-/// those of all its processes. Prints a JSON array; at a terminal, a table.
+/// A job is a process with all its descendants; CPU, memory and ports include
+/// all of them. Prints a JSON array; at a terminal, a table.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile jobs sess_…\n  \

@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 /// Press keys on the terminal of a run, and show it
 ///
-/// Text is typed as it is; keys that have no character are named in angle
-/// brackets: <Enter>, <Esc>, <Tab>, <BS>, <Up>, <PageDown>, <F1>, <C-c>, <M-x>.
-/// A literal < is <lt>. Prints the screen as JSON once it stands still, or as
+/// Text is typed as it is; other keys are named in angle brackets: <Enter>,
+/// <Esc>, <Tab>, <BS>, <Up>, <PageDown>, <F1>, <C-c>, <M-x>. A literal < is
+/// <lt>. Prints the screen as JSON once it has stopped changing, or as
 /// --wait-for and --settle say.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \

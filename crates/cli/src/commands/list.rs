@@ -6,13 +6,13 @@ use sessile_gateway::answer::SessionRow;
 use sessile_store::{Directory, Metadata, Scope};
 use std::process::ExitCode;
 
-/// List sessions, newest first, ended ones included
+/// List sessions, newest first, including ended ones
 ///
 /// Prints a JSON array; at a terminal, a table.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile list\n  sessile list | jq -r '.[].session_id'")]
 pub(crate) struct List {
-    /// All sessions of yours that are live, whatever directory they were started in, too
+    /// Also list your live sessions of all other directories
     #[arg(long, short)]
     all: bool,
     /// JSON at a terminal, too

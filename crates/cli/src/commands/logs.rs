@@ -13,11 +13,10 @@ use std::process::ExitCode;
 
 /// Print the runs of a session: what was run, what it wrote, how it ended
 ///
-/// Every line begins with the number of its run and a sign: `>` what was run,
-/// `|` its stdout, `!` its stderr, `=` how it ended, or `*` for what is no run (a
-/// rewind). With --follow, runs are printed as they happen, also what they leave
-/// in the background writes later, until the session ends. Reading changes
-/// nothing in the session.
+/// Every line begins with the number of its run and a sign: `>` the command, `|`
+/// its stdout, `!` its stderr, `=` how it ended, `*` an event that is not a run
+/// (a rewind). With --follow, runs and their background output are printed as
+/// they happen, until the session ends. Reading changes nothing in the session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile logs sess_…\n  \
@@ -30,7 +29,7 @@ pub(crate) struct Logs {
     /// Print runs as they happen
     #[arg(long, short)]
     follow: bool,
-    /// Begin with the newest N of the finished runs
+    /// Begin with the newest N finished runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     tail: u64,
     /// Print one JSON object per event

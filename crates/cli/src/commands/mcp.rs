@@ -13,9 +13,9 @@ use std::time::Duration;
 
 /// Serve the tools to an MCP client over stdin and stdout
 ///
-/// The client starts this. Sessions live on when it ends, and are found again
-/// by the next one. With --sandbox (or SESSILE_SANDBOX) all of them are confined,
-/// and the model has no say in it.
+/// The client starts this command. Sessions outlive it, and the next one finds
+/// them again. With --sandbox (or SESSILE_SANDBOX) all of them are confined, and
+/// the model cannot change that.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile mcp\n  sessile mcp --tools all --wait 20s\n  \
     sessile mcp --sandbox agent-safe")]

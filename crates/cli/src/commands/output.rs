@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 /// Read the output of a run, while it is running or later
 ///
-/// Prints one JSON object; its `cursor` is where the next reader goes on. With
+/// Prints one JSON object; its `cursor` is where the next read continues. With
 /// --follow, stdout and stderr are passed through as they come, until nothing
-/// can write to them any more: what a run has left in the background counts.
+/// can write to them any more, including background processes of the run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile output sess_… 3\n  \
@@ -29,7 +29,7 @@ pub(crate) struct Output {
     /// Pass the output through as it comes, to its end
     #[arg(long, conflicts_with = "max_output")]
     follow: bool,
-    /// Bytes of each stream to print at the most
+    /// Maximum bytes of each stream to print
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = args::size)]
     max_output: u64,
 }

@@ -19,12 +19,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// dozen of.
 const CONNECTIONS: usize = 256;
 
-/// Reach a server that runs in a session
+/// Make a server inside a session reachable
 ///
-/// Listens here, prints where, and passes every connection on to the port of the
-/// session, until Ctrl-C or the end of the session. Only ports that processes of
-/// the session listen on are reached. Whoever can connect to the address can use
-/// the port: keep it on 127.0.0.1. Without a port, lists those that are open.
+/// Listens on this machine, prints the address, and passes every connection on
+/// to the session's port, until Ctrl-C or the end of the session. Only ports of
+/// the session's own processes can be reached. Anyone who can connect to the
+/// address can use the port: keep it on 127.0.0.1. Without a port, lists the
+/// open ports.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile port sess_…\n  \

@@ -15,9 +15,9 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Programs on terminals of their own: start, write, read
+/// Run programs on their own terminals: start, write, read
 ///
-/// Each is a session with one run that has a terminal, so that `screen`, `keys`,
+/// Each is a session with one run that has a terminal, so `screen`, `keys`,
 /// `output` and all other commands work with it, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \

@@ -3,7 +3,7 @@ use crate::settings::Settings;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Give a session another name, by which every command finds it
+/// Rename a session
 ///
 /// Live sessions have different names. It may be running something, and need not
 /// be live.

@@ -6,9 +6,9 @@ use sessile_gateway::answer;
 use sessile_protocol::Request;
 use std::process::ExitCode;
 
-/// Fresh kernels in the session's initial directory and environment
+/// Restart a session with fresh kernels, in its initial directory and environment
 ///
-/// The id stays; everything that the session had started is ended, and its
+/// The id stays the same; everything the session had started is ended, and its
 /// history is empty.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  sessile reset sess_…")]

@@ -8,7 +8,7 @@ use sessile_gateway::answer::Resized;
 use sessile_protocol::{Answer, Request, RunNo, TerminalSize};
 use std::process::ExitCode;
 
-/// Give the terminal of a run another size
+/// Resize the terminal of a run
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile resize sess_… 3 120x40")]
 pub(crate) struct Resize {

@@ -12,14 +12,14 @@ use std::process::ExitCode;
 
 /// Make a session from a saved one
 ///
-/// The new session has an id of its own and goes on where the saved one was.
-/// What was not carried is listed by name with the reason.
+/// The new session has its own id, and continues where the saved one was. What
+/// could not be carried is listed by name with the reason.
 ///
-/// Restoring runs code that is in the file. A file that was saved from the same
-/// sessions directory is taken as it is; one from elsewhere needs --trust.
+/// Restoring runs code from the file. A file that was saved from the same
+/// sessions directory is accepted; any other needs --trust.
 ///
-/// In the place of a file, the URL of a durable session's saves: the last one is
-/// taken.
+/// Instead of a file, you can give the URL of a durable session's saves: the
+/// last save is used.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile restore work.sessile\n  \
@@ -40,7 +40,7 @@ pub(crate) struct Restore {
     /// A name for the session [default: the saved one's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Refuse a file from elsewhere that holds more than this
+    /// Refuse a file from elsewhere that is larger than this when decompressed
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = args::size)]
     max_size: u64,
     /// Save the new session in idle time, see `start`

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 /// Take a session back to a checkpoint
 ///
-/// To the newest one, the one of that name, or to before the last N runs (in a
-/// session that was started with --auto). The checkpoint stays, and so do those
-/// that were taken after it. The history tells of it.
+/// Goes back to the newest checkpoint, to the named one, or to before the last N
+/// runs (in a session started with --auto). The checkpoint stays, and so do
+/// later ones. The history records the rewind.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile rewind sess_… before-refactoring\n  \
@@ -29,10 +29,10 @@ pub(crate) struct Rewind {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Options {
-    /// Leave the workspace as it is, though the checkpoint has its files
+    /// Leave the workspace unchanged, even if the checkpoint has its files
     #[arg(long)]
     keep_files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for running commands instead of failing
     #[arg(long)]
     wait: bool,
 }

@@ -17,14 +17,14 @@ use std::time::Duration;
 
 /// Run commands or a script in a temporary session
 ///
-/// Each CMD is a command of its own, and they are run one after the other. Words
+/// Each CMD is a separate command; they are run one after the other. The words
 /// after `--` are one command. Without any, the commands are read from stdin.
 ///
-/// If the first CMD is a script, it is run with the rest as its arguments: a file
-/// that begins with `#!`, or whose name ends in .sh, .bash, .zsh, .py, .js, .mjs
-/// or .cjs. Arguments that begin with `-` go after `--`.
+/// If the first CMD is a script, it is run with the rest as its arguments. A
+/// script is a file that begins with `#!`, or whose name ends in .sh, .bash,
+/// .zsh, .py, .js, .mjs or .cjs. Arguments that begin with `-` go after `--`.
 ///
-/// Output is passed through, and the last command's exit code is ours.
+/// Output is passed through, and the exit code is that of the last command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile run 'x=41' 'echo $((x+1))'\n  \
@@ -43,7 +43,7 @@ pub(crate) struct Run {
     /// Interrupt a command after this long; 0: never
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = args::duration)]
     timeout: Duration,
-    /// Give the commands this file as their stdin (`-` is our own stdin)
+    /// Use this file as the commands' stdin (`-`: the stdin of `run`)
     #[arg(long, value_name = "FILE")]
     stdin: Option<String>,
     /// With --sandbox: where writes go, overlay (thrown away at the end) or

@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Sandboxes: what this machine can enforce, which level a path has, and why
+/// Check what sandboxes this machine can enforce, and explain the levels of paths
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile sandbox check\n  \
@@ -26,7 +26,7 @@ pub(crate) struct Sandbox {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Tell what this machine can enforce, what it cannot, and what to do about it
+    /// Show what this machine can enforce, what it cannot, and how to change that
     ///
     /// It tries: sandboxes are built and taken down again. The exit code is 0 if a
     /// bare --sandbox can be had, 1 if not.
@@ -35,7 +35,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Tell which level paths of the workspace have, and which rule says so
+    /// Show the levels of paths in the workspace, and the rules that set them
     Explain {
         /// A preset, a policy file, or a session that has a sandbox
         #[arg(value_name = "POLICY|ID")]

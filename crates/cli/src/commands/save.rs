@@ -12,12 +12,12 @@ use std::process::ExitCode;
 /// Save a session to a file
 ///
 /// The file has the variables, functions and directory of each shell, the data,
-/// functions, classes and imports of Python and Node, the history, and the files
-/// of the session's directory if they are wanted. What could not be carried is
+/// functions, classes and imports of Python and Node, the history, and, with
+/// --files, the files of the session's directory. What could not be saved is
 /// listed by name with the reason. The session goes on.
 ///
-/// There may be secrets in it: what the session has in its variables and in its
-/// environment is in the file.
+/// The file may contain secrets: it includes the session's variables and
+/// environment.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile save sess_… -o work.sessile\n  \
@@ -26,13 +26,13 @@ use std::process::ExitCode;
 pub(crate) struct Save {
     /// The session
     id: String,
-    /// The file to write; one that is there is replaced when the new one is whole
+    /// The file to write; an existing file is replaced when the new one is complete
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// With the files of the session's directory
+    /// Include the files of the session's directory
     #[arg(long)]
     files: bool,
-    /// Wait until nothing is running, instead of failing
+    /// Wait until nothing is running instead of failing
     #[arg(long)]
     wait: bool,
 }

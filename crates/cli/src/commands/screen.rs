@@ -11,9 +11,9 @@ use std::process::ExitCode;
 
 /// Show the terminal of a run, as a person would see it
 ///
-/// For a run that was started with --pty, also after its end. With --wait-for
-/// or --settle it waits for the screen; the exit code is 1 when it was waited
-/// for in vain (the screen is printed all the same).
+/// Works for runs started with --pty, even after their end. With --wait-for or
+/// --settle it waits for the screen; if that times out, it prints the screen and
+/// exits with 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile screen sess_… 3\n  \

@@ -28,9 +28,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Serve sessions over HTTP and MCP
 ///
-/// Sessions live on when the server stops, and are there again when it starts.
-/// Each setting can also be given as a variable (SESSILE_LISTEN and so on), or
-/// as a key of a TOML file; flags come first, then variables, then the file.
+/// Sessions outlive the server, and the next server finds them again. Each
+/// setting can also be a variable (SESSILE_LISTEN and so on), or a key in a TOML
+/// file; flags come first, then variables, then the file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile serve\n  \
     sessile serve --local --background\n  \
@@ -48,10 +48,10 @@ pub(crate) struct Serve {
         conflicts_with_all = ["sandbox", "listen", "auth", "allow-host", "allow-origin", "tls-cert", "tls-key"]
     )]
     local: bool,
-    /// Have it run in the background: find it or start it, print where it is, and exit
+    /// Run in the background: find or start the server, print its address, and exit
     #[arg(long, requires = "local")]
     background: bool,
-    /// Go when no program has been connected for this long; 0: never
+    /// Exit when no program has been connected for this long; 0: never
     #[arg(
         long,
         requires = "local",

@@ -9,11 +9,11 @@ use sessile_gateway::signal_number;
 use sessile_protocol::{Answer, Request, RunNo};
 use std::process::ExitCode;
 
-/// Signal what a run has in the foreground, or a job
+/// Send a signal to a run or a job
 ///
-/// A shell itself gets no signals but INT, which interrupts the run. A run that
-/// has ended may have left jobs: then these get the signal. With --job, one job
-/// gets it, or a process of a job, each with all that descends from it.
+/// A shell itself only gets INT, which interrupts the run. If the run has ended,
+/// its background jobs get the signal. With --job, one job gets it, or a process
+/// of a job, with all its descendants.
 #[derive(Debug, Args)]
 #[command(
     allow_missing_positional = true,

@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Start a session and print its id
 ///
 /// SHELL is bash, sh, dash, zsh, python3 or node, or the path of one. The
-/// session lives on by itself until `end`, or until nothing was run in it for
-/// the idle timeout.
+/// session lives until `end`, or until nothing was run in it for the idle
+/// timeout.
 ///
-/// With --from it begins with the state of another session: imports are done,
+/// With --from, it starts with the state of another session: imports are done,
 /// variables are set. Python is copied live, which takes milliseconds however
 /// long its preparation took. History, run numbers, directory and settings are
 /// its own.
@@ -35,10 +35,10 @@ pub(crate) struct Start {
     /// The program of the session
     #[arg(default_value = DEFAULT_SHELL, conflicts_with = "from")]
     shell: String,
-    /// A session to begin with the state of; it must not have a run going, see --wait
+    /// Start with the state of this session, which must be idle (see --wait)
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// With --from: wait for a run that is going there, instead of failing
+    /// With --from: wait until that session is idle, instead of failing
     #[arg(long, requires = "from")]
     wait: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct Options {
     /// or somebody who looks at it; 0: never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = args::duration)]
     pub(crate) idle_timeout: Duration,
-    /// Count only runs for --idle-timeout: neither jobs nor who looks at it
+    /// Count only runs for --idle-timeout, not jobs or attached people
     #[arg(long)]
     pub(crate) idle_without_runs: bool,
     /// Interrupt a command after this long; 0: never
@@ -68,7 +68,7 @@ pub(crate) struct Options {
     /// Runs to keep in the history
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) max_history: u64,
-    /// Bytes of each stream of a run to keep on disk
+    /// Maximum bytes of each stream of a run to keep on disk
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = args::size)]
     pub(crate) output_cap: u64,
     /// A name for the session, shown by `list`

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 /// Show the state of a session: directory, environment, variables, functions …
 ///
-/// Read from the live kernels, without disturbing them. Of a kernel that is in
-/// the middle of a run, the state is the last captured one (`busy` is true).
+/// The state is read from the live kernels without disturbing them. For a kernel
+/// in the middle of a run, the last captured state is shown (`busy` is true).
 ///
-/// Prints one JSON object. At a terminal it prints a summary, with those
-/// environment variables that differ from yours.
+/// Prints one JSON object; at a terminal, a summary with the environment
+/// variables that differ from yours.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile state sess_…\n  sessile state sess_… | jq .working_dir"

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 /// Tokens for callers of a server
 ///
-/// The owner's token is made when a server starts first, and may do everything.
-/// Others can be limited to workspaces, have their sessions confined, and have an
-/// end. A server that is running knows of a change at once.
+/// The owner's token is created when a server first starts, and may do
+/// everything. Other tokens can be limited to workspaces or to a sandbox, and
+/// can expire. A running server notices changes at once.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sessile token create ci --workspace ~/project --expires 7d\n  \
@@ -31,9 +31,9 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a token; it is shown this once
+    /// Create a token; it is shown only once
     Create {
-        /// What it is called in lists and logs
+        /// Name of the checkpoint in lists and logs
         name: String,
         /// Limit it to this directory and what is below (may be repeated)
         #[arg(long, value_name = "DIR")]
@@ -46,7 +46,7 @@ enum Action {
     },
     /// List the tokens besides the owner's
     List,
-    /// Make a token unknown to the server
+    /// Revoke a token
     Revoke { name: String },
     /// Show the owner's token
     Show {

@@ -10,10 +10,10 @@ use std::process::ExitCode;
 
 /// The `runtime` tool for agents: one JSON request in, one JSON answer out
 ///
-/// Each workspace has a session of its own, made on first use and found again
-/// by every later call. The request is read from stdin, or given as argument. With
-/// --sandbox (or SESSILE_SANDBOX) the session is confined; a request cannot say so,
-/// nor otherwise.
+/// Each workspace has its own session, which is created on first use and found
+/// again by every later call. The request is the argument, or is read from
+/// stdin. With --sandbox (or SESSILE_SANDBOX) the session is confined; a request
+/// cannot change that.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile tool '{\"action\": \"exec\", \"command\": \"x=41\"}'\n  \

@@ -17,10 +17,10 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Show sessions, runs, CPU and memory, live
 ///
-/// CPU (of one processor) and memory are those of everything that a session has
-/// started. Keys: q quits, arrows or j and k select, c, m and n sort by CPU, by
-/// memory and by age, a shows ended sessions, too, i interrupts what the selected
-/// session runs. In a pipe, one look as a JSON array.
+/// CPU (of one processor) and memory include everything a session has started.
+/// Keys: q quits, arrows or j and k select, c, m and n sort by CPU, memory and
+/// age, a shows ended sessions, too, i interrupts the selected session's run. In
+/// a pipe, prints a JSON array once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile top\n  \
@@ -34,7 +34,7 @@ pub(crate) struct Top {
     /// Look once, print and exit
     #[arg(long)]
     once: bool,
-    /// Show all sessions of yours: of other directories, and ended and lost ones, too
+    /// Show all your sessions, including those of other directories and ended and lost ones
     #[arg(long, short)]
     all: bool,
     /// JSON at a terminal, too

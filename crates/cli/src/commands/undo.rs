@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 /// Take back the last run
 ///
-/// In a session that was started with --auto: variables, directory, imports are
-/// as they were before it, and with --files the workspace. The same as
-/// `rewind --runs 1`.
+/// Only in a session started with --auto. Variables, directory and imports are
+/// as before the run, and with --files the workspace, too. The same as `rewind
+/// --runs 1`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile start python3 --auto 10 --files\n  \

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Wait for a run and print its result, as `exec` does
 ///
-/// Ctrl-C leaves; the run goes on. A run of a session that has ended is read
-/// from the session's files.
+/// Ctrl-C leaves; the run goes on. If the session has ended, the result is read
+/// from its files.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile wait sess_… 3\n  sessile wait sess_… 3 --timeout 10s")]
 pub(crate) struct Wait {

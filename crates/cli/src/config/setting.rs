@@ -116,15 +116,15 @@ settings! {
     LISTEN: "listen", Form::Address, Some("127.0.0.1:7377"), "ADDRESS",
         "Address and port; port 0 takes a free one";
     AUTH: "auth", Form::Choice(&["token", "none"]), Some("token"), "WHO",
-        "Who may call: token, whoever has one; none, everybody (on loopback only)";
+        "Who may call: token (callers with a token) or none (everybody, on loopback only)";
     WORKSPACE_ROOT: "workspace-root", Form::Paths, Some("."), "DIR",
         "A directory that sessions may be in";
     ALLOW_HOST: "allow-host", Form::Names, None, "NAME",
-        "A further name that the server is called by";
+        "Another name that the server answers to";
     ALLOW_ORIGIN: "allow-origin", Form::Names, None, "ORIGIN",
-        "A page that may call from a browser, as https://name:port";
+        "An origin whose pages may call from a browser, as https://name:port";
     ALLOW_ENV: "allow-env", Form::Names, None, "NAME",
-        "A further variable of the server's environment that its sessions have; AWS_* for all that begin so, * for all";
+        "Another variable of the server's environment to pass to its sessions; AWS_* for all that begin with AWS_, * for all";
     SANDBOX: "sandbox", Form::Policy, None, "PRESET|FILE",
         "Confine all sessions of callers, at least as strictly as this preset or policy file says";
     TLS_CERT: "tls-cert", Form::Path, None, "FILE",
@@ -134,25 +134,25 @@ settings! {
     MAX_SESSIONS: "max-sessions", Form::Number, Some("1000"), "N",
         "Live sessions in all";
     MAX_SESSIONS_PER_TOKEN: "max-sessions-per-token", Form::Number, Some("1000"), "N",
-        "Live sessions that one token has made (the owner's is not limited)";
+        "Live sessions per token, except the owner's";
     MAX_QUEUE: "max-queue", Form::Number, Some("256"), "N",
-        "Runs that wait in a session; more than 256 do not";
+        "Waiting runs per session, at most 256";
     MAX_STREAMS: "max-streams", Form::Number, Some("256"), "N",
-        "Event streams, WebSockets, and files of sessions that are sent, at once";
+        "Concurrent event streams, WebSockets and downloads";
     MAX_CONNECTIONS: "max-connections", Form::Number, Some("1024"), "N",
         "Connections at once";
     MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
-        "Bytes of a request's body";
+        "Maximum size of a request's body";
     MAX_RESTORED: "max-restored", Form::Size, Some("1GiB"), "SIZE",
-        "Bytes of a saved session that is restored; 0: none is";
+        "Maximum size of a restored session; 0: nothing is restored";
     MAX_OUTPUT: "max-output", Form::Size, Some("16MiB"), "SIZE",
-        "Bytes of each stream of a run that an answer may carry";
+        "Maximum bytes of each stream in an answer";
     REQUEST_TIMEOUT: "request-timeout", Form::Time, Some("30s"), "TIME",
         "How long a client may be silent in a TLS handshake or in the middle of a request, and between two";
     IDLE_TIMEOUT: "idle-timeout", Form::Time, Some("30m"), "TIME",
-        "End new sessions after this long without a run, unless they say otherwise; 0: never";
+        "Default idle timeout of new sessions; 0: none";
     COMMAND_TIMEOUT: "command-timeout", Form::Time, Some("30s"), "TIME",
-        "Interrupt commands of new sessions after this long, unless they say otherwise; 0: never";
+        "Default time limit for commands of new sessions; 0: none";
     DURABLE: "durable", Form::Saves, Some("no"), "WHERE",
         "Save new sessions in idle time, unless they say otherwise: no, yes (on this disk), or a URL such as s3://bucket/prefix";
     STORE: "store", Form::Store, None, "URL",
@@ -160,9 +160,9 @@ settings! {
     MCP_WAIT: "mcp-wait", Form::Time, Some("50s"), "TIME",
         "How long an MCP tool call waits for a run before it answers that the run goes on";
     LOG: "log", Form::Choice(&["text", "json"]), Some("text"), "FORMAT",
-        "The log's form on stderr: text or json";
+        "Log format on stderr: text or json";
     LOG_LEVEL: "log-level", Form::Choice(&["error", "warn", "info", "debug", "trace"]), Some("info"), "LEVEL",
-        "How much is logged: error, warn, info, debug (each request) or trace";
+        "Log level: error, warn, info, debug (each request) or trace";
     OTLP_ENDPOINT: "otlp-endpoint", Form::Url, None, "URL",
         "Send traces to this OpenTelemetry collector (OTLP over HTTP)";
 }

@@ -162,6 +162,11 @@ impl Keeper {
             output: [live.stdout.path(), live.stderr.path()],
             env: env.as_ref().unwrap_or(&run.order.env),
             terminal: terminal.as_ref().map(TerminalOrder::as_order),
+            // Processes in a sandbox have other numbers.
+            floor: match self.home.confined {
+                Some(_) => None,
+                None => live.floor.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()),
+            },
         };
         let mut begun = opened.and_then(|()| live.kernel.begin(&order));
         if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

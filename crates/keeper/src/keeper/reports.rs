@@ -223,7 +223,13 @@ impl Keeper {
         // What it has said before it came to wait may only now be heard.
         while self.read_reports(language) {}
         let live = self.kernels.live.get(&language);
-        live.is_some_and(|live| live.epoch == epoch && live.current == run && live.owes_words())
+        // What was heard may have been answered with another order.
+        live.is_some_and(|live| {
+            live.epoch == epoch
+                && live.current == run
+                && live.owes_words()
+                && live.kernel.awaits_orders(live.pid)
+        })
     }
 
     fn break_silence(&mut self, language: Language) {

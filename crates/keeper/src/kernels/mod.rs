@@ -37,6 +37,8 @@ pub(crate) struct Order<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
     /// In the place of all three streams.
     pub(crate) terminal: Option<Terminal<'a>>,
+    /// What it starts has a larger number than this process, by the kernel's count.
+    pub(crate) floor: Option<u32>,
 }
 
 /// The terminal of a run.

@@ -51,6 +51,7 @@ mod dash;
 mod dialect;
 mod functions;
 mod guard;
+mod job_list;
 mod job_name;
 mod quoting;
 mod reports;
@@ -60,7 +61,7 @@ mod trigger;
 mod view;
 mod voice;
 mod zsh;
-use background::{Background, JobQuestions};
+use background::{Asking, Background, JobQuestions, Starts, starts_jobs};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -144,8 +145,10 @@ struct Current {
     errexit: bool,
     pressed: bool,
     reported: Option<i32>,
-    /// The command of the last job that the text starts, if that is plain to see.
-    job: Option<String>,
+    /// The jobs that its text starts.
+    starts: Starts,
+    /// What is not yet answered about them.
+    asking: Asking,
 }
 
 /// How a run's streams are put in place.
@@ -215,6 +218,7 @@ impl Shell {
                     .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
                 shell.functions = sources.collect();
             }
+            shell.background.has_starters = starts_jobs(text.as_bytes());
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
@@ -317,6 +321,7 @@ impl Kernel for Shell {
         let prelude = self.prelude(order.text)?;
         self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
         let secret = self.secrets.next()?;
+        let starts = self.starts(order);
         let JobQuestions { before, after } = self.job_questions(order, &secret);
         let trigger = self.trigger(order, form, &prelude, &after, &secret)?;
         let (off, first) = self.first_words(form, order.text);
@@ -344,7 +349,8 @@ impl Kernel for Shell {
             errexit: self.flags.contains('e') || guard::sets_option(order.text, b'e', "errexit"),
             pressed: false,
             reported: None,
-            job: job_name::last_job(order.text),
+            starts,
+            asking: Asking::Nothing,
         });
         Ok(())
     }
@@ -352,6 +358,10 @@ impl Kernel for Shell {
     fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.pressed |= who == Pressed::Kernel;
+        // What was asked about jobs may be thrown away, too.
+        if let Asking::About(_) | Asking::AboutAtLast(_) = std::mem::take(&mut current.asking) {
+            current.awaits_done = true;
+        }
         let (form, lists_traps) = (current.form, current.lists_traps);
         let secret = current.secret.clone();
         // The report line may be gone: dash throws away what it has read ahead,
@@ -491,6 +501,7 @@ impl Kernel for Shell {
             return self.send(&format!("{questions}{}\n", self.ready_line(voice)));
         };
         current.awaits_done = true;
+        current.asking = Asking::Nothing;
         // The line that was to report expanded its words, whatever it did with
         // them, and `$_` is the last one: the very report.
         let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);

@@ -8,11 +8,17 @@
 
 use crate::effect::Tick;
 
-/// What the store has said is taken to hold for this long. An answer costs a
-/// process and a call to the store: too much for each run.
-pub(super) const FRESH: Tick = 30_000;
+/// What the store has said is taken to hold for this long: a run that is lost to a
+/// move came within that time. An answer costs a process and a call to the store,
+/// tens of milliseconds, which is too much for each run. Longer than the time
+/// between the saves of a busy session, which ask as well.
+pub(super) const FRESH: Tick = 6_000;
 
-/// A session that does nothing asks less and less often, down to this.
+/// When a session that does nothing asks for the first time. It matters less: the
+/// next run asks before it begins.
+const IDLE: Tick = 30_000;
+
+/// It then asks less and less often, down to this.
 const SELDOM: Tick = 300_000;
 
 /// How long a run waits for the answer.
@@ -56,12 +62,12 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn new(now: Tick) -> Self {
-        Self { phase: Phase::Resting, last: (Heard::Word, now), pause: FRESH }
+        Self { phase: Phase::Resting, last: (Heard::Word, now), pause: IDLE }
     }
 
     /// The session does something.
     pub(super) fn changed(&mut self) {
-        self.pause = FRESH;
+        self.pause = IDLE;
     }
 
     /// When to ask, although nothing happens.
@@ -146,7 +152,7 @@ mod tests {
         }
         assert_eq!(pauses, [30_000, 60_000, 120_000, 240_000, SELDOM, SELDOM]);
         looks.changed();
-        assert_eq!(looks.due(), Some(now + FRESH));
+        assert_eq!(looks.due(), Some(now + IDLE));
     }
 
     #[test]
@@ -173,7 +179,7 @@ mod tests {
         let mut looks = Looks::new(0);
         looks.saved(Heard::Word, FRESH);
         assert_eq!(looks.before_run(FRESH + 1), Before::Nothing);
-        assert_eq!(looks.due(), Some(2 * FRESH));
+        assert_eq!(looks.due(), Some(FRESH + IDLE));
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl World {
     }
 
     /// A fork with a Python process that is about to say that it is there, and
-    /// a shell with a saved state.
+    /// a shell with a saved state, which is all that it is known by.
     pub(crate) fn forked(limits: Limits, last: u64) -> Self {
         let run = RunNo(last);
         let known = [(Language::Bash, Origin::Saved(run)), (Language::Python, Origin::Image(run))];
@@ -136,7 +136,6 @@ impl World {
         let mut world = Self::around(session, limits, run);
         let story = world.story(Language::Bash);
         story.captured.insert(run);
-        story.told_of = Epoch(0);
         *world.process(Language::Python) =
             Process { epoch: Epoch(1), phase: Phase::Starting, holds: run, ..Process::default() };
         let effects = world.session.open(0);

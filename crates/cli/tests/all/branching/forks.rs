@@ -34,7 +34,7 @@ fn a_fork_of_a_shell_has_all_of_its_state_and_none_of_its_later_changes() {
             // It has no way to list its functions, and says so.
             fork.run("g() { echo g; }");
         }
-        fork.run(LOOK).prints(&before).exits(0);
+        fork.run(LOOK).prints(&before).exits(0).is_kept();
         fork.run("x=fork; cd /; E=f; umask 077; set +f; trap - USR1; alias al='echo no'; g() { echo no; }");
         s.run(LOOK).prints(&before).is_kept();
         s.run("x=original; cd /usr; E=o");

@@ -31,7 +31,7 @@ fn a_new_session_has_the_state_and_all_else_is_its_own() {
         template.run(prepare).exits(0);
         let here = h.root().display().to_string();
         let new = start_from(&template, &[]);
-        let first = new.run(look).prints(&format!("1 template\n{here}\n")).exits(0);
+        let first = new.run(look).prints(&format!("1 template\n{here}\n")).exits(0).is_kept();
         assert_eq!(first.run(), 1, "{shell}");
         let other = start_from(&template, &["--env", "E=it's", "--cwd", "it's own"]);
         other.run(look).prints(&format!("1 it's\n{here}/it's own\n"));

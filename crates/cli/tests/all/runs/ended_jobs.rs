@@ -109,6 +109,100 @@ fn a_job_is_told_in_the_answer_of_the_run_within_which_it_ended() {
     }
 }
 
+/// All that is told until that many jobs are, by this answer and later ones.
+fn told(s: &Session<'_>, text: &str, count: usize) -> Vec<Value> {
+    let mut told = ended(&s.run(text).exits(0).is_kept());
+    until("all ends to be told", || {
+        if told.len() < count {
+            told.extend(ended(&s.run(":").exits(0)));
+        }
+        (told.len() >= count).then_some(())
+    });
+    told.sort_by_key(|job| job["pid"].as_u64());
+    told
+}
+
+#[test]
+fn every_job_of_a_run_is_told_with_its_command_and_status() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "dash"]) {
+        let s = h.session_of(shell);
+        let text = "nosuchserver --port 80 & sh -c 'kill -9 $$' & (exit 3) & sleep 300 &";
+        let jobs = told(&s, text, 3);
+        let row = |job: &Value| json!([job["run"], job["command"], job["exit_code"]]);
+        let rows: Vec<Value> = jobs.iter().map(row).collect();
+        let expected = [
+            json!([1, "nosuchserver --port 80", 127]),
+            json!([1, "sh -c 'kill -9 $$'", 137]),
+            json!([1, "(exit 3)", 3]),
+        ];
+        assert_eq!(rows, expected, "{shell}");
+        // The one that lives is told when it is over, whatever runs then.
+        let last = told(&s, "kill $!", 1);
+        let expected = json!([1, "sleep 300", 143]);
+        assert_eq!(last.iter().map(row).collect::<Vec<_>>(), [expected], "{shell}");
+    }
+}
+
+#[test]
+fn jobs_of_loops_functions_and_sourced_files_are_told() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "dash"]) {
+        let s = h.session_of(shell);
+        let codes = |jobs: Vec<Value>| -> Vec<Value> {
+            jobs.into_iter().map(|job| job["exit_code"].clone()).collect()
+        };
+        let text = "for i in 4 5 6; do (exit $i) & done";
+        assert_eq!(codes(told(&s, text, 3)), [4, 5, 6], "{shell}");
+        std::fs::write(h.path("start.sh"), "(exit 7) &\n").unwrap();
+        assert_eq!(codes(told(&s, ". ./start.sh", 1)), [7], "{shell}");
+        s.run("f() { (exit 8) & }").exits(0);
+        assert_eq!(codes(told(&s, "f", 1)), [8], "{shell}");
+    }
+}
+
+#[test]
+fn what_is_no_job_is_not_told() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh"]) {
+        let s = h.session_of(shell);
+        for text in ["cat <(exit 3)", "/bin/false; /bin/true", "(exit 4); x=$(exit 5)"] {
+            assert!(ended(&s.run(text)).is_empty(), "{shell}: {text}");
+        }
+        // Nor when there are jobs beside it.
+        let text = "/bin/false; (exit 6) & (exit 5); x=$(exit 4); (exit 7) & wait $!; true";
+        let jobs = told(&s, text, 1);
+        assert!(
+            jobs.iter().all(|job| [json!(6), json!(7), Value::Null].contains(&job["exit_code"]))
+        );
+    }
+}
+
+/// dash forgets the jobs that it has listed, so it is not asked for a list once the
+/// user has taken note of a number.
+#[test]
+fn sh_keeps_the_status_of_a_job_for_a_user_who_keeps_its_number() {
+    let h = harness!();
+    for shell in Harness::shells(&["dash"]) {
+        let s = h.session_of(shell);
+        let jobs = told(&s, "(exit 5) & p=$!; while kill -0 $p 2>/dev/null; do :; done", 1);
+        assert_eq!(jobs[0].get("exit_code"), None, "{jobs:?}");
+        s.run("/bin/true; wait $p; echo $?").prints("5\n");
+    }
+}
+
+#[test]
+fn a_return_trap_does_not_see_the_questions() {
+    let h = harness!();
+    let count = |text: &str| {
+        let s = h.session_of("bash");
+        s.run("n=0; trap 'n=$((n+1))' RETURN").exits(0);
+        s.run(text).exits(0).is_kept();
+        s.run("echo $n").exits(0).stdout().to_owned()
+    };
+    assert_eq!(count("for i in 1 2 3; do (exit $i) & done"), count("for i in 1 2 3; do :; done"));
+}
+
 #[test]
 fn options_of_the_shell_do_not_mind() {
     let h = harness!();

@@ -1,30 +1,47 @@
-//! Jobs that a text leaves in the background, and what became of them.
+//! Jobs that a run leaves in the background, and what became of them.
 //!
-//! Only the shell knows how a job ended: it is its parent, and has reaped it. So
-//! after a text that may have started one, the shell is asked about `$!`; if that
-//! is new and lives, after a moment in which what fails at once has failed. One
-//! that lives on is remembered, and asked about once it is gone. Runs without
-//! `&` in their text, in a shell without such a job, pay nothing.
+//! Only the shell knows how a job ended: it is its parent, and has reaped it. Each
+//! report of a run has `$!` in it. If that is new, the shell is asked about all
+//! jobs that the run may have started, after a moment in which what fails at once
+//! has failed. Shells do not list jobs that are over; but they answer for a number
+//! that was a job's, and the numbers lie between the last `$!` and this one. Jobs
+//! that live on are remembered, and asked about in later runs. Runs that start no
+//! job, in a shell without one, pay nothing.
 //!
-//! The question must leave everything as it was: a later `wait` of the user's
-//! gets the same status.
+//! The questions must leave everything as it was: a later `wait` of the user's
+//! gets the same status. dash forgets the jobs that it has listed as over, so it
+//! is not asked once the user keeps their numbers.
 
-use super::super::{JobEnded, Order, Report};
+use super::super::{JobEnded, Order, Report, mentions};
 use super::dialect::Status;
+use super::job_list::{self, Found, State};
+use super::job_name::{self, Names};
 use super::{Secret, Shell};
-use crate::scratch::make_fifo;
+use crate::scratch::{make_fifo, read_left, write_file};
 use rustix::process::Pid;
 use sessile_protocol::RunNo;
+use std::fmt::Write;
+use std::io;
 
 /// Jobs that are remembered at the most.
 const WATCHED: usize = 32;
 
+/// Numbers that a shell is asked about after a run at the most, 20 us each. Those
+/// of jobs that are started one after the other are next to each other.
+const ASKED: u32 = 200;
+
 #[derive(Debug, Default)]
 pub(super) struct Background {
-    /// `$!`, as far as it is known.
+    /// `$!`, as it was last reported.
     last: Option<u32>,
     /// Those that lived when they were last asked about.
     watched: Vec<Watched>,
+    /// What the next reports are to begin with.
+    pub(super) told: Vec<Report>,
+    /// The user has functions that start jobs.
+    pub(super) has_starters: bool,
+    /// The user has taken note of a job's number, or of `%1`.
+    keeps_numbers: bool,
 }
 
 #[derive(Debug)]
@@ -34,62 +51,251 @@ struct Watched {
     command: Option<String>,
 }
 
-/// What a shell is asked about jobs around a text.
-#[derive(Debug)]
+/// What a shell is asked about jobs of earlier runs around a text.
+#[derive(Debug, Default)]
 pub(super) struct JobQuestions {
     /// Before it, about those that are gone.
     pub(super) before: String,
-    /// After it, about the last one that it has started, and about those of earlier
-    /// runs that lived when it began. Empty where nothing is asked.
+    /// After it, about those that lived when it began. Empty where nothing is asked.
     pub(super) after: String,
+}
+
+/// The jobs that a text starts, as far as it shows.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Starts {
+    #[default]
+    Nothing,
+    /// The shell tells of them itself, at its terminal.
+    Shown,
+    /// One, at the most.
+    One(Names),
+    /// Any number, all newer than this process.
+    Many { names: Names, floor: Option<u32> },
+}
+
+/// What is asked about jobs after the current run.
+#[derive(Debug, Default)]
+pub(super) enum Asking {
+    #[default]
+    Nothing,
+    /// How these jobs are.
+    About(Span),
+    /// The same, and all else about the run was said.
+    AboutAtLast(Span),
+}
+
+/// The numbers of the jobs of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// All have a larger one than this, if it is known.
+    after: Option<u32>,
+    /// `$!`
+    last: u32,
+}
+
+impl Span {
+    fn is_empty(self) -> bool {
+        self.after == Some(self.last)
+    }
+
+    fn has(self, pid: u32) -> bool {
+        self.after.is_none_or(|after| pid > after) && pid <= self.last
+    }
+
+    /// Those that a shell is asked about.
+    fn asked(self) -> std::ops::RangeInclusive<u32> {
+        let first = self.after.map_or(2, |after| after + 1);
+        first.max(self.last.saturating_sub(ASKED - 1))..=self.last
+    }
 }
 
 impl Shell {
     /// Each job is looked at once, so that one which ends meanwhile is asked about
     /// either before or after. With a terminal the shell tells of its jobs itself.
     pub(super) fn job_questions(&self, order: &Order<'_>, secret: &Secret) -> JobQuestions {
+        if self.lists_jobs() {
+            return JobQuestions::default();
+        }
         let watched = self.background.watched.iter().map(|job| job.pid);
         let (living, gone): (Vec<u32>, Vec<u32>) = watched.partition(|pid| is_alive(*pid));
         let ask = |pids: Vec<u32>| -> String {
-            let ask = |pid: u32| self.about_job(&pid.to_string(), "\\:", secret) + "\n";
+            let ask = |pid: u32| self.about_job(&pid.to_string(), secret) + "\n";
             pids.into_iter().map(ask).collect()
         };
         let before = ask(gone);
         if order.terminal.is_some() {
             return JobQuestions { before, after: String::new() };
         }
-        let mut after = ask(living);
-        if starts_jobs(order.text) {
-            after += &self.last_job_question(secret);
-        }
-        JobQuestions { before, after }
+        JobQuestions { before, after: ask(living) }
     }
 
-    fn last_job_question(&self, secret: &Secret) -> String {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
+    /// Whether the shell is asked for a list in which jobs that are over have their
+    /// status, and which it then forgets.
+    fn lists_jobs(&self) -> bool {
+        match self.dialect.status_of("") {
+            Status::Asked { .. } | Status::AskedIfKnown { .. } => false,
+            Status::Untold => !self.background.keeps_numbers,
+        }
+    }
+
+    /// What jobs a text may start. With a terminal the shell tells of them itself.
+    pub(super) fn starts(&mut self, order: &Order<'_>) -> Starts {
+        let text = order.text;
+        let starts = starts_jobs(text);
+        self.background.has_starters |= starts && defines_functions(text);
+        self.background.keeps_numbers |= keeps_numbers(text);
+        if order.terminal.is_some() {
+            return Starts::Shown;
+        }
+        // In bash they are told apart from jobs by nothing.
+        let substitutes = ["<(", ">(", "coproc"].iter().any(|word| mentions(text, word));
+        let names = if starts { job_name::names(text) } else { Names::default() };
+        match (starts, substitutes) {
+            (true, true) => Starts::One(names),
+            (true, false) if names.is_only_one() => Starts::One(names),
+            (true, false) => Starts::Many { names, floor: order.floor },
+            (false, false) if self.background.has_starters || sources_files(text) => {
+                Starts::Many { names, floor: order.floor }
+            }
+            (false, _) => Starts::Nothing,
+        }
+    }
+
+    /// A run was reported, with this `$!`: asks about jobs, if it has started any,
+    /// or if a list is the only way to know of earlier ones.
+    pub(super) fn ask_about_jobs(&mut self, last: &str) -> Asking {
+        let known = self.background.last;
+        let Some(last) = last.parse().ok().filter(|pid: &u32| *pid != 0) else {
+            return Asking::Nothing;
+        };
+        self.background.last = Some(last);
+        let Some(current) = &self.current else { return Asking::Nothing };
+        let is_new = Some(last) != known;
+        let awaits_list = self.lists_jobs() && !self.background.watched.is_empty();
+        let after = match &current.starts {
+            Starts::Shown => return Asking::Nothing,
+            Starts::One(_) if is_new => Some(last - 1),
+            // A number may be smaller than an earlier one: they begin anew some time.
+            Starts::Many { floor, .. } if is_new => {
+                [known, *floor].into_iter().flatten().filter(|pid| *pid < last).max()
+            }
+            Starts::Nothing | Starts::One(_) | Starts::Many { .. } if awaits_list => Some(last),
+            Starts::Nothing | Starts::One(_) | Starts::Many { .. } => return Asking::Nothing,
+        };
+        let span = Span { after, last };
+        let secret = current.secret.clone();
+        match self.send_questions(span, &secret) {
+            Ok(()) => Asking::About(span),
+            Err(_) => Asking::Nothing,
+        }
+    }
+
+    fn send_questions(&self, span: Span, secret: &Secret) -> io::Result<()> {
+        let dir = &self.dir;
+        write_file(&self.path("a"), self.questions(span).as_bytes())?;
+        let perform = self.dialect.perform(&format!("{dir}/a"), self.voice);
+        let answered = format!("{} \"k {secret}\" >{dir}/s", self.voice.echo);
+        self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || \\:\n{answered}\n"))
+    }
+
+    /// A script that says how the jobs among some processes are (see job_list.rs).
+    fn questions(&self, span: Span) -> String {
+        let list = format!("{}jobs -l || \\:\n", self.voice.prefix);
+        if span.is_empty() {
+            return list;
+        }
+        let last = span.last;
+        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
         // Without it the question is only asked a little earlier.
         let pause = match make_fifo(&self.path("p")) {
             Ok(()) => self.voice.speak(self.dialect.pause(dir)),
             Err(_) => "\\:".to_owned(),
         };
-        let last = self.background.last.map(|pid| format!("{pid}|")).unwrap_or_default();
         // A fork has a file of ours at descriptor 9, by which it is told from a
         // job of the user's.
-        let moment = format!(
-            "(for _ in 1 2 3 4; do {prefix}kill -0 $! || {prefix}break; {pause} || \\:; done) \
-             9<{dir}/capture 2>/dev/null || \\:"
+        let mut script = format!(
+            "(for _ in 1 2 3 4; do {prefix}kill -0 {last} || {prefix}break; {pause} || \\:; done) \
+             9<{dir}/capture || \\:\n"
         );
-        let lives = self.say_of_job("$!", "-", secret);
-        let ask = self.about_job("$!", &lives, secret);
-        format!("case $! in {last}'') ;; *) {moment}; {ask};; esac\n")
+        let each = || span.asked().map(|pid| self.about_number(pid, last)).collect::<String>();
+        match self.dialect.status_of("") {
+            Status::Asked { .. } => script += &(list + &each()),
+            Status::AskedIfKnown { .. } => {
+                let _ = write!(script, "{list}(\n{}) 9<{dir}/capture || \\:\n", each());
+            }
+            Status::Untold if self.lists_jobs() => script += &list,
+            Status::Untold => {
+                let _ = writeln!(
+                    script,
+                    "if {prefix}kill -0 {last}; then {echo} '= {last} -'; else {echo} '= {last} ?'; fi"
+                );
+            }
+        }
+        script
+    }
+
+    /// A command that says how a process ended that may have been a job.
+    fn about_number(&self, pid: u32, last: u32) -> String {
+        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let unknown = if pid == last { format!("{echo} '= {pid} ?'") } else { "\\:".to_owned() };
+        format!(
+            "if {prefix}kill -0 {pid}; then \\:; else {prefix}wait {pid} 2>|{dir}/w/k && \\:; \
+             case $? in 127) if {prefix}test -s {dir}/w/k; then {unknown}; else {echo} '= {pid} 127'; \
+             fi;; *) {echo} \"= {pid} $?\";; esac; fi\n"
+        )
+    }
+
+    /// The shell has answered about the jobs of the current run.
+    pub(super) fn jobs_answered(&mut self, span: Span) {
+        let Some(current) = &self.current else { return };
+        let run = current.run;
+        let found = self.listed_jobs();
+        let is_new = |job: &Found| span.has(job.pid) && self.watched_at(job.pid).is_none();
+        let new: Vec<Found> = found.iter().copied().filter(is_new).collect();
+        let pids: Vec<u32> = new.iter().map(|job| job.pid).collect();
+        let commands = match &current.starts {
+            Starts::Nothing | Starts::Shown => vec![None; pids.len()],
+            Starts::One(names) | Starts::Many { names, .. } => names.of(&pids, span.last),
+        };
+        self.tell_watched(&found);
+        for (Found { pid, state }, command) in new.into_iter().zip(commands) {
+            let job = Watched { pid, run, command };
+            match state {
+                State::Ended(exit_code) => self.tell_job(job, exit_code),
+                State::Lives => {
+                    self.background.watched.truncate(WATCHED - 1);
+                    self.background.watched.insert(0, job);
+                }
+            }
+        }
+    }
+
+    fn listed_jobs(&self) -> Vec<Found> {
+        job_list::read(&read_left(&self.left("w/j")).unwrap_or_default())
+    }
+
+    /// Tells of those jobs of earlier runs that have ended.
+    fn tell_watched(&mut self, found: &[Found]) {
+        for Found { pid, state } in found {
+            if let (State::Ended(exit_code), Some(at)) = (state, self.watched_at(*pid)) {
+                let job = self.background.watched.remove(at);
+                self.tell_job(job, *exit_code);
+            }
+        }
+    }
+
+    fn tell_job(&mut self, job: Watched, exit_code: Option<i32>) {
+        let Watched { pid, run, command } = job;
+        let ended = JobEnded { pid, run, command, exit_code };
+        self.background.told.push(Report::JobEnded(ended));
     }
 
     fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
         format!("{} \"j {secret} {pid} {status}\" >{}/s", self.voice.echo, self.dir)
     }
 
-    /// A command that says how a job ended, or does something else while it lives.
-    fn about_job(&self, pid: &str, lives: &str, secret: &Secret) -> String {
+    /// A command that says how a job ended, if it did.
+    fn about_job(&self, pid: &str, secret: &Secret) -> String {
         let (dir, prefix) = (&self.dir, self.voice.prefix);
         let say = |status: &str| self.say_of_job(pid, status, secret);
         let status = say("$?");
@@ -109,32 +315,18 @@ impl Shell {
             Status::Untold => say("?"),
         };
         let ended = self.voice.speak(ended);
-        format!("if {prefix}kill -0 {pid} 2>/dev/null; then {lives}; else {ended}; fi")
+        format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")
     }
 
-    /// The shell has said how a job is.
+    /// The shell has said how a job ended.
     pub(super) fn job_told(&mut self, pid: &str, status: &str) -> Option<Report> {
-        let pid: u32 = pid.parse().ok()?;
-        let current = self.current.as_ref()?;
-        let known = self.background.watched.iter().position(|job| job.pid == pid);
-        if status == "-" {
-            if known.is_none() {
-                self.background.watched.truncate(WATCHED - 1);
-                let (run, command) = (current.run, current.job.clone());
-                self.background.watched.insert(0, Watched { pid, run, command });
-                self.background.last = Some(pid);
-            }
-            return None;
-        }
-        let job = match known {
-            Some(at) => self.background.watched.remove(at),
-            None => Watched { pid, run: current.run, command: current.job.clone() },
-        };
-        if known.is_none() {
-            self.background.last = Some(pid);
-        }
-        let Watched { pid, run, command } = job;
-        Some(Report::JobEnded(JobEnded { pid, run, command, exit_code: status.parse().ok() }))
+        let job = self.background.watched.remove(self.watched_at(pid.parse().ok()?)?);
+        self.tell_job(job, status.parse().ok());
+        None
+    }
+
+    fn watched_at(&self, pid: u32) -> Option<usize> {
+        self.background.watched.iter().position(|job| job.pid == pid)
     }
 }
 
@@ -156,6 +348,22 @@ fn operators(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
 
 pub(super) fn starts_jobs(text: &[u8]) -> bool {
     operators(text).next().is_some()
+}
+
+fn defines_functions(text: &[u8]) -> bool {
+    mentions(text, "()") || mentions(text, "function ")
+}
+
+/// What is sourced may start jobs.
+fn sources_files(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let commands = text.split(['\n', ';', '&', '|', '{', '(']).map(str::trim_start);
+    commands.into_iter().any(|command| command.starts_with(". ") || command.starts_with("source "))
+}
+
+/// Whether the user may ask for jobs later.
+fn keeps_numbers(text: &[u8]) -> bool {
+    ["=$!", "=\"$!", "=${!", "=\"${!", "jobs", "wait"].iter().any(|word| mentions(text, word))
 }
 
 #[cfg(test)]

@@ -156,8 +156,13 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// How the status of a job that is gone is found out, so that the user can
-    /// ask again.
+    /// ask again. Untold is for a shell that only has its list of jobs.
     fn status_of(&self, pid: &str) -> Status;
+
+    /// Has it do what a script of ours says.
+    fn perform(&self, path: &str, voice: Voice) -> String {
+        format!("{} {path}", voice.source)
+    }
 
     // Signals (see shell.rs).
 

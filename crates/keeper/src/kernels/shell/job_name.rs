@@ -1,8 +1,8 @@
-//! What the last job of a text is called: its command, as it was typed.
+//! What the jobs of a text are called: their commands, as they were typed.
 //!
 //! This is no parser. Quotes, groups and compound commands are followed as far
 //! as it takes to see where a command begins; a text that cannot be followed has
-//! no name for its job.
+//! no names for its jobs.
 
 /// Characters that are shown.
 const SHOWN: usize = 200;
@@ -38,13 +38,74 @@ const COMPOUNDS: [(&str, &str); 7] = [
 const ENDS_WORD: &[char] =
     &[' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>', '\'', '"', '\\', '`', '$'];
 
-/// The command of the last job that a text starts, where it can be told.
-pub(super) fn last_job(text: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(text).ok()?;
-    let command = Reader { text, at: 0, begin: 0, levels: Vec::new(), last: None }.read()?;
+/// The commands of the jobs that a text starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Each of them is started, once.
+    All(Vec<String>),
+    /// There may be more or fewer; this is the last one.
+    Last(String),
+    #[default]
+    Unknown,
+}
+
+impl Names {
+    pub(super) fn is_only_one(&self) -> bool {
+        matches!(self, Self::All(names) if names.len() == 1)
+    }
+
+    /// Those of the jobs with these numbers, of which `last` was started last.
+    pub(super) fn of(&self, pids: &[u32], last: u32) -> Vec<Option<String>> {
+        match self {
+            Self::All(names) if names.len() == pids.len() => {
+                names.iter().cloned().map(Some).collect()
+            }
+            Self::All(_) | Self::Last(_) => {
+                let name = |pid: &u32| self.last().filter(|_| *pid == last).map(str::to_owned);
+                pids.iter().map(name).collect()
+            }
+            Self::Unknown => vec![None; pids.len()],
+        }
+    }
+
+    fn last(&self) -> Option<&str> {
+        match self {
+            Self::All(names) => names.last().map(String::as_str),
+            Self::Last(name) => Some(name),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// What the jobs that a text starts are called, as far as that is plain.
+pub(super) fn names(text: &[u8]) -> Names {
+    let all = std::str::from_utf8(text).ok().and_then(|text| {
+        Reader { text, at: 0, begin: 0, levels: Vec::new(), jobs: Vec::new() }.read()
+    });
+    let mut all = all.unwrap_or_default();
+    let is_plain = all.iter().all(|job| job.is_plain && !job.command.trim().is_empty());
+    match all.pop() {
+        None => Names::Unknown,
+        Some(last) if is_plain => {
+            all.push(last);
+            Names::All(all.into_iter().map(|job| shown(job.command)).collect())
+        }
+        Some(last) => match shown(last.command) {
+            name if name.is_empty() => Names::Unknown,
+            name => Names::Last(name),
+        },
+    }
+}
+
+fn shown(command: &str) -> String {
     let words: Vec<&str> = command.split('\n').map(str::trim).collect();
-    let short: String = words.join(" ").trim().chars().take(SHOWN).collect();
-    (!short.is_empty()).then_some(short)
+    words.join(" ").trim().chars().take(SHOWN).collect()
+}
+
+struct Job<'a> {
+    command: &'a str,
+    /// In no loop, function or branch.
+    is_plain: bool,
 }
 
 struct Reader<'a> {
@@ -53,11 +114,11 @@ struct Reader<'a> {
     /// Where the current command begins.
     begin: usize,
     levels: Vec<Level>,
-    last: Option<&'a str>,
+    jobs: Vec<Job<'a>>,
 }
 
 impl<'a> Reader<'a> {
-    fn read(mut self) -> Option<&'a str> {
+    fn read(mut self) -> Option<Vec<Job<'a>>> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             match byte {
@@ -81,7 +142,7 @@ impl<'a> Reader<'a> {
                 _ => self.at += self.width(),
             }
         }
-        self.levels.is_empty().then_some(self.last).flatten()
+        self.levels.is_empty().then_some(self.jobs)
     }
 
     fn rest(&self) -> &'a str {
@@ -162,7 +223,8 @@ impl<'a> Reader<'a> {
         }
         let ours = |level: &Level| matches!(level.within, Within::Words(_));
         if self.levels.iter().all(ours) {
-            self.last = Some(&self.text[self.begin..self.at]);
+            let command = &self.text[self.begin..self.at];
+            self.jobs.push(Job { command, is_plain: self.levels.is_empty() });
         }
         self.next_command();
     }
@@ -172,7 +234,8 @@ impl<'a> Reader<'a> {
         let rest = self.rest();
         let word = &rest[..rest.find(ENDS_WORD).unwrap_or(rest.len())];
         let before = self.text[self.begin..self.at].trim();
-        let is_first = before.is_empty() || before.ends_with(['|', '&', '!']);
+        let is_body = before.ends_with("()") || before.starts_with("function ");
+        let is_first = before.is_empty() || before.ends_with(['|', '&', '!']) || is_body;
         let opened = COMPOUNDS.iter().find(|(opening, _)| *opening == word);
         if let (Some((_, closing)), true) = (opened, is_first) {
             self.levels.push(Level { within: Within::Words(closing), begin: self.begin });
@@ -194,7 +257,34 @@ fn closing_of(word: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::last_job;
+    use super::*;
+
+    fn last_job(text: &[u8]) -> Option<String> {
+        names(text).last().map(str::to_owned)
+    }
+
+    #[test]
+    fn all_jobs_have_names_where_each_is_started_once() {
+        let all = |names: &[&str]| Names::All(names.iter().map(|name| (*name).into()).collect());
+        let names = |text: &str| names(text.as_bytes());
+        assert_eq!(names("a & b 1 & c && d &\nwait"), all(&["a", "b 1", "c && d"]));
+        assert_eq!(names("(a; b) & { c; } & d | e &"), all(&["(a; b)", "{ c; }", "d | e"]));
+        for text in ["for i in 1 2; do a & done; b &", "if x; then a & fi; b &", "f() { a & }; b &"]
+        {
+            assert_eq!(names(text), Names::Last("b".into()), "{text}");
+        }
+        assert!(names("a &").is_only_one() && !names("a & b &").is_only_one());
+    }
+
+    #[test]
+    fn names_are_given_in_order_or_only_to_the_last() {
+        let name = |name: &str| Some(name.to_owned());
+        let two = Names::All(vec!["a".into(), "b".into()]);
+        assert_eq!(two.of(&[5, 7], 7), [name("a"), name("b")]);
+        assert_eq!(two.of(&[7], 7), [name("b")]);
+        assert_eq!(two.of(&[5, 6, 7], 7), [None, None, name("b")]);
+        assert_eq!(Names::Unknown.of(&[5], 5), [None]);
+    }
 
     #[test]
     fn a_job_is_named_by_its_command() {

@@ -1,6 +1,7 @@
 //! What a shell says, and whether it is the shell that says it.
 
 use super::super::{Ended, Report};
+use super::background::Asking;
 use super::{Current, Form, Shell};
 use sessile_protocol::RunNo;
 
@@ -14,7 +15,11 @@ impl Shell {
                 reports.push(Report::Stray);
             }
             match std::str::from_utf8(own) {
-                Ok(own) => reports.extend(self.understand(own)),
+                Ok(own) => {
+                    let report = self.understand(own);
+                    reports.append(&mut self.background.told);
+                    reports.extend(report);
+                }
                 Err(_) => reports.push(Report::Stray),
             }
         }
@@ -44,7 +49,7 @@ impl Shell {
                 self.send(&line).ok()?;
                 Some(Report::Ready)
             }
-            "r" | "d" | "j" => {
+            "r" | "d" | "j" | "k" => {
                 let word = word.unwrap_or_default();
                 if self.former.as_ref().is_some_and(|former| former.as_str() == word) {
                     return None;
@@ -53,14 +58,16 @@ impl Shell {
                 if !self.current.as_ref().is_some_and(is_own) {
                     return Some(Report::Stray);
                 }
-                if kind == "d" {
-                    return self.done();
+                match kind {
+                    "d" => self.said_all(),
+                    "j" => self.job_told(words.next()?, words.next()?),
+                    "k" => self.answered_about_jobs(),
+                    _ => {
+                        let status = words.next()?.parse().ok()?;
+                        let flags = words.next().unwrap_or_default();
+                        self.reported(status, flags, words.next().unwrap_or_default())
+                    }
                 }
-                if kind == "j" {
-                    return self.job_told(words.next()?, words.next()?);
-                }
-                let status = words.next()?.parse().ok()?;
-                self.reported(status, words.next().unwrap_or_default())
             }
             "c" => self.captured(number()?),
             "g" => Some(Report::LetGo),
@@ -77,7 +84,7 @@ impl Shell {
 
     /// The shell says that the text is done. It must have read the line that has
     /// it say so: zsh reads that only then, and the others if it is a long one.
-    fn reported(&mut self, status: i32, flags: &str) -> Option<Report> {
+    fn reported(&mut self, status: i32, flags: &str, last_job: &str) -> Option<Report> {
         let unread = rustix::io::ioctl_fionread(&self.orders).unwrap_or(0);
         if unread > self.unread.get() as u64 {
             return Some(Report::Stray);
@@ -87,8 +94,43 @@ impl Shell {
             current.reported = Some(status);
             flags.clone_into(&mut self.flags);
             self.jobs.hide(&mut self.flags);
+            let asking = self.ask_about_jobs(last_job);
+            self.current.as_mut()?.asking = asking;
         }
-        if current.awaits_done { None } else { self.done() }
+        let current = self.current.as_ref()?;
+        match current.asking {
+            Asking::Nothing if !current.awaits_done => self.done(),
+            Asking::Nothing | Asking::About(_) | Asking::AboutAtLast(_) => None,
+        }
+    }
+
+    /// The shell has said all that it was to say, but for what was asked meanwhile.
+    fn said_all(&mut self) -> Option<Report> {
+        let current = self.current.as_mut()?;
+        match current.asking {
+            Asking::Nothing => self.done(),
+            Asking::About(last) | Asking::AboutAtLast(last) => {
+                current.asking = Asking::AboutAtLast(last);
+                None
+            }
+        }
+    }
+
+    fn answered_about_jobs(&mut self) -> Option<Report> {
+        let current = self.current.as_mut()?;
+        let asking = std::mem::take(&mut current.asking);
+        let awaits_done = current.awaits_done;
+        match asking {
+            Asking::Nothing => None,
+            Asking::About(last) => {
+                self.jobs_answered(last);
+                if awaits_done { None } else { self.done() }
+            }
+            Asking::AboutAtLast(last) => {
+                self.jobs_answered(last);
+                self.done()
+            }
+        }
     }
 
     fn done(&mut self) -> Option<Report> {

@@ -43,7 +43,7 @@ impl Shell {
     }
 
     pub(super) fn report_line(&self, secret: &Secret, voice: Voice) -> String {
-        format!("{} \"r {secret} $? $-\" >{}/s", voice.echo, self.dir)
+        format!("{} \"r {secret} $? $- ${{!-}}\" >{}/s", voice.echo, self.dir)
     }
 
     pub(super) fn done_line(&self, secret: &Secret, voice: Voice) -> String {

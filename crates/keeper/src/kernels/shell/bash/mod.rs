@@ -22,6 +22,11 @@ impl Dialect for Bash {
         Status::Asked { wait: format!("\\builtin wait {pid}") }
     }
 
+    /// A script that is sourced would set off a RETURN trap of the user's.
+    fn perform(&self, path: &str, voice: Voice) -> String {
+        format!("{}eval \"$(<{path})\"", voice.prefix)
+    }
+
     fn name(&self) -> &'static str {
         "bash"
     }

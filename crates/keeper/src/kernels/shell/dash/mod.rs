@@ -22,7 +22,8 @@ impl Dialect for Dash {
         "sleep 0.005".to_owned()
     }
 
-    /// Whoever asks, it is forgotten then, and a fork does not know it.
+    /// Whoever asks, it is forgotten then, and a fork does not know it. So does a
+    /// dash at a terminal, which tells of each job before a prompt.
     fn status_of(&self, _: &str) -> Status {
         Status::Untold
     }
