@@ -46,7 +46,7 @@ pub struct EndedJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub command: Option<String>,
-    /// Absent in sh, which does not tell
+    /// Absent if the shell has forgotten it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub exit_code: Option<i32>,

@@ -4989,7 +4989,7 @@ export interface components {
             command?: string;
             /**
              * Format: int32
-             * @description Absent in sh, which does not tell
+             * @description Absent if the shell has forgotten it
              */
             exit_code?: number;
             /** Format: int32 */
