@@ -301,7 +301,11 @@ impl Made {
                 || self.workspace.is_some()
                 || self.checkpoints.is_some()
                 || !self.approve.is_empty();
-            ensure!(!is_made, "an agent that is there keeps its model, workspace and instructions");
+            ensure!(
+                !is_made,
+                "an agent that is there keeps its model, workspace, instructions, checkpoints and \
+                 approvals; leave these options out"
+            );
             let view = server.get(&format!("/v1/agents/{agent}"))?;
             return session_of(&view);
         }
