@@ -1,4 +1,5 @@
 mod following;
+mod leaving;
 mod moving;
 mod showing;
 
@@ -385,7 +386,9 @@ impl Resume {
 
 /// Shows a task until it ends.
 fn wait(server: &Server, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+    let following = leaving::Following::of(agent)?;
     follow(server, agent, task, as_json)?;
+    drop(following);
     let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=10s"))?;
     if as_json {
         output::json(&view)?;
