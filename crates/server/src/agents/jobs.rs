@@ -11,6 +11,7 @@ use crate::service::{Caller, Service, ServiceError};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::SessionId;
 use sessile_store::Directory;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -21,6 +22,8 @@ const JOBS: &str = "jobs.json";
 const COMMAND: usize = 200;
 /// More than a model wants to hear of.
 const MOST: usize = 20;
+/// More numbers of runs than anybody reads one by one.
+const MANY: usize = 10;
 
 /// Most calls are over by then, and are looked at when the model is asked.
 const FIRST: Duration = Duration::from_secs(1);
@@ -144,52 +147,68 @@ fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), Ser
 pub(super) fn lost(directory: &Directory) -> Vec<String> {
     let seen: Seen = directory.read_json(JOBS).unwrap_or_default();
     let keeper_pid = directory.metadata().ok().and_then(|metadata| metadata.keeper_pid);
-    let as_of_run = last_run(directory);
+    let (unseen, as_of_run) = (runs_since(directory, seen.as_of_run), last_run(directory));
     // If it cannot be written, they are told again.
     let _ = directory.write_json(JOBS, &Seen { keeper_pid, jobs: Vec::new(), as_of_run });
-    names(seen, as_of_run)
+    names(seen.jobs, &unseen)
 }
 
-/// The newest run of a session that is over.
+/// The newest thing that a session's history tells of: a run that is over, or a rewind.
 fn last_run(directory: &Directory) -> u64 {
     directory.history().newest(1).last().map_or(0, |entry| entry.run.0)
 }
 
-fn names(seen: Seen, last_run: u64) -> Vec<String> {
-    let count = seen.jobs.len();
+/// Runs that were over after this one, as far as the history goes.
+fn runs_since(directory: &Directory, run: u64) -> BTreeSet<u64> {
+    let entries = directory.history().newest(u64::MAX).into_iter();
+    let runs = entries.filter(|entry| entry.event.is_none()).map(|entry| entry.run.0);
+    runs.filter(|number| *number > run).collect()
+}
+
+fn names(jobs: Vec<Job>, unseen: &BTreeSet<u64>) -> Vec<String> {
+    let count = jobs.len();
     let name = |job: Job| {
         let of = job.run.map_or(String::new(), |run| format!(" of run {run}"));
         format!("the background program{of}: {}", job.command)
     };
-    let mut names: Vec<String> = seen.jobs.into_iter().take(MOST).map(name).collect();
+    let mut names: Vec<String> = jobs.into_iter().take(MOST).map(name).collect();
     if count > MOST {
         names.push(format!("{} more background programs", count - MOST));
     }
-    let unseen = match (seen.as_of_run + 1, last_run) {
-        (first, last) if first > last => return names,
-        (first, last) if first == last => format!("run {last}"),
-        (first, last) => format!("runs {first} to {last}"),
-    };
-    names.push(format!("what {unseen} may have begun in the background since the last look"));
+    let unseen = named(unseen);
+    let told = |runs| format!("what {runs} may have begun in the background since the last look");
+    names.extend(unseen.map(told));
     names
+}
+
+/// Some runs in words.
+pub(super) fn named(runs: &BTreeSet<u64>) -> Option<String> {
+    let (first, last) = (runs.first()?, runs.last()?);
+    let before: Vec<String> = runs.iter().take(runs.len() - 1).map(u64::to_string).collect();
+    Some(match before.len() {
+        0 => format!("run {last}"),
+        1..MANY => format!("runs {} and {last}", before.join(", ")),
+        _ => format!("runs {first} to {last}"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(jobs: usize, as_of_run: u64) -> Seen {
+    fn told(jobs: usize, unseen: impl IntoIterator<Item = u64>) -> Vec<String> {
         let job = |n| Job { command: format!("sleep {n}"), run: Some(1) };
-        Seen { keeper_pid: None, jobs: (0..jobs).map(job).collect(), as_of_run }
+        names((0..jobs).map(job).collect(), &unseen.into_iter().collect())
     }
 
     #[test]
     fn what_was_seen_is_named_and_what_was_not_is_said() {
-        assert_eq!(names(seen(0, 2), 2), [""; 0]);
-        assert_eq!(names(seen(1, 2), 2), ["the background program of run 1: sleep 0"]);
+        assert_eq!(told(0, []), [""; 0]);
+        assert_eq!(told(1, []), ["the background program of run 1: sleep 0"]);
         let unseen = "may have begun in the background since the last look";
-        assert_eq!(names(seen(0, 2), 3), [format!("what run 3 {unseen}")]);
-        assert_eq!(names(seen(0, 2), 5), [format!("what runs 3 to 5 {unseen}")]);
-        assert_eq!(names(seen(22, 2), 2)[20], "2 more background programs");
+        assert_eq!(told(0, [3]), [format!("what run 3 {unseen}")]);
+        assert_eq!(told(0, [3, 4, 6]), [format!("what runs 3, 4 and 6 {unseen}")]);
+        assert_eq!(told(0, 3..=40), [format!("what runs 3 to 40 {unseen}")]);
+        assert_eq!(told(22, [])[20], "2 more background programs");
     }
 }

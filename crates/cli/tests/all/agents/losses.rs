@@ -190,19 +190,21 @@ fn a_background_program_that_was_begun_in_the_step_of_the_loss_is_named() {
 
 #[test]
 fn runs_that_nobody_has_looked_at_since_are_named() {
-    let model = ModelServer::start(Format::Chat, vec![exec("x=41"), text("set"), text("I see")]);
+    let model = ModelServer::start(Format::Chat, vec![exec("x=41"), text("set")]);
     let h = harness();
     let server = serve(&h, &model);
     let id = agent(&server, &json!({}));
     let task = begin(&server, &id, "set x");
     ended(&server, &id, task);
     wait_seen(&h, &id, "[]", 1);
+    // A rewind has a number, and begins nothing.
+    let _ = server.post(&format!("/v1/agents/{id}/undo"), &json!({})).is(200);
     // Somebody else's, after the agent's last step.
     let _ = server.exec(&id, "sleep 1000 &");
     kill_keeper(&server, &id);
     let task = begin(&server, &id, "go on");
     let view = ended(&server, &id, task);
-    let unseen = "what run 2 may have begun in the background since the last look";
+    let unseen = "what run 3 may have begun in the background since the last look";
     assert!(view["continuity"]["lost"].as_array().unwrap().contains(&json!(unseen)), "{view}");
 }
 
