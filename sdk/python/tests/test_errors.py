@@ -264,6 +264,19 @@ def test_errors_say_what_to_do_in_words_of_this_package(tmp_path: Path) -> None:
         session.exec("exit 3", check=True)
     with pytest.raises(sessile.CommandTimeoutError) as late:
         session.exec("sleep 100", timeout="50ms", check=True)
+    going = session.background("sleep 100")
+    with pytest.raises(sessile.SessionBusyError) as busy:
+        session.fork()
+    with pytest.raises(sessile.SessionError) as no_input:
+        going.input("x")
+    with pytest.raises(sessile.SessionError) as no_terminal:
+        going.screen()
+    session.write_file("full/file", "x")
+    with pytest.raises(sessile.SandboxError) as full:
+        session.remove("full")
+    session.remove("full", recursive=True)
+    with pytest.raises(sessile.InvalidConfigurationError) as bad:
+        session.exec("x", timeout="soon")
     session.close()
     with pytest.raises(sessile.SessionClosedError) as closed:
         other.exec(":")
@@ -278,6 +291,15 @@ def test_errors_say_what_to_do_in_words_of_this_package(tmp_path: Path) -> None:
     for raised in (failed, late, closed, missing, no_sandbox, no_codebase, no_directory):
         hint = raised.value.hint  # type: ignore[attr-defined]
         assert hint and "/v1/" not in hint and hint in str(raised.value)
+    said = {
+        "busy": (busy, "pass wait=True"),
+        "input_closed": (no_input, "interactive=True"),
+        "no_terminal": (no_terminal, "terminal=True"),
+        "directory_not_empty": (full, "recursive=True"),
+        "bad_request": (bad, "the docstring"),
+    }
+    for code, (raised, words) in said.items():
+        assert (raised.value.code, words in str(raised.value)) == (code, True), str(raised.value)
 
 
 def test_a_certificate_that_is_not_known_names_verify(tmp_path: Path) -> None:
