@@ -108,6 +108,16 @@ impl ObjectServer {
         rustix::process::kill_process(pid, signal).expect("the object server");
     }
 
+    /// What is in the bucket under this name.
+    ///
+    /// # Panics
+    /// When curl cannot be run.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Option<Vec<u8>> {
+        let got = asking(self.ports[0], "GET", &format!("/{name}")).output().expect("curl");
+        got.status.success().then_some(got.stdout)
+    }
+
     /// What to set for one that may read, write and list.
     #[must_use]
     pub fn user(&self) -> BTreeMap<String, String> {
@@ -205,13 +215,16 @@ fn make_bucket(port: u16) {
 
 /// Whether a request for the bucket succeeds.
 fn asks(port: u16, method: &str) -> bool {
-    let asked = Command::new("curl")
+    asking(port, method, "").stdout(Stdio::null()).status().expect("curl").success()
+}
+
+fn asking(port: u16, method: &str, path: &str) -> Command {
+    let mut command = Command::new("curl");
+    command
         .args(["--silent", "--fail", "--max-time", "10", "--request", method])
         .args(["--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ADMIN])
-        .arg(format!("http://127.0.0.1:{port}/saves"))
-        .stdout(Stdio::null())
-        .status();
-    asked.expect("curl").success()
+        .arg(format!("http://127.0.0.1:{port}/saves{path}"));
+    command
 }
 
 /// Whether it answers, or is gone.

@@ -33,6 +33,41 @@ def test_a_missing_binary_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatc
     assert missing.value.code == "binary_not_found"
 
 
+@pytest.mark.parametrize(
+    ("system", "machine", "what_to_do"),
+    [
+        ("Linux", "riscv64", "cargo build --release -p sessile.*SESSILE_BIN.*SESSILE_URL"),
+        ("Darwin", "arm64", "sessions live on Linux: set SESSILE_URL"),
+    ],
+)
+def test_a_platform_without_a_program_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, machine: str, what_to_do: str
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("SESSILE_BIN")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(sessile.BinaryNotFoundError, match=f"for {system} on {machine}.*{what_to_do}"):
+        Session()
+
+
+def test_a_program_for_another_machine_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for e_machine, loader in ((b"\xf3\x00", None), (None, b"/lib/ld-elsewhere.so.1")):
+        program = bytearray(Path("/bin/true").read_bytes())
+        if e_machine:
+            program[18:20] = e_machine
+        if loader:
+            at = program.index(b"/lib64/ld-linux" if b"/lib64/ld-linux" in program else b"/lib/ld-linux")
+            program[at : at + len(loader) + 1] = loader + b"\0"
+        (tmp_path / "sessile").write_bytes(program)
+        (tmp_path / "sessile").chmod(0o755)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        monkeypatch.setenv("SESSILE_BIN", str(tmp_path / "sessile"))
+        with pytest.raises(sessile.BinaryNotFoundError, match="built for another machine.*cargo build.*SESSILE_BIN"):
+            Session()
+
+
 def test_a_server_that_is_not_there_is_told_soon() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -229,6 +264,19 @@ def test_errors_say_what_to_do_in_words_of_this_package(tmp_path: Path) -> None:
         session.exec("exit 3", check=True)
     with pytest.raises(sessile.CommandTimeoutError) as late:
         session.exec("sleep 100", timeout="50ms", check=True)
+    going = session.background("sleep 100")
+    with pytest.raises(sessile.SessionBusyError) as busy:
+        session.fork()
+    with pytest.raises(sessile.SessionError) as no_input:
+        going.input("x")
+    with pytest.raises(sessile.SessionError) as no_terminal:
+        going.screen()
+    session.write_file("full/file", "x")
+    with pytest.raises(sessile.SandboxError) as full:
+        session.remove("full")
+    session.remove("full", recursive=True)
+    with pytest.raises(sessile.InvalidConfigurationError) as bad:
+        session.exec("x", timeout="soon")
     session.close()
     with pytest.raises(sessile.SessionClosedError) as closed:
         other.exec(":")
@@ -243,6 +291,15 @@ def test_errors_say_what_to_do_in_words_of_this_package(tmp_path: Path) -> None:
     for raised in (failed, late, closed, missing, no_sandbox, no_codebase, no_directory):
         hint = raised.value.hint  # type: ignore[attr-defined]
         assert hint and "/v1/" not in hint and hint in str(raised.value)
+    said = {
+        "busy": (busy, "pass wait=True"),
+        "input_closed": (no_input, "interactive=True"),
+        "no_terminal": (no_terminal, "terminal=True"),
+        "directory_not_empty": (full, "recursive=True"),
+        "bad_request": (bad, "the docstring"),
+    }
+    for code, (raised, words) in said.items():
+        assert (raised.value.code, words in str(raised.value)) == (code, True), str(raised.value)
 
 
 def test_a_certificate_that_is_not_known_names_verify(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ copyFileSync(resolve(values.binary), join(program, "bin/sessile"));
 chmodSync(join(program, "bin/sessile"), 0o755);
 licences(program);
 writeFileSync(join(program, "README.md"), `# ${carrier}\n\nThe \`sessile\` program for ${platform} on ${arch}, for the package \`sessile\`, which finds it here. Install that one.\n`);
-write(program, { name: carrier, version, description: `The sessile program for ${platform} on ${arch}`, license, os: [platform], cpu: [arch], files: ["bin", "LICENSE-*"], preferUnplugged: true });
+write(program, { name: carrier, version, description: `The sessile program for ${platform} on ${arch}`, license, os: [platform], cpu: [arch], libc: ["glibc"], files: ["bin", "LICENSE-*"], preferUnplugged: true });
 
 console.log(JSON.stringify({ main: pack(main), program: pack(program) }));
 rmSync(stage, { recursive: true });

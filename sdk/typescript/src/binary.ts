@@ -1,5 +1,5 @@
 /** Finding the `sessile` program: SESSILE_BIN, the platform's package, PATH. */
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { BinaryNotFoundError } from "./errors.js";
@@ -19,10 +19,41 @@ export function findBinary(env: NodeJS.ProcessEnv = process.env): string {
   }
   const found = inPlatformPackage() ?? inPath(env["PATH"] ?? "");
   if (found) return found;
-  throw notFound(
-    `the sessile program was found neither in ${platformPackage()} nor in PATH`,
-    `install it (npm install ${platformPackage()}), set SESSILE_BIN to its path, or use a server with SESSILE_URL`,
+  throw notFound(`the sessile program was found neither in ${platformPackage()} nor in PATH`, howToGetOne());
+}
+
+/** What to do where there is no program for this platform. */
+export function howToGetOne(platform: string = process.platform): string {
+  if (platform !== "linux") return "sessions live on Linux: use a server there, with SESSILE_URL or the url of a Client";
+  return (
+    `npm install ${platformPackage()} brings it where it is published; otherwise build it from the source ` +
+    "(cargo build --release -p sessile) and set SESSILE_BIN to its path, or use a server with SESSILE_URL"
   );
+}
+
+/** As ELF calls the machines that we have packages for. */
+const MACHINES: Record<string, number> = { x64: 62, arm64: 183 };
+
+/**
+ * A program that is there and does not run: another architecture's, or another C library's.
+ * The latter is not found by the system; the former is taken for a shell script.
+ */
+export function isForeign(program: string, error: { code?: unknown }): boolean {
+  if (error.code === "ENOENT" || error.code === "ENOEXEC") return true;
+  const [header, machine] = [Buffer.alloc(20), MACHINES[process.arch]];
+  const file = openSync(program, "r");
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  const isElf = header.subarray(0, 4).toString("latin1") === "\x7fELF";
+  return isElf && machine !== undefined && header.readUInt16LE(18) !== machine;
+}
+
+export function foreign(program: string, cause: unknown): BinaryNotFoundError {
+  const message = `${program} does not run here (${process.platform}-${process.arch}): it was built for another machine`;
+  return new BinaryNotFoundError(message, { code: "binary_not_found", hint: howToGetOne(), cause });
 }
 
 function notFound(message: string, hint: string): BinaryNotFoundError {

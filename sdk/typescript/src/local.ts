@@ -9,7 +9,7 @@ import { execFile } from "node:child_process";
 import { openSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { findBinary } from "./binary.js";
+import { findBinary, foreign, isForeign } from "./binary.js";
 import { ConnectionError } from "./errors.js";
 
 /** Starting takes a fraction of a second; a machine under load may need longer. */
@@ -53,8 +53,9 @@ export async function startLocal(env: NodeJS.ProcessEnv = process.env): Promise<
 function output(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(program, args, { env, timeout: PATIENCE_MS }, (error, stdout, stderr) => {
-      if (error) reject(failed(program, stderr.trim() || error.message, error));
-      else resolve(stdout);
+      if (!error) resolve(stdout);
+      else if (isForeign(program, error)) reject(foreign(program, error));
+      else reject(failed(program, stderr.trim() || error.message, error));
     });
   });
 }

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
+import { howToGetOne } from "../dist/esm/binary.js";
 import { sdk } from "./support/sdk.mjs";
 import { Server, certificate } from "./support/server.mjs";
 
@@ -27,11 +28,33 @@ test("a missing binary says how to get one", async () => {
   await assert.rejects(Session.start({ client: nobody }), (error) => {
     assert.ok(error instanceof BinaryNotFoundError && error instanceof SessileError);
     assert.equal(error.code, "binary_not_found");
-    assert.match(error.message, /npm install @sessile\/.*SESSILE_BIN.*SESSILE_URL/);
+    assert.match(error.message, /npm install @sessile\/.*cargo build --release -p sessile.*SESSILE_BIN.*SESSILE_URL/);
     return true;
   });
   assert.throws(() => findBinary({ SESSILE_BIN: "/nowhere/sessile" }), /SESSILE_BIN is \/nowhere\/sessile/);
   assert.equal(findBinary({ SESSILE_BIN: server.env.SESSILE_BIN }), server.env.SESSILE_BIN);
+});
+
+test("another platform is told what to do", () => {
+  assert.match(howToGetOne("darwin"), /sessions live on Linux: .*SESSILE_URL/);
+});
+
+test("a program for another machine is told", async () => {
+  for (const change of [
+    (program) => program.write("\xf3\0", 18, "latin1"),
+    (program) => program.write("/lib/ld-elsewhere.so.1\0", program.indexOf(/^x64$/.test(process.arch) ? "/lib64/ld-linux" : "/lib/ld-linux"), "latin1"),
+  ]) {
+    const program = readFileSync("/bin/true");
+    change(program);
+    const path = join(server.root, "foreign");
+    writeFileSync(path, program, { mode: 0o755 });
+    const nobody = new Client({ env: { ...server.env, SESSILE_BIN: path, XDG_STATE_HOME: join(server.root, "nobody") } });
+    await assert.rejects(Session.start({ client: nobody }), (error) => {
+      assert.ok(error instanceof BinaryNotFoundError);
+      assert.match(error.message, /built for another machine.*cargo build.*SESSILE_BIN/);
+      return true;
+    });
+  }
 });
 
 test("a server that is not there is told at once, by its address", async () => {

@@ -40,12 +40,36 @@ fn program(home: &Path, usr: &Path) -> anyhow::Result<()> {
     example.expect(&user.said("sh", &["-c", &example.script])?, &shown(&project))
 }
 
-pub(super) fn wheel(release: &Release, wheel: &Path) -> anyhow::Result<()> {
-    let place = release.clean("python")?;
+/// Installs a wheel into an environment of its own.
+fn installed(place: &Path, wheel: &Path) -> anyhow::Result<PathBuf> {
     let environment = place.join("environment");
     run::program("python3", &["-m", "venv", &shown(&environment)])?;
     let pip = shown(&environment.join("bin/pip"));
     run::program(&pip, &["install", "--quiet", "--disable-pip-version-check", &shown(wheel)])?;
+    Ok(environment)
+}
+
+/// Without the program it says what to do, and does it with `SESSILE_BIN`.
+pub(super) fn pure_wheel(release: &Release, wheel: &Path) -> anyhow::Result<()> {
+    let place = release.clean("python-alone")?;
+    let environment = installed(&place, wheel)?;
+    let user = User { home: &place, directory: &place, bin: environment.join("bin") };
+    ensure!(!user.bin.join("sessile").exists(), "{} has the program", wheel.display());
+    let say = "import sessile\ntry: sessile.Session()\n\
+               except sessile.BinaryNotFoundError as error: print(error)";
+    let said = user.said("python", &["-c", say])?;
+    ensure!(said.contains("SESSILE_BIN"), "it does not say what to do: {said}");
+    let use_it = "import os, subprocess, sys\nos.environ['SESSILE_BIN'] = program = sys.argv[1]\n\
+                  import sessile, json\n\
+                  with sessile.Session() as session: print(session.exec('echo $((6*7))').stdout)\n\
+                  told = subprocess.check_output([program, 'serve', '--local', '--background'])\n\
+                  os.kill(json.loads(told)['pid'], 15)";
+    expect(&user.said("python", &["-c", use_it, &shown(&release.binary)])?, "42\n\n")
+}
+
+pub(super) fn wheel(release: &Release, wheel: &Path) -> anyhow::Result<()> {
+    let place = release.clean("python")?;
+    let environment = installed(&place, wheel)?;
     let user = User { home: &place, directory: &place, bin: environment.join("bin") };
     let find = "from importlib.metadata import distribution; \
                 print(distribution('sessile')._path / 'licenses')";

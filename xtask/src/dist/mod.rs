@@ -35,6 +35,8 @@ struct Made {
     archive: PathBuf,
     debian: PathBuf,
     wheel: PathBuf,
+    /// The SDK alone, for other machines.
+    pure_wheel: PathBuf,
     /// The SDK, and the program for it.
     npm: [PathBuf; 2],
 }
@@ -51,18 +53,21 @@ pub(crate) fn dist() -> anyhow::Result<()> {
     run::cargo(&["build", "--workspace", "--bins", "--profile", profile])?;
     let built = if profile == "dev" { "debug" } else { profile };
     let release = Release::of(&run::target().join(built).join("sessile"), profile)?;
+    let wheel = release.wheel()?;
     let made = Made {
         archive: release.archive()?,
         debian: release.debian()?,
-        wheel: release.wheel()?,
+        pure_wheel: release.wheel_without_program(&wheel)?,
+        wheel,
         npm: release.npm()?,
     };
     checks::archive(&release, &made.archive)?;
     checks::debian(&release, &made.debian)?;
     checks::wheel(&release, &made.wheel)?;
+    checks::pure_wheel(&release, &made.pure_wheel)?;
     checks::npm(&release, &made.npm)?;
     let [sdk, program] = &made.npm;
-    for package in [&made.archive, &made.debian, &made.wheel, sdk, program] {
+    for package in [&made.archive, &made.debian, &made.wheel, &made.pure_wheel, sdk, program] {
         println!("{} ({} bytes)", package.display(), fs::metadata(package)?.len());
     }
     Ok(())

@@ -87,6 +87,13 @@ impl Release {
         Ok(wheel)
     }
 
+    /// The same without the program, for machines that there is no wheel for.
+    pub(super) fn wheel_without_program(&self, wheel: &Path) -> anyhow::Result<PathBuf> {
+        let script = format!("{PYTHON}/scripts/without_program.py");
+        let made = run::output("python3", &[&script, &shown(wheel)])?;
+        Ok(PathBuf::from(made.trim()))
+    }
+
     pub(super) fn npm(&self) -> anyhow::Result<[PathBuf; 2]> {
         let sdk = self.work.join("npm");
         copy(NODE, &sdk)?;

@@ -1,4 +1,5 @@
 mod following;
+mod leaving;
 mod moving;
 mod showing;
 
@@ -301,7 +302,11 @@ impl Made {
                 || self.workspace.is_some()
                 || self.checkpoints.is_some()
                 || !self.approve.is_empty();
-            ensure!(!is_made, "an agent that is there keeps its model, workspace and instructions");
+            ensure!(
+                !is_made,
+                "an agent that is there keeps its model, workspace, instructions, checkpoints and \
+                 approvals; leave these options out"
+            );
             let view = server.get(&format!("/v1/agents/{agent}"))?;
             return session_of(&view);
         }
@@ -381,7 +386,9 @@ impl Resume {
 
 /// Shows a task until it ends.
 fn wait(server: &Server, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+    let following = leaving::Following::of(agent)?;
     follow(server, agent, task, as_json)?;
+    drop(following);
     let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=10s"))?;
     if as_json {
         output::json(&view)?;

@@ -170,7 +170,7 @@ async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> an
     let listener = LocalListener::bind(&place).await?;
     let sessions = Sessions::at(config.sessions_dir.clone(), launcher.user().clone());
     sessions.make()?;
-    let service = service(&config, sessions, launcher)?;
+    let service = service(&config, sessions, launcher)?.with_configuration(config.file.clone());
     let adopted = service.adopt().await?;
     let stay = Stay::WhileUsed {
         idle,

@@ -82,6 +82,8 @@ pub(crate) struct Config {
     pub(crate) sessions_dir: PathBuf,
     pub(crate) pools: Vec<Pool>,
     pub(crate) models: Vec<Model>,
+    /// The file that was read, or would be if there were one.
+    pub(crate) file: PathBuf,
 }
 
 /// Every setting with its value and who said it, not yet understood.
@@ -234,6 +236,10 @@ impl Listing {
             sessions_dir: self.sessions_dir.0.clone(),
             pools: self.pools.clone(),
             models: self.models.clone(),
+            file: match &self.file {
+                Some((path, _)) => path.clone(),
+                None => std::path::absolute(self.sessions_dir.0.join(FILE))?,
+            },
         };
         config.check()?;
         Ok(config)

@@ -335,12 +335,5 @@ fn unknown_runs(entries: &[Entry], as_of_run: Option<u64>) -> Option<String> {
         if let What::Outcome(outcome) = &entry.what { outcome.run } else { None }
     });
     let since: BTreeSet<u64> = since.filter(|run| *run > as_of_run).collect();
-    let runs: Vec<String> = since.iter().map(u64::to_string).collect();
-    match &runs[..] {
-        [] => None,
-        [run] => Some(format!("what run {run} changed in the interpreters")),
-        [before @ .., last] => {
-            Some(format!("what runs {} and {last} changed in the interpreters", before.join(", ")))
-        }
-    }
+    jobs::named(&since).map(|runs| format!("what {runs} changed in the interpreters"))
 }

@@ -2,15 +2,19 @@
 //!
 //! Programs that runs have left go with their keeper, and nobody can ask a keeper that
 //! was killed what there was. So they are looked for while the model is asked, when
-//! nobody waits for it, and written down: `jobs.json` in the session's directory.
+//! nobody waits for it, and now and then while a call takes its time, and written down:
+//! `jobs.json` in the session's directory. What was begun after the last look has no
+//! name; which runs may have done so is told.
 
 use crate::keepers::{Place, blocking};
 use crate::service::{Caller, Service, ServiceError};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::SessionId;
 use sessile_store::Directory;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
+use std::time::Duration;
+use tokio::sync::mpsc;
 
 const JOBS: &str = "jobs.json";
 
@@ -18,6 +22,13 @@ const JOBS: &str = "jobs.json";
 const COMMAND: usize = 200;
 /// More than a model wants to hear of.
 const MOST: usize = 20;
+/// More numbers of runs than anybody reads one by one.
+const MANY: usize = 10;
+
+/// Most calls are over by then, and are looked at when the model is asked.
+const FIRST: Duration = Duration::from_secs(1);
+/// A look costs the keeper about a millisecond.
+const LONGEST: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Job {
@@ -32,49 +43,101 @@ struct Seen {
     /// The keeper that had them.
     keeper_pid: Option<u32>,
     jobs: Vec<Job>,
+    /// The newest run that was over before the look: it begins nothing more.
+    #[serde(default)]
+    as_of_run: u64,
+}
+
+/// When somebody is to look.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    Once,
+    /// In a while, and again until the next word.
+    NowAndThen,
 }
 
 pub(super) struct Jobs {
-    service: Arc<Service>,
-    caller: Caller,
-    session: SessionId,
-    directory: Directory,
-    looking: Option<JoinHandle<()>>,
+    looks: mpsc::UnboundedSender<Look>,
 }
 
 impl Jobs {
     pub(super) fn of(service: &Arc<Service>, caller: &Caller, place: &Place) -> Self {
-        let (service, caller) = (service.clone(), caller.clone());
-        let (session, directory) = (place.id.clone(), place.directory.clone());
-        Self { service, caller, session, directory, looking: None }
+        let (looks, wanted) = mpsc::unbounded_channel();
+        let looker = Looker {
+            service: service.clone(),
+            caller: caller.clone(),
+            session: place.id.clone(),
+            directory: place.directory.clone(),
+        };
+        tokio::spawn(looker.work(wanted));
+        Self { looks }
     }
 
-    /// Looks for them, unless somebody does so already.
-    pub(super) fn look(&mut self) {
-        if self.looking.as_ref().is_some_and(|looking| !looking.is_finished()) {
-            return;
-        }
-        let (service, caller) = (self.service.clone(), self.caller.clone());
-        let (session, directory) = (self.session.clone(), self.directory.clone());
-        self.looking = Some(tokio::spawn(async move {
-            let Ok(Some(jobs)) = service.live_jobs(&caller, &session).await else { return };
-            let job = |job: sessile_protocol::Job| Job {
-                command: job.command.chars().take(COMMAND).collect(),
-                run: job.run.map(|run| run.0),
+    /// Looks for them now, and then no more.
+    pub(super) fn look(&self) {
+        let _ = self.looks.send(Look::Once);
+    }
+
+    /// Looks for them while something is carried out.
+    pub(super) fn watch(&self) {
+        let _ = self.looks.send(Look::NowAndThen);
+    }
+}
+
+/// Goes with the driver that it looks for.
+struct Looker {
+    service: Arc<Service>,
+    caller: Caller,
+    session: SessionId,
+    directory: Directory,
+}
+
+impl Looker {
+    async fn work(self, mut wanted: mpsc::UnboundedReceiver<Look>) {
+        let mut pause = None;
+        loop {
+            let next = match pause {
+                Some(pause) => tokio::time::timeout(pause, wanted.recv()).await,
+                None => Ok(wanted.recv().await),
             };
-            let jobs = jobs.into_iter().map(job).collect();
-            // If it cannot be written, they are not named.
-            let _ = blocking(move || note(&directory, jobs)).await;
-        }));
+            pause = match next {
+                Ok(None) => return,
+                Ok(Some(Look::Once)) => {
+                    self.look().await;
+                    None
+                }
+                Ok(Some(Look::NowAndThen)) => Some(FIRST),
+                Err(_) => {
+                    self.look().await;
+                    pause.map(|pause| LONGEST.min(pause * 2))
+                }
+            };
+        }
+    }
+
+    async fn look(&self) {
+        let directory = self.directory.clone();
+        let Ok(as_of_run) = blocking(move || Ok(last_run(&directory))).await else { return };
+        let Ok(Some(jobs)) = self.service.live_jobs(&self.caller, &self.session).await else {
+            return;
+        };
+        let job = |job: sessile_protocol::Job| Job {
+            command: job.command.chars().take(COMMAND).collect(),
+            run: job.run.map(|run| run.0),
+        };
+        let jobs = jobs.into_iter().map(job).collect();
+        let directory = self.directory.clone();
+        // If it cannot be written, they are not named.
+        let _ = blocking(move || note(&directory, jobs, as_of_run)).await;
     }
 }
 
 /// Writes down what is new. What an earlier keeper had is left to whoever tells of it.
-fn note(directory: &Directory, jobs: Vec<Job>) -> Result<(), ServiceError> {
-    let seen = Seen { keeper_pid: directory.metadata()?.keeper_pid, jobs };
+fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), ServiceError> {
+    let seen = Seen { keeper_pid: directory.metadata()?.keeper_pid, jobs, as_of_run };
     let before: Seen = directory.read_json(JOBS).unwrap_or_default();
     let is_untold = before.keeper_pid != seen.keeper_pid && !before.jobs.is_empty();
-    if is_untold || before.jobs == seen.jobs {
+    if is_untold || before == seen {
         return Ok(());
     }
     Ok(directory.write_json(JOBS, &seen)?)
@@ -82,8 +145,27 @@ fn note(directory: &Directory, jobs: Vec<Job>) -> Result<(), ServiceError> {
 
 /// Those that went with a keeper, by name. They are told once.
 pub(super) fn lost(directory: &Directory) -> Vec<String> {
-    let Seen { jobs, .. } = directory.read_json(JOBS).unwrap_or_default();
-    let _ = std::fs::remove_file(directory.path().join(JOBS));
+    let seen: Seen = directory.read_json(JOBS).unwrap_or_default();
+    let keeper_pid = directory.metadata().ok().and_then(|metadata| metadata.keeper_pid);
+    let (unseen, as_of_run) = (runs_since(directory, seen.as_of_run), last_run(directory));
+    // If it cannot be written, they are told again.
+    let _ = directory.write_json(JOBS, &Seen { keeper_pid, jobs: Vec::new(), as_of_run });
+    names(seen.jobs, &unseen)
+}
+
+/// The newest thing that a session's history tells of: a run that is over, or a rewind.
+fn last_run(directory: &Directory) -> u64 {
+    directory.history().newest(1).last().map_or(0, |entry| entry.run.0)
+}
+
+/// Runs that were over after this one, as far as the history goes.
+fn runs_since(directory: &Directory, run: u64) -> BTreeSet<u64> {
+    let entries = directory.history().newest(u64::MAX).into_iter();
+    let runs = entries.filter(|entry| entry.event.is_none()).map(|entry| entry.run.0);
+    runs.filter(|number| *number > run).collect()
+}
+
+fn names(jobs: Vec<Job>, unseen: &BTreeSet<u64>) -> Vec<String> {
     let count = jobs.len();
     let name = |job: Job| {
         let of = job.run.map_or(String::new(), |run| format!(" of run {run}"));
@@ -93,5 +175,40 @@ pub(super) fn lost(directory: &Directory) -> Vec<String> {
     if count > MOST {
         names.push(format!("{} more background programs", count - MOST));
     }
+    let unseen = named(unseen);
+    let told = |runs| format!("what {runs} may have begun in the background since the last look");
+    names.extend(unseen.map(told));
     names
+}
+
+/// Some runs in words.
+pub(super) fn named(runs: &BTreeSet<u64>) -> Option<String> {
+    let (first, last) = (runs.first()?, runs.last()?);
+    let before: Vec<String> = runs.iter().take(runs.len() - 1).map(u64::to_string).collect();
+    Some(match before.len() {
+        0 => format!("run {last}"),
+        1..MANY => format!("runs {} and {last}", before.join(", ")),
+        _ => format!("runs {first} to {last}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(jobs: usize, unseen: impl IntoIterator<Item = u64>) -> Vec<String> {
+        let job = |n| Job { command: format!("sleep {n}"), run: Some(1) };
+        names((0..jobs).map(job).collect(), &unseen.into_iter().collect())
+    }
+
+    #[test]
+    fn what_was_seen_is_named_and_what_was_not_is_said() {
+        assert_eq!(told(0, []), [""; 0]);
+        assert_eq!(told(1, []), ["the background program of run 1: sleep 0"]);
+        let unseen = "may have begun in the background since the last look";
+        assert_eq!(told(0, [3]), [format!("what run 3 {unseen}")]);
+        assert_eq!(told(0, [3, 4, 6]), [format!("what runs 3, 4 and 6 {unseen}")]);
+        assert_eq!(told(0, 3..=40), [format!("what runs 3 to 40 {unseen}")]);
+        assert_eq!(told(22, [])[20], "2 more background programs");
+    }
 }

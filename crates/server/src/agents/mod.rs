@@ -50,6 +50,7 @@ use sessile_agent::thread::{Entry, Verdict};
 use sessile_agent::{RewindTo, Submission};
 use sessile_protocol::SessionId;
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thread_file::Identity;
@@ -60,6 +61,8 @@ use turns::Turns;
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     models: BTreeMap<String, Arc<Model>>,
+    /// The file that models are added to, if callers may know it.
+    configuration: Option<PathBuf>,
     /// Those that something is done for. A driver that has ended is replaced.
     live: Mutex<HashMap<SessionId, Handle>>,
     /// Drivers of one agent are started one after the other: two at once would each take
@@ -79,6 +82,26 @@ impl Agents {
         Self { models: models.collect(), ..Self::default() }
     }
 
+    pub(crate) fn with_configuration(self, file: PathBuf) -> Self {
+        Self { configuration: Some(file), ..self }
+    }
+
+    /// What is said where there is no model. Who starts the local server does not know
+    /// that there is one to start again.
+    fn none(&self) -> String {
+        match &self.configuration {
+            Some(file) => format!(
+                "this server has no model; add a [[model]] to {}, and end it with `kill {}`: \
+                 whoever needs it next starts it again",
+                file.display(),
+                std::process::id()
+            ),
+            None => "this server has no model; add a [[model]] to its configuration, and start it \
+                     again"
+                .to_owned(),
+        }
+    }
+
     /// The model of this name, or the only one that there is.
     fn model(&self, name: Option<&str>) -> Result<Arc<Model>, ServiceError> {
         let known = || self.models.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -86,13 +109,13 @@ impl Agents {
         match name {
             Some(name) => match self.models.get(name) {
                 Some(model) => Ok(model.clone()),
-                None if self.models.is_empty() => refuse(NO_MODELS.to_owned()),
+                None if self.models.is_empty() => refuse(self.none()),
                 None => refuse(format!("there is no model \"{name}\"; there are: {}", known())),
             },
             None => match self.models.values().next() {
                 Some(model) if self.models.len() == 1 => Ok(model.clone()),
                 Some(_) => refuse(format!("say which model; there are: {}", known())),
-                None => refuse(NO_MODELS.to_owned()),
+                None => refuse(self.none()),
             },
         }
     }
@@ -120,9 +143,6 @@ enum Age {
     New,
     Known,
 }
-
-const NO_MODELS: &str =
-    "this server has no model; add a [[model]] to its configuration, and start it again";
 
 impl Service {
     /// Makes an agent: a new session with an empty thread, or a thread for a session

@@ -108,7 +108,9 @@ impl Key {
                 Some(key) if !key.is_empty() => Ok(Some(key.to_owned())),
                 Some(_) | None => missing(format!(
                     "the key is missing: {name} was not set in the server's environment when it \
-                     started"
+                     started; set it, end the server with `kill {}` and start it again, or have \
+                     key-file name a file with the key",
+                    std::process::id()
                 )),
             },
             Self::File(path) => match std::fs::read_to_string(path) {

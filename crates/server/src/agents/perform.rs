@@ -16,6 +16,9 @@ use sessile_gateway::text::{self, Rest, Sizing};
 use sessile_gateway::tool::answers::Finished;
 use sessile_gateway::tool::{self, Action, NextCall, Request, Shape};
 use sessile_protocol::{Completed, Exec, RunNo, SessionId};
+use sessile_store::Directory;
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 const RUNTIME: &str = "runtime";
@@ -198,7 +201,12 @@ impl Performance {
         let sizing = Sizing { options: request.output, rest };
         let mut answer = answer::fields(&Finished::of(&done, shape, &sizing));
         text::fit(&mut answer, tool::MOST_BESIDES);
-        Ok(self.outcome(&answer, Some(begun)))
+        let mut outcome = self.outcome(&answer, Some(begun));
+        if let Some(gone) = blocking(move || Ok(gone_workspace(&place.directory))).await? {
+            // A shell that stands in it goes on, and says little of it.
+            let _ = write!(outcome.text, "\n(the workspace {} is gone)", gone.display());
+        }
+        Ok(outcome)
     }
 
     /// The run of this order, when it is over.
@@ -267,4 +275,9 @@ impl Performance {
             Done::Intends { before, after } => Input::Intended(Intent { call, before, after }),
         })
     }
+}
+
+fn gone_workspace(directory: &Directory) -> Option<PathBuf> {
+    let workspace = directory.metadata().ok()?.files_root();
+    (!workspace.is_dir()).then_some(workspace)
 }

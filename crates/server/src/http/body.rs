@@ -4,7 +4,7 @@ use super::App;
 use super::wire::whole;
 use crate::service::{Caller, CutOff, ErrorCode, Piece, Service, ServiceError, Upload, internal};
 use axum::body::BodyDataStream;
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sessile_gateway::input;
 use sessile_protocol::{RunNo, SessionId};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
@@ -207,20 +208,20 @@ impl FromRequestParts<App> for Session {
         struct Place {
             id: String,
         }
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
-        let Some(caller) = parts.extensions.get::<Caller>() else {
-            return Err(internal("a request without a caller"));
-        };
-        app.service.resolve(caller, &place.id).await.map(Self)
+        let place: Place = within_path(parts, app).await?;
+        app.service.resolve(caller(parts)?, &place.id).await.map(Self)
     }
 }
 
-/// The agent in a path, by its session. One whose session is gone goes on from what is
-/// left of it.
-pub(super) struct AgentSession(pub(super) SessionId);
+/// A call for the agent in a path, by its session. One whose session is gone goes on
+/// from what is left of it.
+pub(super) struct AgentCall {
+    pub(super) service: Arc<Service>,
+    pub(super) caller: Caller,
+    pub(super) id: SessionId,
+}
 
-impl FromRequestParts<App> for AgentSession {
+impl FromRequestParts<App> for AgentCall {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
@@ -228,12 +229,10 @@ impl FromRequestParts<App> for AgentSession {
         struct Place {
             id: String,
         }
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
-        let Some(caller) = parts.extensions.get::<Caller>() else {
-            return Err(internal("a request without a caller"));
-        };
-        app.service.resolve_agent(caller, &place.id).await.map(Self)
+        let place: Place = within_path(parts, app).await?;
+        let (service, caller) = (app.service.clone(), caller(parts)?.clone());
+        let id = service.resolve_agent(&caller, &place.id).await?;
+        Ok(Self { service, caller, id })
     }
 }
 
@@ -249,8 +248,7 @@ impl FromRequestParts<App> for SessionRun {
             run: String,
         }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let place: Place = within_path(parts, app).await?;
         match whole(&place.run) {
             Some(number) => Ok(Self(id, RunNo(number))),
             None => {
@@ -273,8 +271,7 @@ impl FromRequestParts<App> for SessionCheckpoint {
             name: String,
         }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let place: Place = within_path(parts, app).await?;
         Ok(Self(id, place.name))
     }
 }
@@ -291,8 +288,7 @@ impl FromRequestParts<App> for SessionJob {
             pid: String,
         }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let place: Place = within_path(parts, app).await?;
         match whole(&place.pid).and_then(|pid| u32::try_from(pid).ok()) {
             Some(pid) => Ok(Self(id, pid)),
             None => {
@@ -315,8 +311,7 @@ impl FromRequestParts<App> for SessionPort {
             port: String,
         }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let Path(place) =
-            Path::<Place>::from_request_parts(parts, app).await.map_err(|r| refuse_path(&r))?;
+        let place: Place = within_path(parts, app).await?;
         match place.port.parse() {
             Ok(port @ 1..) => Ok(Self(id, port)),
             Ok(0) | Err(_) => {
@@ -327,6 +322,17 @@ impl FromRequestParts<App> for SessionPort {
     }
 }
 
-fn refuse_path(rejection: &PathRejection) -> ServiceError {
-    ServiceError::new(ErrorCode::NotFound, rejection.body_text())
+/// What a path has in its places.
+async fn within_path<T>(parts: &mut Parts, app: &App) -> Result<T, ServiceError>
+where
+    T: DeserializeOwned + Send,
+{
+    match Path::<T>::from_request_parts(parts, app).await {
+        Ok(Path(place)) => Ok(place),
+        Err(refused) => Err(ServiceError::new(ErrorCode::NotFound, refused.body_text())),
+    }
+}
+
+fn caller(parts: &Parts) -> Result<&Caller, ServiceError> {
+    parts.extensions.get::<Caller>().ok_or_else(|| internal("a request without a caller"))
 }

@@ -1,20 +1,17 @@
 //! Forks and checkpoints.
 
-use super::App;
 use super::body::{Body, Session, SessionCheckpoint};
 use super::branch_wire::{CheckpointRequest, ForkRequest, RewindRequest, UndoRequest};
 use super::sessions::calling_program;
 use super::wire;
+use super::{Answer, App, Created};
 use crate::serve::Peer;
-use crate::service::{Caller, ForksEnd, ServiceError};
+use crate::service::{Caller, ForksEnd};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use sessile_gateway::answer::{Checkpoint, Dropped, Forked, Rewound};
 use sessile_protocol::{DropCheckpoints, Rewind};
-
-type Answer<T> = Result<Json<T>, ServiceError>;
-type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 
 /// Make new sessions with the state of this one
 ///

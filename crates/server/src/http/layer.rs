@@ -1,18 +1,16 @@
 //! What a session in a sandbox has changed: told, applied, dropped.
 
-use super::App;
 use super::body::{Body, Params, Session};
 use super::files::GivenPath;
 use super::wire;
-use crate::service::{Caller, ServiceError};
+use super::{Answer, App};
+use crate::service::Caller;
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde::Deserialize;
 use sessile_gateway::answer::{DiffForm, LayerApplied, LayerDiff, LayerDiscarded};
 use sessile_layer::Force;
 use utoipa::{IntoParams, ToSchema};
-
-type Answer<T> = Result<Json<T>, ServiceError>;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -29,10 +29,9 @@ mod wire;
 pub use auth::{Access, Guard};
 
 use crate::service::{ErrorCode, Service, ServiceError};
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::Uri;
-use axum::middleware;
+use axum::http::{StatusCode, Uri};
+use axum::{Json, Router, middleware};
 use description::Description;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +48,12 @@ pub struct App {
     /// How long an MCP tool call waits for a run.
     pub mcp_wait: Duration,
 }
+
+/// What most calls give back.
+type Answer<T> = Result<Json<T>, ServiceError>;
+
+/// The same, where something was made.
+type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())

@@ -1,9 +1,9 @@
 //! Sessions.
 
-use super::App;
 use super::body::{Body, Params, Session};
 use super::runs;
 use super::wire::{self, span_text};
+use super::{Answer, App};
 use crate::serve::Peer;
 use crate::service::{Caller, ErrorCode, Filter, OrderKey, ServiceError, StartSession, program_of};
 use axum::extract::State;
@@ -14,8 +14,6 @@ use sessile_gateway::answer;
 use sessile_protocol::{Program, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 use utoipa::IntoParams;
-
-type Answer<T> = Result<Json<T>, ServiceError>;
 
 impl From<wire::StartSession> for StartSession {
     fn from(body: wire::StartSession) -> Self {

@@ -135,6 +135,12 @@ impl Service {
         Self { agents: Agents::new(models), ..self }
     }
 
+    /// The same with the file that its owner, who alone calls it, may be told to add to.
+    #[must_use]
+    pub fn with_configuration(self, file: PathBuf) -> Self {
+        Self { agents: self.agents.with_configuration(file), ..self }
+    }
+
     /// Takes over the sessions that are there. Their number.
     ///
     /// # Errors

@@ -144,7 +144,9 @@ impl View<'_> {
         if !self.begun {
             return Flow::More;
         }
-        if !self.quiet {
+        let is_over = entry["type"] == "ended" && entry["task"] == self.task;
+        // How it ended is told by whoever has waited for it.
+        if !self.quiet && !is_over {
             let is_reply = entry["type"] == "reply";
             if is_reply {
                 let shown = std::mem::take(&mut self.shown);
@@ -154,7 +156,6 @@ impl View<'_> {
                 let _ = showing::entry(entry, &mut io::stderr().lock());
             }
         }
-        let is_over = entry["type"] == "ended" && entry["task"] == self.task;
         if is_over { Flow::Over } else { Flow::More }
     }
 

@@ -126,8 +126,12 @@ pub(super) fn ending(view: &Value, agent: &str) {
         eprintln!("{note}");
     }
     eprintln!(
-        "task {}: {how} ({} steps, {tokens} tokens); go on with: sessile agent run --agent {agent} …",
-        view["task"], spent["steps"]
+        "task {}: {how} ({}, {tokens} tokens); go on with: sessile agent run --agent {agent} …",
+        view["task"],
+        match spent["steps"].as_u64() {
+            Some(1) => "1 step".to_owned(),
+            steps => format!("{} steps", steps.unwrap_or(0)),
+        }
     );
 }
 
@@ -147,7 +151,9 @@ fn text(value: &Value) -> &str {
 
 fn line(text: &str) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
-    let mut line: String = first.chars().take(LINE).filter(|c| !c.is_control()).collect();
+    // Tabs, such as those behind line numbers, hold words apart.
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = first.chars().take(LINE).map(plain).collect();
     if line.len() < text.trim().len() {
         line.push('…');
     }
@@ -158,6 +164,12 @@ fn line(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_line_has_words_and_nothing_that_a_terminal_obeys() {
+        assert_eq!(line("1\tprint(1)\n2\tprint(2)"), "1 print(1)…");
+        assert_eq!(line("\u{1b}[2Jgone"), " [2Jgone");
+    }
 
     #[test]
     fn what_was_not_shown_of_a_reply_is_added() {

@@ -117,7 +117,8 @@ fn a_key_that_is_missing_or_wrong_is_told_and_nothing_is_lost() {
 #[test]
 fn a_workspace_that_is_gone_is_told_to_the_model_and_the_thread_stays() {
     let read = super::call("read_file", json!({ "path": "a.txt" }));
-    let model = ModelServer::start(Format::Chat, vec![read, text("it is gone")]);
+    let script = vec![read, super::exec("echo on"), text("it is gone")];
+    let model = ModelServer::start(Format::Chat, script);
     let h = harness();
     std::fs::create_dir(h.path("project")).unwrap();
     let server = serve(&h, &model);
@@ -130,6 +131,10 @@ fn a_workspace_that_is_gone_is_told_to_the_model_and_the_thread_stays() {
         outcome["text"].as_str().unwrap().contains("the workspace cannot be opened"),
         "{outcome}"
     );
+    let outcome = &super::entries(&h, &id, "outcome")[1];
+    let told = outcome["text"].as_str().unwrap();
+    let gone = format!("(the workspace {} is gone)", h.path("project").display());
+    assert!(told.contains("on\n") && told.ends_with(&gone), "{told}");
     let refused = server.post("/v1/agents", &json!({ "workspace": h.path("project") }));
     let _ = refused.is_refused(400, "bad_directory");
 }

@@ -162,6 +162,52 @@ fn eval(language: &str, code: &str) -> sessile_testkit::Say {
     call("runtime", json!({ "action": "exec", "command": code, "language": language }))
 }
 
+/// Waits for a look at what runs in the background, when so many runs were over.
+fn wait_seen(h: &Harness, id: &str, command: &str, runs: u64) {
+    until("a look at the jobs", || {
+        let file = h.sessions_dir().join(id).join("jobs.json");
+        let seen: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        let is_seen = seen["jobs"].to_string().contains(command) && seen["as_of_run"] == runs;
+        is_seen.then_some(())
+    });
+}
+
+#[test]
+fn a_background_program_that_was_begun_in_the_step_of_the_loss_is_named() {
+    let script = vec![exec("sleep 1000 & sleep 2000"), text("I see")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "serve it");
+    wait_seen(&h, &id, "sleep 1000", 0);
+    kill_keeper(&server, &id);
+    let view = ended(&server, &id, task);
+    let lost = view["continuity"]["lost"].as_array().unwrap();
+    assert!(lost.contains(&json!("the background program of run 1: sleep 1000")), "{view}");
+    assert!(!view["continuity"].to_string().contains("sleep 2000"), "{view}");
+}
+
+#[test]
+fn runs_that_nobody_has_looked_at_since_are_named() {
+    let model = ModelServer::start(Format::Chat, vec![exec("x=41"), text("set")]);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "set x");
+    ended(&server, &id, task);
+    wait_seen(&h, &id, "[]", 1);
+    // A rewind has a number, and begins nothing.
+    let _ = server.post(&format!("/v1/agents/{id}/undo"), &json!({})).is(200);
+    // Somebody else's, after the agent's last step.
+    let _ = server.exec(&id, "sleep 1000 &");
+    kill_keeper(&server, &id);
+    let task = begin(&server, &id, "go on");
+    let view = ended(&server, &id, task);
+    let unseen = "what run 3 may have begun in the background since the last look";
+    assert!(view["continuity"]["lost"].as_array().unwrap().contains(&json!(unseen)), "{view}");
+}
+
 #[test]
 fn what_was_lost_with_a_keeper_is_named() {
     let script = vec![
@@ -182,10 +228,7 @@ fn what_was_lost_with_a_keeper_is_named() {
             serde_json::from_slice(&std::fs::read(directory.join("state.json")).ok()?).ok()?;
         (state["kernels"]["bash"]["as_of_run"] == 1).then_some(())
     });
-    until("a look at the jobs", || {
-        let jobs = std::fs::read_to_string(directory.join("jobs.json")).ok()?;
-        jobs.contains("sleep 1000").then_some(())
-    });
+    wait_seen(&h, &id, "sleep 1000", 2);
     kill_keeper(&server, &id);
     let task = begin(&server, &id, "go on");
     let view = ended(&server, &id, task);

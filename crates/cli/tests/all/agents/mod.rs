@@ -18,6 +18,7 @@ mod tasks;
 
 use serde_json::{Value, json};
 use sessile_testkit::{Harness, ModelServer, Process, Say, Server};
+use std::collections::BTreeMap;
 
 const KEY: &str = "sk-test-0123456789";
 
@@ -89,8 +90,23 @@ fn shown(model: &ModelServer) -> String {
 
 /// A server whose records, and whose durable sessions, are in a store as well.
 fn serve_with_store(h: &Harness, model: &ModelServer, store: &str) -> Server {
+    serve_with_credentials(h, model, store, &BTreeMap::new())
+}
+
+/// The same with what the store wants to be told by variables.
+fn serve_with_credentials(
+    h: &Harness,
+    model: &ModelServer,
+    store: &str,
+    credentials: &BTreeMap<String, String>,
+) -> Server {
+    std::fs::write(h.path("model.key"), format!("{KEY}\n")).unwrap();
     let conf = format!("store = \"{store}\"\n{}", model.configuration());
-    serve_with(h, &conf, &["--workspace-root", "/"])
+    std::fs::write(h.path("conf.toml"), conf).unwrap();
+    let words = ["serve", "--listen", "127.0.0.1:0", "--config", "conf.toml"];
+    let mut command = h.command(&[&words[..], &["--workspace-root", "/"]].concat());
+    command.envs(credentials);
+    Server::spawn(command, h)
 }
 
 /// The entries of a thread of one kind.

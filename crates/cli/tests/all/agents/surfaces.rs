@@ -128,3 +128,38 @@ fn a_reader_of_events_goes_on_after_the_last_one_that_it_saw() {
     let names: Vec<_> = rest.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
     assert_eq!(names, ["outcome", "reply", "ended"]);
 }
+
+#[test]
+fn whoever_leaves_a_task_is_told_that_it_goes_on() {
+    let model = ModelServer::start(Format::Chat, vec![exec("sleep 1000"), text("done")]);
+    let h = harness();
+    let _server = serve(&h, &model);
+    let mut terminal = h.tty(&["agent", "run", "--checkpoints", "0", "sleep"], (200, 24));
+    terminal.shows("→ runtime: sleep 1000");
+    terminal.press("\u{3}");
+    let (code, shown) = terminal.finish();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(shown.contains("the task goes on"), "{shown}");
+    let list = h.sessile(&["agent", "list"]).exits(0).json();
+    let id = list[0]["session_id"].as_str().unwrap();
+    assert_eq!(list[0]["status"], "running", "{list}");
+    assert!(shown.contains(&format!("sessile agent resume {id}")), "{shown}");
+    // At a question, too.
+    h.sessile(&["agent", "cancel", id]).exits(0);
+    let mut terminal = h.tty(&["agent", "run", "--approve", "runtime", "sleep"], (200, 24));
+    terminal.shows("carry this out?");
+    terminal.press("\u{3}");
+    let (code, shown) = terminal.finish();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(shown.contains("the task goes on"), "{shown}");
+}
+
+#[test]
+fn a_local_server_without_a_model_says_which_file_to_add_it_to() {
+    let h = harness();
+    let server = h.local_server(&[]);
+    let refused = server.post("/v1/agents", &json!({})).is_refused(400, "bad_request").text();
+    let file = h.state_home().join("sessile/local/sessile.toml");
+    assert!(refused.contains(&format!("add a [[model]] to {}", file.display())), "{refused}");
+    assert!(refused.contains("whoever needs it next starts it again"), "{refused}");
+}

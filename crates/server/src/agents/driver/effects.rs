@@ -59,6 +59,7 @@ impl Driver {
                         storing: self.storing.clone(),
                     };
                     self.running.begin();
+                    self.jobs.watch();
                     self.current = Some(Box::pin(performance.carry_out()));
                 }
                 Effect::Interrupt => self.interrupt().await,
@@ -147,6 +148,7 @@ impl Driver {
                 activities,
             };
             self.running.begin();
+            self.jobs.watch();
             return Box::pin(commanded.answer());
         }
         let words = match asked.purpose {

@@ -6,12 +6,12 @@ mod moving;
 pub(super) use bodies::{ApproveEvent, DeltaEvent, RetryEvent, ThreadEvent};
 pub(super) use moving::{__path_export, __path_import, __path_moved, export, import, moved};
 
-use super::App;
-use super::body::{AgentSession, Body, Params};
+use super::body::{AgentCall, Body, Params};
 use super::branch_wire::ForkRequest;
 use super::runs;
 use super::stream::{KEEP_ALIVE, failure};
 use super::wire;
+use super::{Answer, App, Created};
 use crate::agents::{AgentEvent, AgentFollower, AgentView, Retrying, TaskView};
 use crate::service::{Caller, ErrorCode, OrderKey, ServiceError, StreamGuard};
 use axum::extract::{Path, State};
@@ -46,7 +46,7 @@ pub(super) async fn start(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(body): Body<StartAgent>,
-) -> Result<(StatusCode, Json<AgentView>), ServiceError> {
+) -> Created<AgentView> {
     let key = runs::key(&headers)?.map(|key| OrderKey::new(key, &format!("agent {body:?}")));
     let made = app.service.create_agent(&caller, key, body.order()?).await?;
     Ok((StatusCode::CREATED, Json(made)))
@@ -60,7 +60,7 @@ pub(super) async fn start(
 pub(super) async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<AgentList>, ServiceError> {
+) -> Answer<AgentList> {
     Ok(Json(AgentList { agents: app.service.agents(&caller).await? }))
 }
 
@@ -70,12 +70,8 @@ pub(super) async fn list(
     params(wire::SessionParam),
     responses((status = 200, body = AgentView))
 )]
-pub(super) async fn show(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
-) -> Result<Json<AgentView>, ServiceError> {
-    Ok(Json(app.service.agent(&caller, &id).await?))
+pub(super) async fn show(AgentCall { service, caller, id }: AgentCall) -> Answer<AgentView> {
+    Ok(Json(service.agent(&caller, &id).await?))
 }
 
 /// Make agents with the same past
@@ -88,12 +84,10 @@ pub(super) async fn show(
     responses((status = 201, body = AgentList))
 )]
 pub(super) async fn fork(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Body(body): Body<ForkRequest>,
-) -> Result<(StatusCode, Json<AgentList>), ServiceError> {
-    let agents = app.service.fork_agent(&caller, &id, body.into()).await?;
+) -> Created<AgentList> {
+    let agents = service.fork_agent(&caller, &id, body.into()).await?;
     Ok((StatusCode::CREATED, Json(AgentList { agents })))
 }
 
@@ -107,14 +101,12 @@ pub(super) async fn fork(
     responses((status = 202, body = TaskBegun))
 )]
 pub(super) async fn submit(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     headers: HeaderMap,
     Body(body): Body<NewTask>,
-) -> Result<(StatusCode, Json<TaskBegun>), ServiceError> {
+) -> Created<TaskBegun> {
     let key = runs::key(&headers)?;
-    let begun = app.service.submit_task(&caller, &id, body.text, body.limits, key).await?;
+    let begun = service.submit_task(&caller, &id, body.text, body.limits, key).await?;
     let (task, continuity) = begun;
     Ok((StatusCode::ACCEPTED, Json(TaskBegun { task, continuity })))
 }
@@ -126,13 +118,11 @@ pub(super) async fn submit(
     responses((status = 200, body = TaskList))
 )]
 pub(super) async fn tasks(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Params(query): Params<TasksQuery>,
-) -> Result<Json<TaskList>, ServiceError> {
+) -> Answer<TaskList> {
     let limit = usize::try_from(query.limit.unwrap_or(100)).unwrap_or(usize::MAX);
-    Ok(Json(TaskList { tasks: app.service.tasks(&caller, &id, limit).await? }))
+    Ok(Json(TaskList { tasks: service.tasks(&caller, &id, limit).await? }))
 }
 
 /// An agent's thread
@@ -145,14 +135,11 @@ pub(super) async fn tasks(
     responses((status = 200, body = ThreadPage))
 )]
 pub(super) async fn thread(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Params(query): Params<ThreadQuery>,
-) -> Result<Json<ThreadPage>, ServiceError> {
+) -> Answer<ThreadPage> {
     let limit = usize::try_from(query.limit.unwrap_or(1000)).unwrap_or(usize::MAX);
-    let (entries, has_more) =
-        app.service.thread(&caller, &id, query.after.unwrap_or(0), limit).await?;
+    let (entries, has_more) = service.thread(&caller, &id, query.after.unwrap_or(0), limit).await?;
     let next = entries.last().filter(|_| has_more).map(|entry| entry.entry);
     Ok(Json(ThreadPage { entries, next }))
 }
@@ -167,13 +154,8 @@ pub(super) async fn thread(
     request_body = RewindAgent,
     responses((status = 200, body = RewoundAgent))
 )]
-pub(super) async fn rewind(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
-    Body(body): Body<RewindAgent>,
-) -> Result<Json<RewoundAgent>, ServiceError> {
-    take_back(&app, &caller, id, RewindTo::Step(body.step)).await
+pub(super) async fn rewind(call: AgentCall, Body(body): Body<RewindAgent>) -> Answer<RewoundAgent> {
+    take_back(call, RewindTo::Step(body.step)).await
 }
 
 /// Take back an agent's last task
@@ -184,21 +166,13 @@ pub(super) async fn rewind(
     params(wire::SessionParam),
     responses((status = 200, body = RewoundAgent))
 )]
-pub(super) async fn undo(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
-) -> Result<Json<RewoundAgent>, ServiceError> {
-    take_back(&app, &caller, id, RewindTo::LastTask).await
+pub(super) async fn undo(call: AgentCall) -> Answer<RewoundAgent> {
+    take_back(call, RewindTo::LastTask).await
 }
 
-async fn take_back(
-    app: &App,
-    caller: &Caller,
-    id: SessionId,
-    to: RewindTo,
-) -> Result<Json<RewoundAgent>, ServiceError> {
-    let done = app.service.rewind_agent(caller, &id, to).await?;
+async fn take_back(call: AgentCall, to: RewindTo) -> Answer<RewoundAgent> {
+    let AgentCall { service, caller, id } = call;
+    let done = service.rewind_agent(&caller, &id, to).await?;
     let session = done.session.map(|view| Rewound::from(&*view));
     Ok(Json(RewoundAgent { session_id: id, rewind: done.rewind, session }))
 }
@@ -210,18 +184,16 @@ async fn take_back(
     responses((status = 200, body = TaskView))
 )]
 pub(super) async fn task(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Path((_, task)): Path<(String, String)>,
     Params(query): Params<WaitQuery>,
-) -> Result<Json<TaskView>, ServiceError> {
+) -> Answer<TaskView> {
     let Ok(number) = task.parse() else {
         let message = format!("{task:?} is not the number of a task");
         return Err(ServiceError::new(ErrorCode::NotFound, message));
     };
     let wait = Duration::from_millis(query.wait.map_or(0, |span| span.0));
-    Ok(Json(app.service.task(&caller, &id, TaskNo(number), wait).await?))
+    Ok(Json(service.task(&caller, &id, TaskNo(number), wait).await?))
 }
 
 /// Stop the task that is under way
@@ -230,12 +202,8 @@ pub(super) async fn task(
     params(wire::SessionParam),
     responses((status = 200, body = Taken))
 )]
-pub(super) async fn cancel(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
-) -> Result<Json<Taken>, ServiceError> {
-    app.service.cancel_task(&caller, &id).await?;
+pub(super) async fn cancel(AgentCall { service, caller, id }: AgentCall) -> Answer<Taken> {
+    service.cancel_task(&caller, &id).await?;
     Ok(Json(Taken { accepted: true }))
 }
 
@@ -247,16 +215,14 @@ pub(super) async fn cancel(
     responses((status = 200, body = Taken))
 )]
 pub(super) async fn decide(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Body(body): Body<Decision>,
-) -> Result<Json<Taken>, ServiceError> {
+) -> Answer<Taken> {
     let verdict = match body.allow {
         true => Verdict::Allowed,
         false => Verdict::Denied(body.reason.unwrap_or_default()),
     };
-    app.service.decide_call(&caller, &id, body.call, verdict).await?;
+    service.decide_call(&caller, &id, body.call, verdict).await?;
     Ok(Json(Taken { accepted: true }))
 }
 
@@ -275,9 +241,7 @@ pub(super) async fn decide(
     responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]
 pub(super) async fn events(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     headers: HeaderMap,
 ) -> Result<Response, ServiceError> {
     let after = match headers.get("last-event-id").map(|value| value.to_str().unwrap_or("-")) {
@@ -287,8 +251,8 @@ pub(super) async fn events(
             ServiceError::new(ErrorCode::BadRequest, message)
         })?,
     };
-    let guard = app.service.open_stream()?;
-    let follower = app.service.follow_agent(&caller, &id, after).await?;
+    let guard = service.open_stream()?;
+    let follower = service.follow_agent(&caller, &id, after).await?;
     let streaming = Streaming { id, follower, _guard: guard, has_failed: false };
     let events = stream::unfold(streaming, |mut streaming| async move {
         let message = streaming.next().await?;

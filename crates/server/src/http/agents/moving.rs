@@ -2,10 +2,10 @@
 
 use super::bodies::{ExportQuery, ImportQuery, ImportedAgent, MovedAgent};
 use crate::agents::{AgentView, restored};
-use crate::http::App;
-use crate::http::body::{AgentSession, Body, Params, receive};
+use crate::http::body::{AgentCall, Body, Params, receive};
 use crate::http::saving::{AS_OF_RUN, LEFT, SavedFile, pieces};
 use crate::http::wire;
+use crate::http::{Answer, App, Created};
 use crate::service::{Caller, ServiceError};
 use axum::body::Body as Bytes;
 use axum::extract::State;
@@ -28,13 +28,11 @@ const ENTRIES: HeaderName = HeaderName::from_static("sessile-entries");
     responses((status = 200, content((SavedFile = "application/octet-stream"))))
 )]
 pub(in crate::http) async fn export(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Params(query): Params<ExportQuery>,
 ) -> Result<Response, ServiceError> {
-    let guard = app.service.open_stream()?;
-    let exported = app.service.export_agent(&caller, &id, query.files).await?;
+    let guard = service.open_stream()?;
+    let exported = service.export_agent(&caller, &id, query.files).await?;
     let name = format!("attachment; filename=\"{id}.agent\"");
     let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
     let headers = [
@@ -67,7 +65,7 @@ pub(in crate::http) async fn import(
     Params(query): Params<ImportQuery>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<(StatusCode, Json<ImportedAgent>), ServiceError> {
+) -> Created<ImportedAgent> {
     let _guard = app.service.open_stream()?;
     let upload = receive(&app.service, &headers, body).await?;
     let made = app.service.import_agent(&caller, upload, query.into()).await?;
@@ -86,10 +84,8 @@ pub(in crate::http) async fn import(
     responses((status = 200, body = AgentView))
 )]
 pub(in crate::http) async fn moved(
-    State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    AgentSession(id): AgentSession,
+    AgentCall { service, caller, id }: AgentCall,
     Body(body): Body<MovedAgent>,
-) -> Result<Json<AgentView>, ServiceError> {
-    Ok(Json(app.service.move_agent(&caller, &id, body.into()).await?))
+) -> Answer<AgentView> {
+    Ok(Json(service.move_agent(&caller, &id, body.into()).await?))
 }

@@ -7,12 +7,13 @@ from doing it all together.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
 import stat
 import threading
-from typing import List, Mapping, Optional
+from typing import List, Mapping, Optional, Tuple
 
 from ..errors import BinaryNotFoundError, ConnectionError
 
@@ -21,6 +22,9 @@ START_PATIENCE = 60.0
 
 LONGEST_PATH = 107
 """Bytes of a socket's path that the system takes."""
+
+FOREIGN = (errno.ENOEXEC, errno.ENOENT)
+"""Why a program that is there is not run: another architecture's, or another C library's."""
 
 _starting = threading.Lock()
 
@@ -89,12 +93,28 @@ def find_binary(environment: Mapping[str, str]) -> str:
 
     found = shutil.which("sessile", path=environment.get("PATH"))
     if found is None:
+        system, machine = _platform()
         raise BinaryNotFoundError(
             "sessile",
-            message="There is no sessile program on this machine to start a local server with.",
-            hint="`pip install sessile` brings it; or set SESSILE_BIN to it, or SESSILE_URL to a server",
+            message=f"There is no sessile program to start a local server with, for {system} on {machine}.",
+            hint=_how_to_get_one(system),
         )
     return found
+
+
+def _platform() -> Tuple[str, str]:
+    import platform
+
+    return platform.system(), platform.machine()
+
+
+def _how_to_get_one(system: str) -> str:
+    if system != "Linux":
+        return "sessions live on Linux: set SESSILE_URL to a server there, or give its address to Client"
+    return (
+        "`pip install sessile` brings it where there is a wheel for the machine; otherwise build it from the "
+        "source (`cargo build --release -p sessile`) and set SESSILE_BIN to it, or SESSILE_URL to a server"
+    )
 
 
 def _script_folders() -> List[str]:
@@ -153,6 +173,8 @@ def _start(path: str, binary: str, environment: Mapping[str, str]) -> None:
             cwd="/",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and error.errno in FOREIGN:
+            raise _foreign(binary) from error
         raise ConnectionError(path, f"`{' '.join(command)}`: {error}") from error
     if done.returncode != 0 or not done.stdout.startswith(b"{"):
         _check_program(binary)
@@ -168,6 +190,15 @@ def _start(path: str, binary: str, environment: Mapping[str, str]) -> None:
         raise ConnectionError(
             path, f"the server is at {started}", hint="SESSILE_BIN is of another version than this package"
         )
+
+
+def _foreign(binary: str) -> BinaryNotFoundError:
+    system, machine = _platform()
+    return BinaryNotFoundError(
+        binary,
+        message=f"{binary!r} does not run here, on {system} on {machine}: it was built for another machine.",
+        hint=_how_to_get_one(system),
+    )
 
 
 def _check_program(binary: str) -> None:

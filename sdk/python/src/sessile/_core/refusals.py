@@ -9,6 +9,7 @@ from typing import Any, Mapping, Optional
 from urllib.parse import parse_qs
 
 from .. import errors
+from .hints import hint_for
 from .requests import Request
 
 
@@ -101,7 +102,7 @@ _FORBIDDEN = {"forbidden", "untrusted", "host_not_allowed", "origin_not_allowed"
 def make(
     code: str, message: str, hint: Optional[str], status: Optional[int], about: Asked
 ) -> errors.SandboxError:
-    rest: "dict[str, Any]" = {"code": code, "hint": hint, "status": status}
+    rest: "dict[str, Any]" = {"code": code, "hint": hint_for(code, hint), "status": status}
     if code in _PLAIN:
         return _PLAIN[code](message, **rest)
     if code == "unauthorized":
