@@ -5,8 +5,8 @@ use super::launch::{DriverFiles, Invocation, install};
 use super::secret::{Secret, Secrets};
 use super::shell::write_orders;
 use super::{
-    AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order, Pressed,
-    Question, RawCapture, Release, Report, Stdin,
+    AboutCopy, Copy, CopyReport, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order,
+    Pressed, Question, RawCapture, Release, Report, Stdin,
 };
 use crate::scratch::{Openness, make_orders, write_file};
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ enum Message {
         question: Question,
         waits: bool,
     },
-    Born(Born),
+    Born(CopyReport),
     Unborn {
         directory: String,
         error: String,
@@ -286,7 +286,7 @@ impl Scripted {
             }
             Message::Born(born) => {
                 self.version.clone_from(&born.version);
-                Some(Report::Copy(AboutCopy::Born(Box::new(born))))
+                Some(Report::Copy(AboutCopy::Up(Box::new(born))))
             }
             Message::Unborn { directory, error } => {
                 Some(Report::Copy(AboutCopy::Unborn { directory, error }))

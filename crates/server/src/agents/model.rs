@@ -33,7 +33,7 @@ pub struct Model {
 
 /// What an agent thinks with.
 #[derive(Clone, Debug)]
-pub(super) enum Mind {
+pub(super) enum Backend {
     Model {
         model: Arc<Model>,
         client: reqwest::Client,
@@ -42,7 +42,7 @@ pub(super) enum Mind {
     Missing(Failure),
 }
 
-impl Mind {
+impl Backend {
     pub(super) fn is_command(&self) -> bool {
         match self {
             Self::Model { model, .. } => model.command.is_some(),
