@@ -136,7 +136,8 @@ struct RunOrder<'a> {
     stdin: &'a Path,
     stdout: &'a Path,
     stderr: &'a Path,
-    env: &'a BTreeMap<String, String>,
+    /// None where there are none: nothing is put back after such a run.
+    env: Option<&'a BTreeMap<String, String>>,
     secret: Option<&'a Secret>,
 }
 
@@ -390,7 +391,7 @@ impl Kernel for Scripted {
             stdin: terminal.unwrap_or(stdin),
             stdout: terminal.unwrap_or(stdout),
             stderr: terminal.unwrap_or(stderr),
-            env: order.env,
+            env: Some(order.env).filter(|env| !env.is_empty()),
             secret: inline,
         })?;
         self.current = Some(Current { run: order.run, secret });
