@@ -31,9 +31,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
-/// A kernel comes to wait for orders within a moment of its report, unless
-/// something of the user's is between (`PROMPT_COMMAND`).
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// A kernel that is not waiting for orders by then is ended, and its run with it:
+/// something of the user's keeps it from that (`PROMPT_COMMAND`).
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A kernel usually waits for orders within this moment of its report. The keeper
+/// waits no longer: who gets `WouldBlock` tries again.
+pub(crate) const MOMENT: Duration = Duration::from_millis(1);
+/// One that has just made a report without a secret, or has just lost a pipe, waits
+/// for orders by then.
+pub(crate) const REPAIR: Duration = Duration::from_millis(100);
 /// Within this time nobody starts so many processes that their numbers begin anew
 /// and come back to where they were: there are 32,768 at least.
 const NUMBERS_LAST: Duration = Duration::from_millis(500);
@@ -154,7 +160,7 @@ impl Privacy {
             }
         }
         let patience = match when {
-            When::Needed => PATIENCE,
+            When::Needed => MOMENT,
             When::Lost(patience) => patience,
         };
         Self::renew(privacy, (kernel, pid), confined, (floor, patience))?;
@@ -260,7 +266,7 @@ fn at_rest(
             return Err(rustix::io::Errno::SRCH.into());
         }
         if begun.elapsed() > patience {
-            return Err(io::ErrorKind::TimedOut.into());
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         std::thread::sleep(NAP);
     }

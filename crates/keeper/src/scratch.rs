@@ -323,12 +323,12 @@ impl Drop for Inbox {
 /// next: kept open, because making and removing it would cost as much as the
 /// run.
 #[derive(Debug)]
-pub(crate) struct Slate {
+pub(crate) struct RewrittenFile {
     file: File,
     length: usize,
 }
 
-impl Slate {
+impl RewrittenFile {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let _ = std::fs::remove_file(path);
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;

@@ -2,145 +2,12 @@
 
 use crate::closing::{Close, Ending, Teardown};
 use crate::effect::{Effect, Epoch, Tick, Why};
-use crate::kernel::{Cause, Kernel, Origin, Place, Queued};
-use sessile_protocol::{Auto, Language, RunNo};
+use crate::input::{Activity, Input, Limits, Refusal, Submission};
+use crate::kernel::{Cause, Kernel, Origin, Queued};
+use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The session ends after this long without activity; zero: never.
-    pub idle_timeout: Tick,
-    pub activity: Activity,
-    /// Runs that may wait for one kernel.
-    pub queue: usize,
-    /// A checkpoint is taken before each run, and only then does it begin.
-    pub auto: Option<Auto>,
-}
-
-/// What keeps a session from being idle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Activity {
-    /// Runs, and what [`Effect::LookForLife`] finds besides.
-    #[default]
-    All,
-    /// Runs alone.
-    Runs,
-}
-
-/// A run as the state machine sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submission {
-    pub language: Language,
-    /// How long it may wait for its beginning.
-    pub queue_timeout: Option<Tick>,
-    /// How long it may take from its beginning.
-    pub timeout: Option<Tick>,
-    /// How long it may go without a sign of life.
-    pub silence: Option<Tick>,
-    /// It may well end its kernel (it mentions `kill` or `exec`, say): have
-    /// the state captured before, even if that costs it a millisecond.
-    pub risky: bool,
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A kernel process is up, and what it was to start from is in place.
-    Ready {
-        language: Language,
-        epoch: Epoch,
-    },
-    /// A kernel process is up, and takes over what it is to start from.
-    Loading {
-        language: Language,
-        epoch: Epoch,
-    },
-    /// A run has come to its end, and what it has left is looked after before that is
-    /// reported: it takes no more of its time, and nobody presses on it.
-    Over {
-        language: Language,
-        epoch: Epoch,
-        run: RunNo,
-    },
-    /// A kernel says that its run has ended.
-    Reported {
-        language: Language,
-        epoch: Epoch,
-        run: RunNo,
-        exit_code: i32,
-    },
-    /// A kernel process is gone.
-    Died {
-        language: Language,
-        epoch: Epoch,
-        exit_code: i32,
-        left_state: bool,
-    },
-    /// A kernel owes a report that it will never make.
-    Stuck {
-        language: Language,
-        epoch: Epoch,
-    },
-    /// When a run last wrote or was given something: asked for by
-    /// [`Effect::Listen`].
-    Heard {
-        language: Language,
-        epoch: Epoch,
-        run: RunNo,
-        at: Tick,
-    },
-    /// Whether something lives in the session, or somebody looks at it: asked
-    /// for by [`Effect::LookForLife`].
-    Life {
-        found: bool,
-    },
-    /// A kernel's state has been written down, and can be brought back.
-    Captured {
-        language: Language,
-        epoch: Epoch,
-        as_of: RunNo,
-    },
-    /// What [`Effect::Capture`] asked for is over, whatever came of it.
-    CaptureOver {
-        language: Language,
-        epoch: Epoch,
-    },
-    /// What it asked for in idle time was not begun: the machine has enough of
-    /// that. `chance` is any number.
-    CaptureRefused {
-        language: Language,
-        epoch: Epoch,
-        chance: u64,
-    },
-    Interrupt {
-        run: Option<RunNo>,
-    },
-    /// Somebody wants to see the state of all live kernels.
-    Inspect,
-    /// A session that was made ahead becomes somebody's, who lets it be idle for
-    /// this long.
-    Adopted {
-        idle_timeout: Tick,
-    },
-    Close(Close),
-    /// While closing: no kernel is left, though what they started may be.
-    KernelsGone,
-    /// No process of the session is left.
-    AllGone,
-    Tick,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    QueueFull {
-        limit: usize,
-    },
-    Ending,
-    /// A run is going, or about to.
-    Busy {
-        run: RunNo,
-    },
-}
+mod questions;
 
 #[derive(Debug)]
 enum Phase {
@@ -222,12 +89,6 @@ impl Core {
         session
     }
 
-    /// The epoch that a forked kernel's process has.
-    #[must_use]
-    pub fn epoch(&self, language: Language) -> Option<Epoch> {
-        self.kernels.get(&language).map(Kernel::epoch)
-    }
-
     /// Lets no run begin until [`Core::release`]. What is going goes on.
     pub(crate) fn hold(&mut self) {
         self.is_held = true;
@@ -254,11 +115,6 @@ impl Core {
         }
     }
 
-    /// Runs that wait for what has to be done before they begin.
-    pub fn preparing(&self) -> impl Iterator<Item = (Language, Epoch, RunNo)> + '_ {
-        self.kernels.values().filter_map(Kernel::preparing)
-    }
-
     /// What had to be done before a run has been done.
     pub(crate) fn prepared(
         &mut self,
@@ -274,47 +130,10 @@ impl Core {
         out
     }
 
-    /// The first run that is going, or about to.
-    #[must_use]
-    pub fn busy_with(&self) -> Option<RunNo> {
-        self.kernels.values().find_map(Kernel::busy_with)
-    }
-
-    /// Whether no run is going or about to, and no kernel is coming up.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.is_open() && self.kernels.values().all(Kernel::is_settled)
-    }
-
-    /// Whether a kernel is up and has no run; one may be about to begin.
-    #[must_use]
-    pub fn is_at_rest(&self, language: Language) -> bool {
-        self.kernels.get(&language).is_some_and(Kernel::is_at_rest)
-    }
-
-    /// Whether the state of a kernel as it is now has been written down.
-    #[must_use]
-    pub fn is_captured(&self, language: Language) -> bool {
-        self.kernels.get(&language).is_some_and(Kernel::is_captured)
-    }
-
-    /// The newest number of what is not still to come.
-    #[must_use]
-    pub fn last_begun(&self) -> RunNo {
-        let next = self.kernels.values().filter_map(Kernel::next).min();
-        next.map_or(self.last_run, |next| RunNo(next.0.saturating_sub(1)))
-    }
-
     /// A number for something that is no run.
     pub(crate) fn take_number(&mut self) -> RunNo {
         self.last_run = self.last_run.next();
         self.last_run
-    }
-
-    /// The run whose state a kernel has, of each that is there.
-    pub fn states(&self) -> impl Iterator<Item = (Language, RunNo)> + '_ {
-        let there = self.kernels.iter().filter(|(_, kernel)| kernel.is_there());
-        there.map(|(language, kernel)| (*language, kernel.finished()))
     }
 
     /// Gives kernels another state. Those that are not named stay as they are.
@@ -359,24 +178,6 @@ impl Core {
         out
     }
 
-    /// The number that a run of this language would get now.
-    ///
-    /// # Errors
-    /// When the session is ending or too many runs wait already.
-    pub fn admits(&self, language: Language) -> Result<RunNo, Refusal> {
-        match self.phase {
-            Phase::Open => {}
-            // A reset is over in a moment, but what it forgets must not
-            // include a run that was accepted in between.
-            Phase::Closing { .. } | Phase::Closed => return Err(Refusal::Ending),
-        }
-        let queued = self.kernels.get(&language).map_or(0, Kernel::queued);
-        if queued >= self.limits.queue {
-            return Err(Refusal::QueueFull { limit: self.limits.queue });
-        }
-        Ok(self.last_run.next())
-    }
-
     /// Admits a run and gives it its number.
     ///
     /// # Errors
@@ -419,6 +220,11 @@ impl Core {
             (Phase::Open, Input::Reported { language, epoch, run, exit_code }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.reported(run, exit_code, now, &mut out);
+                }
+            }
+            (Phase::Open, Input::Dying { language, epoch }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.dying();
                 }
             }
             (Phase::Open, Input::Died { language, epoch, exit_code, left_state }) => {
@@ -488,6 +294,7 @@ impl Core {
                 | Input::Loading { .. }
                 | Input::Over { .. }
                 | Input::Reported { .. }
+                | Input::Dying { .. }
                 | Input::Died { .. }
                 | Input::Stuck { .. }
                 | Input::Heard { .. }
@@ -521,56 +328,6 @@ impl Core {
                 kernels.chain(self.idle_due()).min()
             }
         }
-    }
-
-    /// The runs that are running now.
-    pub fn running(&self) -> impl Iterator<Item = RunNo> + '_ {
-        self.kernels.values().filter_map(Kernel::running)
-    }
-
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    /// Whether runs are going, or wait for their turn.
-    #[must_use]
-    pub fn is_working(&self) -> bool {
-        self.running().next().is_some() || self.queued() > 0
-    }
-
-    /// Whether every kernel that there is could be looked into now.
-    pub(crate) fn is_quiet(&self) -> bool {
-        let mut there = self.kernels.values().filter(|kernel| kernel.is_there());
-        self.is_open() && !self.is_working() && there.all(Kernel::is_idle)
-    }
-
-    /// The highest number that a run has had.
-    #[must_use]
-    pub fn last_run(&self) -> RunNo {
-        self.last_run
-    }
-
-    #[must_use]
-    pub fn queued(&self) -> usize {
-        self.kernels.values().map(Kernel::queued).sum()
-    }
-
-    /// Where a run that has not begun stands in its queue.
-    #[must_use]
-    pub fn place(&self, run: RunNo) -> Option<Place> {
-        self.kernels.values().find_map(|kernel| kernel.place(run))
-    }
-
-    /// Whether the kernel could be looked into right now, and what its state
-    /// would be "as of".
-    #[must_use]
-    pub fn idle_as_of(&self, language: Language) -> Option<RunNo> {
-        self.kernels.get(&language).filter(|k| k.is_idle()).map(Kernel::finished)
-    }
-
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open)
     }
 
     fn kernel(&mut self, language: Language, epoch: Epoch) -> Option<&mut Kernel> {

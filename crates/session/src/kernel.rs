@@ -6,6 +6,7 @@ use crate::pacing::{Pacing, Urgency};
 use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
 
+mod dying;
 mod pressing;
 mod queueing;
 
@@ -19,9 +20,6 @@ const START_PATIENCE: Tick = 20_000;
 /// Taking over a state from a file may mean to import large libraries and to
 /// read gigabytes.
 const LOAD_PATIENCE: Tick = 600_000;
-
-/// The exit code of a process that SIGKILL has ended.
-const KILLED: i32 = 128 + 9;
 
 #[derive(Debug)]
 enum Process {
@@ -39,6 +37,8 @@ enum Process {
         run: RunNo,
         work: Work,
     },
+    /// It is gone, without a run, and what it has left is looked after.
+    Dying,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,9 +188,11 @@ impl Kernel {
     pub(crate) fn running(&self) -> Option<RunNo> {
         match self.process {
             Process::Busy { run, .. } => Some(run),
-            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Preparing(_) => {
-                None
-            }
+            Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Preparing(_)
+            | Process::Dying => None,
         }
     }
 
@@ -199,7 +201,7 @@ impl Kernel {
         match &self.process {
             Process::Busy { run, .. } => Some(*run),
             Process::Preparing(next) => Some(next.run),
-            Process::Absent | Process::Starting { .. } | Process::Idle => None,
+            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Dying => None,
         }
     }
 
@@ -207,9 +209,11 @@ impl Kernel {
     pub(crate) fn preparing(&self) -> Option<(Language, Epoch, RunNo)> {
         match &self.process {
             Process::Preparing(next) => Some((self.language, self.epoch, next.run)),
-            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Busy { .. } => {
-                None
-            }
+            Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Busy { .. }
+            | Process::Dying => None,
         }
     }
 
@@ -227,7 +231,8 @@ impl Kernel {
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.busy_with().is_none() && !matches!(self.process, Process::Starting { .. })
+        let is_coming_up = matches!(self.process, Process::Starting { .. } | Process::Dying);
+        self.busy_with().is_none() && !is_coming_up
     }
 
     pub(crate) fn is_captured(&self) -> bool {
@@ -254,7 +259,7 @@ impl Kernel {
 
     fn process_due(&self) -> Option<Tick> {
         match &self.process {
-            Process::Absent | Process::Preparing(_) => None,
+            Process::Absent | Process::Preparing(_) | Process::Dying => None,
             Process::Starting { due, .. } => Some(*due),
             Process::Idle => self.captures.due(),
             Process::Busy { work: Work::Running { due, silence }, .. } => {
@@ -445,102 +450,23 @@ impl Kernel {
         self.captured = self.captured.max(Some(as_of));
     }
 
-    /// The process is gone. `left_state`: it wrote its state down as it went.
-    pub(crate) fn died(
-        &mut self,
-        exit_code: i32,
-        left_state: bool,
-        now: Tick,
-        out: &mut Vec<Effect>,
-    ) {
-        match std::mem::replace(&mut self.process, Process::Absent) {
-            Process::Absent => {}
-            // Whoever killed it, that was not the state which it starts from.
-            Process::Starting { source, attempt: Attempt::First, .. } if exit_code == KILLED => {
-                self.launch(source, now, out);
-                if let Process::Starting { attempt, .. } = &mut self.process {
-                    *attempt = Attempt::Second;
-                }
-            }
-            Process::Starting { source, .. } => self.start_failed(source, now, out),
-            Process::Idle => {
-                let (source, fate) = self.succession(left_state, self.finished);
-                self.news = worse(self.news, fate);
-                self.launch(source, now, out);
-            }
-            Process::Preparing(next) => {
-                self.queue.push_front(next);
-                let (source, fate) = self.succession(left_state, self.finished);
-                self.news = worse(self.news, fate);
-                self.launch(source, now, out);
-            }
-            Process::Busy { run, work } => {
-                let (source, fate) = self.succession(left_state, run);
-                let outcome = Self::outcome(&work, exit_code, worse(self.news, fate));
-                self.news = KernelFate::Kept;
-                out.push(Effect::Complete { run, outcome });
-                self.launch(source, now, out);
-            }
-        }
-    }
-
-    /// What a new process starts from, and what has to be said about it.
-    fn succession(&mut self, left_state: bool, run: RunNo) -> (Source, KernelFate) {
-        if left_state {
-            self.finished = run;
-            return (Source::Final, KernelFate::Restarted);
-        }
-        match self.captured {
-            Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
-            // It had not finished a single run: the initial state is the state.
-            None if self.finished == RunNo(0) && self.language.is_shell() => {
-                (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
-            }
-            None => (Source::Nothing, KernelFate::Fresh),
-        }
-    }
-
-    /// A state that kills the kernel which it is restored into (an exit in a
-    /// DEBUG trap, say) must not lock the session up: fall back, step by step.
-    fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
-        let fallback = match (source, self.captured) {
-            (Source::Nothing, _) => None,
-            (Source::Final | Source::Image { .. }, Some(as_of)) => {
-                Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
-            }
-            (Source::Final | Source::Image { .. }, None) | (Source::Captured { .. }, _) => {
-                self.captured = None;
-                Some((Source::Nothing, KernelFate::Fresh))
-            }
-        };
-        match fallback {
-            Some((source, fate)) => {
-                self.news = worse(self.news, fate);
-                self.launch(source, now, out);
-            }
-            None => {
-                for queued in self.queue.drain(..) {
-                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
-                }
-            }
-        }
-    }
-
-    /// Everything ends: the run and the queue are answered, the process is the
-    /// teardown's to end.
     /// What is to be written down before the end, if that has not been done.
     pub(crate) fn remember(&self) -> Option<Effect> {
         let as_of = match &self.process {
             Process::Busy { run, .. } => *run,
             Process::Idle | Process::Preparing(_) if !self.is_captured() => self.finished,
-            Process::Idle | Process::Preparing(_) | Process::Absent | Process::Starting { .. } => {
-                return None;
-            }
+            Process::Idle
+            | Process::Preparing(_)
+            | Process::Absent
+            | Process::Starting { .. }
+            | Process::Dying => return None,
         };
         let has_run = as_of > RunNo(0);
         has_run.then_some(Effect::Remember { language: self.language, epoch: self.epoch, as_of })
     }
 
+    /// Everything ends: the run and the queue are answered, the process is the
+    /// teardown's to end.
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
         let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);
@@ -548,17 +474,4 @@ impl Kernel {
         let Self { epoch, is_held, is_gated, .. } = *self;
         *self = Self { epoch, is_held, ..Self::new(self.language, is_gated) };
     }
-}
-
-/// Of two things to tell, the one that lost more.
-fn worse(a: KernelFate, b: KernelFate) -> KernelFate {
-    fn rank(fate: KernelFate) -> u8 {
-        match fate {
-            KernelFate::Kept => 0,
-            KernelFate::Restarted => 1,
-            KernelFate::Restored { .. } => 2,
-            KernelFate::Fresh => 3,
-        }
-    }
-    if rank(b) >= rank(a) { b } else { a }
 }

@@ -26,6 +26,7 @@ mod closing;
 mod core;
 mod durability;
 mod effect;
+mod input;
 mod kernel;
 pub mod operations;
 mod pacing;
@@ -33,8 +34,9 @@ mod session;
 mod timeline;
 
 pub use closing::{Close, Ending, Teardown};
-pub use core::{Activity, Core, Input, Limits, Refusal, Submission};
+pub use core::Core;
 pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
+pub use input::{Activity, Input, Limits, Refusal, Submission};
 pub use kernel::{Origin, Place};
 pub use pacing::{Pacing, Urgency};
 pub use session::Session;

@@ -1,8 +1,9 @@
 //! The session: its runs and kernels, and what is done with it as a whole.
 
-use crate::core::{Core, Input, Refusal, Submission};
+use crate::core::Core;
 use crate::effect::{Effect, Tick};
-use crate::operations::{Durable, Event, InStore, Operations, Recalled, Recalling, Scene};
+use crate::input::{Input, Refusal, Submission};
+use crate::operations::{Context, Durable, Event, InStore, Operations, Recalled, Recalling};
 use sessile_protocol::RunNo;
 use std::ops::Deref;
 
@@ -71,9 +72,9 @@ impl Session {
         now: Tick,
     ) -> Result<(RunNo, Vec<Effect>), Refusal> {
         self.core.admits(submission.language)?;
-        let mut scene = Scene { core: &mut self.core, now, out: Vec::new() };
-        self.operations.before_run(&mut scene);
-        let mut effects = scene.out;
+        let mut context = Context { core: &mut self.core, now, out: Vec::new() };
+        self.operations.before_run(&mut context);
+        let mut effects = context.out;
         let (run, begun) = self.core.submit(submission, now)?;
         effects.extend(begun);
         Ok((run, self.conclude(effects, now)))
@@ -81,9 +82,9 @@ impl Session {
 
     pub fn step(&mut self, input: Input, now: Tick) -> Vec<Effect> {
         let effects = if let Input::Close(why) = input {
-            let mut scene = Scene { core: &mut self.core, now, out: Vec::new() };
-            self.operations.close(why, &mut scene);
-            scene.out
+            let mut context = Context { core: &mut self.core, now, out: Vec::new() };
+            self.operations.close(why, &mut context);
+            context.out
         } else {
             self.core.step(input, now)
         };
@@ -92,9 +93,9 @@ impl Session {
 
     /// Something has happened that matters to operations.
     pub fn operate(&mut self, event: Event, now: Tick) -> Vec<Effect> {
-        let mut scene = Scene { core: &mut self.core, now, out: Vec::new() };
-        self.operations.hear(event, &mut scene);
-        let effects = scene.out;
+        let mut context = Context { core: &mut self.core, now, out: Vec::new() };
+        self.operations.hear(event, &mut context);
+        let effects = context.out;
         self.conclude(effects, now)
     }
 
@@ -109,18 +110,18 @@ impl Session {
     /// Lets operations go on with what has become possible.
     fn conclude(&mut self, effects: Vec<Effect>, now: Tick) -> Vec<Effect> {
         let mut done = Vec::with_capacity(effects.len());
-        let mut scene = Scene { core: &mut self.core, now, out: effects };
+        let mut context = Context { core: &mut self.core, now, out: effects };
         loop {
-            for effect in std::mem::take(&mut scene.out) {
-                self.operations.see(&effect, &mut scene);
+            for effect in std::mem::take(&mut context.out) {
+                self.operations.see(&effect, &mut context);
                 // What comes ahead of it, in its place.
-                done.append(&mut scene.out);
+                done.append(&mut context.out);
                 done.push(effect);
             }
             if !self.operations.is_idle() {
-                self.operations.advance(&mut scene);
+                self.operations.advance(&mut context);
             }
-            if scene.out.is_empty() {
+            if context.out.is_empty() {
                 return done;
             }
         }
@@ -130,7 +131,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{Activity, Limits};
+    use crate::input::{Activity, Limits};
     use crate::operations::{NotStored, Task};
     use sessile_protocol::Language;
 

@@ -97,7 +97,7 @@ impl UserState {
     }
 
     /// The sessions that are known, and their directories. What is no session any
-    /// more is forgotten.
+    /// more is forgotten; one that is just being started is not one yet.
     #[must_use]
     pub fn registered(&self) -> Vec<(Directory, Metadata)> {
         let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
@@ -114,8 +114,13 @@ impl UserState {
             let metadata = directory.metadata().ok()?;
             (metadata.session_id == *id).then_some((directory, metadata))
         };
-        if let Some(found) = at(link(SESSIONS).ok()?) {
+        let known = link(SESSIONS).ok()?;
+        let is_starting = known.is_dir() && !Directory::at(known.clone()).has_metadata();
+        if let Some(found) = at(known) {
             return Some(found);
+        }
+        if is_starting {
+            return None;
         }
         // Moved, or gone. Should the number be another process's by now, its
         // descriptor does not lead to this session.
@@ -162,7 +167,10 @@ mod tests {
             "language": "bash", "idle_timeout_ms": 0, "command_timeout_ms": 0, "max_history": 1,
             "output_cap": 1,
         });
+        user.register(&id, &before, None).unwrap();
+        assert!(user.registered_as(&id).is_none(), "it is being started");
         std::fs::write(before.join("metadata.json"), metadata.to_string()).unwrap();
+        assert!(user.registered_as(&id).is_some(), "it is not forgotten meanwhile");
         let held = std::fs::File::open(&before).unwrap();
         let way = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
         user.register(&id, &before, Some(Path::new(&way))).unwrap();

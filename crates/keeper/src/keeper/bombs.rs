@@ -6,6 +6,7 @@
 //! run's end is withheld meanwhile: its answer tells what was done, and the next run
 //! has processes to spare.
 
+use super::live::Force;
 use super::reports::RunEnd;
 use super::{Deadline, Keeper, jobs};
 use crate::processes;
@@ -14,28 +15,24 @@ use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Within this a program that starts others without end has tried again, or has
 /// used the processor: longer than the tenth of a second in which a limit on CPUs
 /// may keep it waiting. Only a run in which the limit was met waits for it.
-const WATCH: Duration = Duration::from_millis(120);
+const WATCH: Tick = 120;
 
 /// Each look finds those that were started during the last one. At the limit
 /// there are none.
 const LOOKS: u32 = 20;
 
 const ROUNDS: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Tick = 5;
 
 /// How a run has come to its end, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) run: Option<RunNo>,
-    /// It was made to end.
-    pub(super) was_pressed: bool,
-    /// Half of all processes that may be there were there then.
-    pub(super) was_crowded: bool,
+    pub(super) force: Force,
     /// A process could not be started meanwhile: it was counted, or the shell has
     /// ended with the status that says so.
     pub(super) was_refused: bool,
@@ -88,8 +85,9 @@ enum Then {
 }
 
 /// What comes after a look.
-enum Next {
-    LookAgain(Duration),
+#[derive(Debug)]
+pub(super) enum Next {
+    LookAgain(Tick),
     Done(Option<String>),
 }
 
@@ -111,8 +109,12 @@ impl Keeper {
         let (has_met_limit, signs) = match held.by {
             Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
             Mechanism::UserRlimit => {
-                let may_have = ended.was_pressed || ended.was_refused;
-                (may_have && (ended.was_crowded || self.is_crowded()), Signs::Work)
+                let has = match ended.force {
+                    Force::SignalsInCrowd => true,
+                    Force::Signals => self.is_crowded(),
+                    Force::None => ended.was_refused && self.is_crowded(),
+                };
+                (has, Signs::Work)
             }
             Mechanism::Rlimit | Mechanism::FileSystem => return None,
         };
@@ -120,10 +122,11 @@ impl Keeper {
             return None;
         }
         // If it had to be made to end, what is left of it would only grow again.
-        let stage = if ended.was_pressed {
-            Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
-        } else {
-            Stage::Seeing { before: self.count(signs), cleared: None }
+        let stage = match ended.force {
+            Force::Signals | Force::SignalsInCrowd => {
+                Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
+            }
+            Force::None => Stage::Seeing { before: self.count(signs), cleared: None },
         };
         Some(Watch { run: ended.run, limit, signs, stage, told: None })
     }
@@ -146,7 +149,7 @@ impl Keeper {
                 self.end_run(language, end);
             }
             Next::LookAgain(pause) => {
-                let due = self.now() + pause_ticks(pause);
+                let due = self.now() + pause;
                 if let Some(live) = self.kernels.live.get_mut(&language) {
                     live.withheld = Some(Box::new(Withheld { watch, due, end }));
                     self.deadlines.set_earlier(Deadline::Bombs, due);
@@ -164,7 +167,7 @@ impl Keeper {
             let Some(mut withheld) = live.and_then(|live| live.withheld.take()) else { continue };
             if withheld.due <= now {
                 match self.look(&mut withheld.watch) {
-                    Next::LookAgain(pause) => withheld.due = now + pause_ticks(pause),
+                    Next::LookAgain(pause) => withheld.due = now + pause,
                     Next::Done(told) => {
                         let run = withheld.watch.run;
                         told.into_iter().for_each(|note| self.tell(language, run, note));
@@ -194,27 +197,15 @@ impl Keeper {
         Some(watch)
     }
 
-    /// All looks at once, for one that cannot wait.
-    pub(super) fn see_through(&self, mut watch: Watch) -> Option<String> {
-        let mut next = self.first_look(&mut watch);
-        loop {
-            match next {
-                Next::Done(told) => return told,
-                Next::LookAgain(pause) => std::thread::sleep(pause),
-            }
-            next = self.look(&mut watch);
-        }
-    }
-
     /// To see whether something goes on takes a while.
-    fn first_look(&self, watch: &mut Watch) -> Next {
+    pub(super) fn first_look(&self, watch: &mut Watch) -> Next {
         match watch.stage {
             Stage::Seeing { .. } => Next::LookAgain(WATCH),
             Stage::Ending(_) => self.look(watch),
         }
     }
 
-    fn look(&self, watch: &mut Watch) -> Next {
+    pub(super) fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
             Stage::Seeing { before: _, cleared: Some(clearing) }
                 if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
@@ -310,8 +301,4 @@ impl Clearing {
             )
         })
     }
-}
-
-fn pause_ticks(pause: Duration) -> Tick {
-    Tick::try_from(pause.as_millis()).unwrap_or(Tick::MAX)
 }

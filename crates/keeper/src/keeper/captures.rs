@@ -1,7 +1,6 @@
 //! Captured states: asked for, and written to the session's directory.
 
 use super::{Keeper, environment};
-use crate::privacy::When;
 use crate::turns::Turn;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::{Epoch, Input, Urgency};
@@ -27,7 +26,7 @@ impl Keeper {
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
         // Before the next run it is tried again, and told.
-        let _ = self.keep_private(language, When::Needed);
+        let _ = self.keep_private(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };

@@ -25,9 +25,13 @@ pub(super) enum Deadline {
     Prompts,
     /// What runs have left at a limit is looked after.
     Bombs,
+    /// Runs that their kernels could not hear of are tried again.
+    Deferred,
+    /// What is waited for after the end of a kernel is waited for no longer.
+    Deaths,
 }
 
-const ALL: [Deadline; 10] = [
+const ALL: [Deadline; 12] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -38,6 +42,8 @@ const ALL: [Deadline; 10] = [
     Deadline::Silence,
     Deadline::Prompts,
     Deadline::Bombs,
+    Deadline::Deferred,
+    Deadline::Deaths,
 ];
 
 /// Each deadline once, with its time if it has one.

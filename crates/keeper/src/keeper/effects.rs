@@ -1,6 +1,7 @@
 //! Doing what the session decided.
 
 use super::launching::{launch, letter};
+use super::live::Force;
 use super::records::release;
 use super::refusals::Whose;
 use super::requests::Closing;
@@ -9,7 +10,7 @@ use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
-use crate::privacy::{Beside, Kernels, PATIENCE, Privacy, When};
+use crate::privacy::{Beside, Kernels, MOMENT, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
 use crate::shortage::told;
 use rustix::process::Signal;
@@ -76,7 +77,9 @@ impl Keeper {
         let Some(live) = self.kernels.live.get(&language) else {
             return;
         };
-        processes::signal(&[live.pid], Signal::KILL);
+        if live.death.is_none() {
+            processes::signal(&[live.pid], Signal::KILL);
+        }
         let (directory, epoch) = (live.directory.clone(), live.epoch);
         self.lose_terminal(language);
         if let Some(live) = self.kernels.live.remove(&language) {
@@ -121,10 +124,14 @@ impl Keeper {
         }
     }
 
-    fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
+    pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
-        if let Err(error) = self.keep_private(language, When::Needed) {
-            return self.give_up_unheard(language, number, &error);
+        match self.keep_private(language) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return self.defer(language, number);
+            }
+            Err(error) => return self.give_up_unheard(language, number, &error),
         }
         let beside = self.beside_kernels();
         let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
@@ -136,8 +143,8 @@ impl Keeper {
         live.begun = sessile_proc::ticks_since_boot();
         live.floor = self.kernels.origins.floor();
         live.current = Some(number);
-        live.is_pressed = false;
-        live.was_crowded = false;
+        live.deferred = None;
+        live.force = Force::None;
         live.was_prompted = false;
         run.notes.extend(self.kernels.news.remove(&language).unwrap_or_default());
         run.begin();
@@ -172,11 +179,10 @@ impl Keeper {
         if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
             && let Some(confined) = &self.home.confined
         {
-            // Something of the user's has closed its descriptors.
-            let kernel = (&mut *live.kernel, live.pid);
-            begun =
-                Privacy::ensure(&mut live.privacy, kernel, confined, beside, When::Lost(PATIENCE))
-                    .and_then(|_| live.kernel.begin(&order));
+            // Something of the user's has closed its descriptors, just now.
+            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
+            begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, when)
+                .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
                 return self.give_up_unheard(language, number, &error);
             }
@@ -210,19 +216,23 @@ impl Keeper {
     }
 
     /// A kernel in a sandbox takes its orders where nobody else hears them.
-    pub(super) fn keep_private(&mut self, language: Language, when: When) -> io::Result<()> {
+    pub(super) fn keep_private(&mut self, language: Language) -> io::Result<()> {
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
         // One that is at a run gets them with the next.
         let live = live.filter(|live| live.current.is_none());
         match (live, &self.home.confined) {
-            (Some(live), Some(confined)) => live.keep_private(confined, beside, when),
+            (Some(live), Some(confined)) => {
+                let has_lost_one = has_lost_pipe(&mut *live.kernel);
+                let when = if has_lost_one { When::Lost(MOMENT) } else { When::Needed };
+                live.keep_private(confined, beside, when)
+            }
             (_, _) => Ok(()),
         }
     }
 
     /// One that cannot is ended, and the run with it: it was not begun.
-    fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
+    pub(super) fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.notes.push(format!(
                 "the run was not begun: {language} could not be reached by a way that nobody else \
@@ -245,11 +255,17 @@ impl Keeper {
             return;
         };
         live.press(pressure);
-        live.was_crowded |= is_crowded;
+        if is_crowded {
+            live.force = Force::SignalsInCrowd;
+        }
+        if self.end_deferred(language, epoch) {
+            return;
+        }
         // An interpreter that is deep in a read notices the interrupt when the
         // read comes back; but the interrupt has to be there first.
+        let current = self.kernels.live.get(&language).and_then(|live| live.current);
         if pressure > Pressure::Interrupt
-            && let Some(run) = live.current
+            && let Some(run) = current
         {
             self.cut_input(run);
         }
@@ -324,6 +340,7 @@ impl Keeper {
         self.clients.refuse_run(number, &failure, &self.reactor);
         for live in self.kernels.live.values_mut() {
             live.current = live.current.filter(|current| *current != number);
+            live.deferred = live.deferred.filter(|deferred| deferred.run != number);
         }
     }
 
@@ -341,7 +358,8 @@ impl Keeper {
     fn tear_down(&mut self, step: Teardown) {
         match step {
             Teardown::Exit => {
-                for live in self.kernels.live.values_mut() {
+                let living = self.kernels.live.values_mut().filter(|live| live.death.is_none());
+                for live in living {
                     let work = live.foreground();
                     if !work.is_empty() {
                         processes::signal(&[live.pid], Signal::INT);

@@ -1,17 +1,11 @@
 //! The ends of processes: kernels, copies, workers, and the session's own.
 
-use super::resources::Ending;
 use super::{Keeper, Lifecycle};
 use crate::absence::Watch;
-use crate::kernels;
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
-use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::{self as session, Close, Input, Tick};
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{self as session, Close, Input};
 use sessile_store::{SavedKernel, SessionStatus};
-
-/// How long a dead kernel's last capture, done by a fork of it, is waited for.
-const CAPTURE_PATIENCE_MS: i64 = 200;
 
 impl Keeper {
     /// A child of this process has ended, and was reaped.
@@ -32,6 +26,7 @@ impl Keeper {
     /// While closing: whether anything is left that could end.
     pub(crate) fn look_for_end(&mut self) {
         if !self.session.is_open() && self.own_children().is_empty() {
+            self.tell_of_deaths();
             self.step(Input::AllGone);
         }
     }
@@ -57,58 +52,9 @@ impl Keeper {
         }
     }
 
-    /// A kernel process is gone, and reaped.
-    fn kernel_died(&mut self, language: Language, exit_code: i32) {
-        // What it reported before it died counts.
-        while self.read_reports(language) {}
-        self.await_captures(language);
-        let withheld = self.give_up_withheld(language);
-        let Some(live) = self.kernels.live.get_mut(&language) else {
-            return;
-        };
-        let (epoch, current, verdict) = (live.epoch, live.current, live.verdict);
-        let (last_words, farewell) = (live.kernel.last_words(), live.farewell);
-        let as_of = current.or(farewell).or(self.session.idle_as_of(language)).unwrap_or_default();
-        let left_state = last_words.is_some_and(|saved| {
-            let saved = SavedKernel { as_of_run: as_of, ..saved };
-            let saved = self.without_environment_of(as_of, saved);
-            self.save(language, saved)
-        });
-        // The end of a session, or a reset, is no accident.
-        if !left_state && verdict.is_none() && self.session.is_open() {
-            self.tell(language, current, death(language, exit_code));
-        }
-        // A new one would find no place: this cannot wait.
-        let watch = self.tell_of_limits(language, current, Ending::Death, None);
-        let note = withheld.or(watch).and_then(|watch| self.see_through(watch));
-        note.into_iter().for_each(|note| self.tell(language, current, note));
-        let exit_code = verdict.unwrap_or(exit_code);
-        let directory = self.kernels.live.get(&language).map(|live| live.directory.clone());
-        let directory = directory.unwrap_or_default();
-        if let Some(said) = kernels::complaints(&self.home.outside(&directory)) {
-            let message = format!("{language} does not come up; it says: {said}");
-            let failure = Failure::in_words(Code::KernelUnavailable, message);
-            self.kernels.launch_failures.insert(language, failure);
-        }
-        self.note_losses(language, current, left_state);
-        self.finish_output(language);
-        self.lose_terminal(language);
-        self.kernels.live.remove(&language);
-        self.answer_inspectors(language);
-        self.images_lose_kernel(language, epoch);
-        self.has_described(language);
-        self.kernels.last_status.insert(language, exit_code);
-        if self.session.is_open() {
-            self.step(Input::Died { language, epoch, exit_code, left_state });
-            self.report_failed_start(language);
-        } else if self.kernels.live.is_empty() {
-            self.step(Input::KernelsGone);
-        }
-    }
-
     /// A first kernel that has died, and is not tried again, is the end of the
     /// session's start.
-    fn report_failed_start(&mut self, language: Language) {
+    pub(super) fn report_failed_start(&mut self, language: Language) {
         if language == self.home.boot.kernel.language && !self.kernels.live.contains_key(&language)
         {
             let reason = self.kernels.why_not(language);
@@ -117,7 +63,12 @@ impl Keeper {
     }
 
     /// What dies with a kernel whose state cannot be brought back.
-    fn note_losses(&mut self, language: Language, current: Option<RunNo>, left_state: bool) {
+    pub(super) fn note_losses(
+        &mut self,
+        language: Language,
+        current: Option<RunNo>,
+        left_state: bool,
+    ) {
         if left_state || language.is_shell() || !self.session.is_open() {
             return;
         }
@@ -127,39 +78,6 @@ impl Keeper {
         if let Some(note) = saved.and_then(|saved| losses(language, &saved)) {
             self.tell(language, current, note);
         }
-    }
-
-    /// A capture is written by a fork of the kernel, which may outlive it by a
-    /// few milliseconds; it is worth more than an older one.
-    fn await_captures(&mut self, language: Language) {
-        let deadline = self.now() + CAPTURE_PATIENCE_MS.cast_unsigned();
-        loop {
-            let Some(live) = self.kernels.live.get(&language) else {
-                return;
-            };
-            let now: Tick = self.now();
-            if !live.kernel.is_capturing() || !language.is_shell() || now >= deadline {
-                return;
-            }
-            let wait = rustix::time::Timespec {
-                tv_sec: 0,
-                tv_nsec: i64::try_from(deadline - now).unwrap_or(0) * 1_000_000,
-            };
-            let mut fds = [PollFd::new(&live.reports, PollFlags::IN)];
-            match rustix::event::poll(&mut fds, Some(&wait)) {
-                Ok(1..) => {
-                    self.read_reports(language);
-                }
-                Ok(0) | Err(_) => return,
-            }
-        }
-    }
-}
-
-fn death(language: Language, exit_code: i32) -> String {
-    match exit_code - 128 {
-        signal @ 1..=64 => format!("the {language} process was ended by signal {signal}"),
-        _ => format!("the {language} process ended with status {exit_code}"),
     }
 }
 

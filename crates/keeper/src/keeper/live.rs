@@ -1,6 +1,8 @@
 //! A kernel that lives: its process, its descriptors, and what it is at.
 
 use super::bombs::Withheld;
+use super::deferred::Deferred;
+use super::dying::Death;
 use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
@@ -96,25 +98,36 @@ pub(super) struct Live {
     /// The newest one when its state was last asked for.
     pub(super) capture_floor: Option<Pid>,
     pub(super) current: Option<RunNo>,
-    /// The current run was signalled.
-    pub(super) is_pressed: bool,
-    /// That was when half of the processes that may be there were there.
-    pub(super) was_crowded: bool,
+    pub(super) force: Force,
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
     /// Its directory was removed, and only a place for its report was made anew.
     pub(super) has_lost_directory: bool,
+    /// Its next run, if it could not hear of it yet.
+    pub(super) deferred: Option<Deferred>,
     /// What the current run ended with, if the kernel was ended after it.
     pub(super) verdict: Option<i32>,
     /// The end of the current run, which is told when what it has left is looked after.
     pub(super) withheld: Option<Box<Withheld>>,
+    /// It is gone, which the session is not told yet.
+    pub(super) death: Option<Death>,
     /// What it takes over when it is up.
     pub(super) inheritance: Option<Inheritance>,
     /// Held while its state is captured in idle time.
     pub(super) turn: Option<Turn>,
     /// The session ends: as of which run the state is that it leaves.
     pub(super) farewell: Option<RunNo>,
+}
+
+/// What was used to make the current run end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Force {
+    None,
+    /// Signals.
+    Signals,
+    /// Signals, when half of the processes that may be there were there.
+    SignalsInCrowd,
 }
 
 /// A state in a file, for a new kernel.
@@ -148,13 +161,14 @@ impl Live {
             floor: None,
             capture_floor: None,
             current: None,
-            is_pressed: false,
-            was_crowded: false,
+            force: Force::None,
             has_come_up: false,
             was_prompted: false,
             has_lost_directory: false,
+            deferred: None,
             verdict: None,
             withheld: None,
+            death: None,
             inheritance: None,
             turn: None,
             farewell: None,
@@ -239,6 +253,7 @@ impl Live {
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
     pub(super) fn owes_words(&self) -> bool {
-        (self.current.is_some() && self.withheld.is_none()) || !self.has_come_up
+        let owes_end = self.current.is_some() && self.withheld.is_none();
+        self.death.is_none() && (owes_end || !self.has_come_up)
     }
 }

@@ -16,6 +16,8 @@ mod bombs;
 mod captures;
 mod clients;
 mod deadlines;
+mod deferred;
+mod dying;
 mod effects;
 mod endings;
 mod environment;
@@ -146,6 +148,8 @@ impl Keeper {
             Deadline::Silence => self.look_for_silence(),
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Bombs => self.look_after_bombs(),
+            Deadline::Deferred => self.begin_deferred(),
+            Deadline::Deaths => self.go_on_dying(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Signals to a kernel whose run should end.
 
-use super::live::Live;
+use super::live::{Force, Live};
 use crate::kernels::Pressed;
 use crate::processes::{self, Caught};
 use rustix::process::{Pid, Signal};
@@ -17,7 +17,7 @@ impl Live {
         // Once: whatever ends its foreground program, the shell must not go on
         // with the next command.
         let caught = Caught::by(self.pid);
-        if !self.is_pressed
+        if self.force == Force::None
             && let Some(number) = self.kernel.stop_signal(caught)
         {
             processes::signal_by_number(self.pid, number);
@@ -27,7 +27,7 @@ impl Live {
         {
             processes::signal_by_number(self.pid, number);
         }
-        self.is_pressed = true;
+        self.force = self.force.max(Force::Signals);
         if let Some(run) = self.current {
             self.kernel.pressing(run);
         }

@@ -1,10 +1,11 @@
 //! What kernels report.
 
+use super::live::{Force, Live};
 use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
-use crate::privacy::{Privacy, When, has_lost_pipe};
+use crate::privacy::{Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes::{self, Room};
 use crate::reactor::Interest;
 use crate::scratch::Inbox;
@@ -13,7 +14,6 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
-use std::time::Duration;
 
 /// What a kernel has said of its run's end, and what it is like itself.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Keeper {
                         live.hang_up(&self.reactor);
                     }
                 }
-                Report::Copy(AboutCopy::Born(_)) => {}
+                Report::Copy(AboutCopy::Up(_)) => {}
                 Report::Copy(AboutCopy::Unborn { directory, error }) => {
                     self.family.failed_copies.push((directory, error));
                 }
@@ -97,7 +97,7 @@ impl Keeper {
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
         // Before any code of the user's. If this fails, so it does before the first
         // run, which tells.
-        let _ = self.keep_private(language, When::Needed);
+        let _ = self.keep_private(language);
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
             let inheritance = live.inheritance.as_ref()?;
@@ -133,11 +133,12 @@ impl Keeper {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        if live.current != Some(ended.run) || live.withheld.is_some() {
+        let is_told = live.withheld.is_some() || live.death.is_some();
+        if live.current != Some(ended.run) || is_told {
             return;
         }
         let (epoch, pid) = (live.epoch, live.pid);
-        if live.is_pressed && language.is_shell() {
+        if live.force != Force::None && language.is_shell() {
             // A program that a shell was just starting when SIGINT came may
             // have missed it; the shell has moved on, and would wait for it
             // with the next one.
@@ -284,7 +285,8 @@ impl Keeper {
     /// way for a new one.
     pub(super) fn replace_homeless(&mut self, language: Language) {
         let live = self.kernels.live.get(&language);
-        let idle = live.filter(|live| live.current.is_none() && live.has_come_up);
+        let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
+        let idle = live.filter(is_idle).filter(|live| live.has_come_up);
         let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
             return;
         };
@@ -298,15 +300,13 @@ impl Keeper {
     /// A report without its run's secret may be a kernel's own, which has lost the
     /// pipe that the secret was in: code of the user's has closed its descriptors.
     fn renew_lost_pipes(&mut self, language: Language) {
-        /// It waits for orders by now, or has not made that report.
-        const PATIENCE: Duration = Duration::from_millis(100);
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
         if let (Some(live), Some(confined)) = (live, &self.home.confined)
             && live.privacy.is_some()
             && has_lost_pipe(&mut *live.kernel)
         {
-            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(PATIENCE));
+            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
             if Privacy::ensure(&mut live.privacy, kernel, confined, beside, when).is_ok() {
                 live.kernel.ask_again();
             }

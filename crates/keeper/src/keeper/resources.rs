@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use super::bombs::{Ended, Watch};
+use super::live::Force;
 use crate::confined::{Confined, Incidents};
 use sessile_protocol::{
     CpuLimit, Evidence, FilesLimit, Language, LayerLimit, LimitedResource, LimitsView, MemoryLimit,
@@ -55,10 +56,9 @@ impl Keeper {
         }
         let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let live = self.kernels.live.get(&language);
-        let was_pressed = live.is_some_and(|live| live.is_pressed);
-        let was_crowded = live.is_some_and(|live| live.was_crowded);
+        let force = live.map_or(Force::None, |live| live.force);
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
-        let watch = self.watch_bomb(Ended { run, was_pressed, was_crowded, was_refused });
+        let watch = self.watch_bomb(Ended { run, force, was_refused });
         for note in notes {
             self.tell(language, run, note);
         }

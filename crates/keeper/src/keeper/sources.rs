@@ -16,6 +16,7 @@ impl Keeper {
             Source::Signals | Source::Sandbox => self.family.was_signalled = true,
             Source::Reports(language) => {
                 self.read_reports(language);
+                self.dead_has_reported(language);
             }
             Source::Pipe(pipe) => self.take_output(pipe),
             Source::Terminal(language) => self.take_shown(language),

@@ -189,6 +189,7 @@ impl Keeper {
         if self.records.accepted.is_none() {
             self.records.accepted = self.home.directory.accepted(self.session.last_run()).ok();
         }
+        self.home.register();
         Ok(())
     }
 
@@ -204,7 +205,6 @@ impl Keeper {
             self.records.metadata.keeper_pid = Some(std::process::id());
             let hold = self.home.confined.as_ref().map(|confined| confined.hold());
             self.records.metadata.notes = hold.map(|hold| hold.notes.clone()).unwrap_or_default();
-            self.home.register();
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());
@@ -212,6 +212,7 @@ impl Keeper {
         crate::report(outcome);
         if has_failed {
             self.home.directory.remove_socket();
+            self.home.user().unregister(&self.home.boot.session);
             self.lifecycle = Lifecycle::Finished;
         }
     }

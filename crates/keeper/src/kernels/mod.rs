@@ -147,7 +147,7 @@ impl RawCapture {
 #[derive(Debug)]
 pub(crate) enum AboutCopy {
     /// It is there.
-    Born(Box<Born>),
+    Up(Box<CopyReport>),
     /// There is none for that directory.
     Unborn { directory: String, error: String },
     /// One is on its way to that directory: this process.
@@ -191,7 +191,7 @@ pub(crate) fn outcome_file(dump: &Path) -> PathBuf {
 
 /// What a copy says of itself.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Born {
+pub(crate) struct CopyReport {
     pub(crate) pid: u32,
     /// Threads of the original, which it does not have.
     #[serde(default)]

@@ -5,8 +5,8 @@ use super::launch::{DriverFiles, Invocation, install};
 use super::secret::{Secret, Secrets};
 use super::shell::write_orders;
 use super::{
-    AboutCopy, Born, Copy, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order, Pressed,
-    Question, RawCapture, Release, Report, Stdin,
+    AboutCopy, Copy, CopyReport, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order,
+    Pressed, Question, RawCapture, Release, Report, Stdin,
 };
 use crate::scratch::{Openness, make_orders, write_file};
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,8 @@ struct RunOrder<'a> {
     stdin: &'a Path,
     stdout: &'a Path,
     stderr: &'a Path,
-    env: &'a BTreeMap<String, String>,
+    /// None where there are none: nothing is put back after such a run.
+    env: Option<&'a BTreeMap<String, String>>,
     secret: Option<&'a Secret>,
 }
 
@@ -159,7 +160,7 @@ enum Message {
         question: Question,
         waits: bool,
     },
-    Born(Born),
+    Born(CopyReport),
     Unborn {
         directory: String,
         error: String,
@@ -286,7 +287,7 @@ impl Scripted {
             }
             Message::Born(born) => {
                 self.version.clone_from(&born.version);
-                Some(Report::Copy(AboutCopy::Born(Box::new(born))))
+                Some(Report::Copy(AboutCopy::Up(Box::new(born))))
             }
             Message::Unborn { directory, error } => {
                 Some(Report::Copy(AboutCopy::Unborn { directory, error }))
@@ -390,7 +391,7 @@ impl Kernel for Scripted {
             stdin: terminal.unwrap_or(stdin),
             stdout: terminal.unwrap_or(stdout),
             stderr: terminal.unwrap_or(stderr),
-            env: order.env,
+            env: Some(order.env).filter(|env| !env.is_empty()),
             secret: inline,
         })?;
         self.current = Some(Current { run: order.run, secret });

@@ -31,7 +31,7 @@ use super::secret::{Secret, Secrets};
 use super::{Heritage, Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{Slate, write_file};
+use crate::scratch::{RewrittenFile, write_file};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
@@ -99,7 +99,7 @@ pub(super) struct Shell {
     /// Where the shell finds them, when it has lost its stdin.
     orders_path: String,
     /// The file that is sourced.
-    text: Slate,
+    text: RewrittenFile,
     own_name: Rc<OwnName>,
     lines: Lines,
     secrets: Secrets,
@@ -181,7 +181,7 @@ impl Shell {
             outside: outside.to_owned(),
             orders,
             orders_path: directory.join("t").display().to_string(),
-            text: Slate::create(&directory.join("c"))?,
+            text: RewrittenFile::create(&directory.join("c"))?,
             own_name: Rc::new(OwnName::new(
                 program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
                 directory.join("c").display().to_string(),

@@ -14,7 +14,7 @@ use std::net::TcpStream;
 
 /// What all connections have in common.
 #[derive(Debug)]
-pub(super) struct Office {
+pub(super) struct ProxyContext {
     pub(super) admission: Admission,
     pub(super) bell: Bell,
     pub(super) session: Session,
@@ -23,7 +23,7 @@ pub(super) struct Office {
 /// Programs show this to people.
 const REFUSED: &str = "403 Refused by the sandbox";
 
-impl Office {
+impl ProxyContext {
     pub(super) fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut incoming = Incoming::new(stream);

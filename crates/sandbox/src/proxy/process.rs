@@ -2,7 +2,7 @@
 //! end, and ended with the sandbox.
 
 use super::admission::Admission;
-use super::connection::{Office, answer};
+use super::connection::{ProxyContext, answer};
 use super::incoming::Incoming;
 use super::notice::{self, Bell, Notice};
 use super::who::Session;
@@ -127,7 +127,7 @@ impl Proxy {
             libc::mallopt(libc::M_ARENA_MAX, 1);
         }
         let listener = TcpListener::from(self.listener.try_clone()?);
-        let office = Arc::new(Office {
+        let office = Arc::new(ProxyContext {
             admission: Admission::new(self.hosts.clone()),
             bell: Bell::new(self.bell.try_clone()?),
             session: Session { keeper, init: self.init },
@@ -161,7 +161,7 @@ impl Drop for Place {
     }
 }
 
-fn serve(listener: &TcpListener, office: &Arc<Office>) -> io::Result<()> {
+fn serve(listener: &TcpListener, office: &Arc<ProxyContext>) -> io::Result<()> {
     let (places, turned_away) = (Arc::default(), Arc::default());
     loop {
         let stream = match listener.accept() {

@@ -224,10 +224,11 @@ impl Service {
                 (profile, vec![first])
             }
         };
-        let worker = match self.agents.mind(&profile.model).is_ok_and(|mind| mind.is_command()) {
-            true => Worker::Program,
-            false => Worker::Model,
-        };
+        let worker =
+            match self.agents.backend(&profile.model).is_ok_and(|backend| backend.is_command()) {
+                true => Worker::Program,
+                false => Worker::Model,
+            };
         let tools = perform::tools().into_iter().map(|tool| tool.name).collect();
         let config = profile.config(tools, worker == Worker::Program);
         let (now, status) = (now_ms(), continuity.status);

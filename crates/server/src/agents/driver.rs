@@ -8,7 +8,7 @@ pub(super) use handle::{Handle, Order, Seen};
 
 use super::following::Progress;
 use super::jobs::Jobs;
-use super::model::Mind;
+use super::model::Backend;
 use super::perform::{self, Running};
 use super::profile::{Profile, now_ms};
 use super::rewinding::{self, Rewinder};
@@ -43,7 +43,7 @@ pub(super) struct Driver {
     agent: Agent,
     profile: Profile,
     file: Option<ThreadFile>,
-    mind: Mind,
+    backend: Backend,
     tools: Vec<Tool>,
     orders: mpsc::Receiver<Order>,
     seen: watch::Sender<Seen>,
@@ -73,12 +73,12 @@ impl Driver {
         caller: Caller,
         place: &Place,
         opened: Opened,
-        mind: Mind,
+        backend: Backend,
     ) -> (Self, Handle) {
         let Opened { profile, entries, file, home } = opened;
         let tools = perform::tools();
-        let config =
-            profile.config(tools.iter().map(|tool| tool.name.clone()).collect(), mind.is_command());
+        let config = profile
+            .config(tools.iter().map(|tool| tool.name.clone()).collect(), backend.is_command());
         let count = entries.len() as u64;
         let is_open = file.digest().is_open();
         let resuming = is_open.then(|| (config.clone(), entries.clone()));
@@ -88,7 +88,7 @@ impl Driver {
         let (orders, inbox) = mpsc::channel(16);
         let (told, seen) = watch::channel(seen);
         let (progress, _) = broadcast::channel(DELTAS);
-        let (price, identity) = (mind.price(), file.identity());
+        let (price, identity) = (backend.price(), file.identity());
         let handle = Handle { orders, seen, progress: progress.clone(), price, file: identity };
         // A session that another machine has taken up meanwhile is left to it.
         let caller = caller.staying();
@@ -102,7 +102,7 @@ impl Driver {
             agent,
             profile,
             file: Some(file),
-            mind,
+            backend,
             tools,
             orders: inbox,
             seen: told,

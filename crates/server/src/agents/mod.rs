@@ -40,7 +40,7 @@ use crate::keepers::{blocking, lock};
 use crate::service::{Caller, ErrorCode, OrderKey, Service, ServiceError, StartedOnce};
 use driver::{Driver, Handle, Order};
 use following::Reading;
-use model::Mind;
+use model::Backend;
 use profile::{KeptCheckpoints, Profile};
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
@@ -121,10 +121,10 @@ impl Agents {
     }
 
     /// What an agent with a model of this name thinks with.
-    fn mind(&self, name: &str) -> Result<Mind, ServiceError> {
+    fn backend(&self, name: &str) -> Result<Backend, ServiceError> {
         let model = self.model(Some(name))?;
         let client = self.client(&model)?;
-        Ok(Mind::Model { model, client })
+        Ok(Backend::Model { model, client })
     }
 
     fn client(&self, model: &Model) -> Result<reqwest::Client, ServiceError> {
@@ -395,14 +395,14 @@ impl Service {
         }
         let directory = place.directory.clone();
         let opened = blocking(move || thread_file::open(&directory)).await?;
-        let mind = match self.agents.mind(&opened.profile.model) {
-            Ok(mind) => mind,
+        let backend = match self.agents.backend(&opened.profile.model) {
+            Ok(backend) => backend,
             Err(error) if opened.file.digest().is_open() => {
-                Mind::Missing(Failure::new(Fault::UnknownModel, error.to_string()))
+                Backend::Missing(Failure::new(Fault::UnknownModel, error.to_string()))
             }
             Err(error) => return Err(error),
         };
-        let (driver, handle) = Driver::new(self.clone(), caller.clone(), &place, opened, mind);
+        let (driver, handle) = Driver::new(self.clone(), caller.clone(), &place, opened, backend);
         let mut live = lock(&self.agents.live);
         live.retain(|_, handle| handle.is_live());
         // The lock on the thread is ours, so nobody else can have put one here.

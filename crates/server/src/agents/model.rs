@@ -33,7 +33,7 @@ pub struct Model {
 
 /// What an agent thinks with.
 #[derive(Clone, Debug)]
-pub(super) enum Mind {
+pub(super) enum Backend {
     Model {
         model: Arc<Model>,
         client: reqwest::Client,
@@ -42,7 +42,7 @@ pub(super) enum Mind {
     Missing(Failure),
 }
 
-impl Mind {
+impl Backend {
     pub(super) fn is_command(&self) -> bool {
         match self {
             Self::Model { model, .. } => model.command.is_some(),
@@ -100,7 +100,7 @@ impl std::fmt::Debug for Variable {
 const MAX_ANSWER: usize = 32 << 20;
 
 impl Key {
-    fn read(&self) -> Result<Option<String>, Failure> {
+    async fn read(&self) -> Result<Option<String>, Failure> {
         let missing = |why: String| Err(Failure::new(Fault::BadKey, why));
         match self {
             Self::None => Ok(None),
@@ -113,7 +113,7 @@ impl Key {
                     std::process::id()
                 )),
             },
-            Self::File(path) => match std::fs::read_to_string(path) {
+            Self::File(path) => match tokio::fs::read_to_string(path).await {
                 Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
                 Ok(_) => missing(format!("the key is missing: {} is empty", path.display())),
                 Err(error) => missing(format!("the key is missing: {}: {error}", path.display())),
@@ -186,7 +186,7 @@ impl Model {
         question: &Question,
         words: Option<&Words>,
     ) -> Result<Reply, Failure> {
-        let key = self.key.read()?;
+        let key = self.key.read().await?;
         // Some servers repeat what they were sent, and a failure is kept in the thread.
         let secrets: Vec<_> = key.iter().chain(self.headers.values()).cloned().collect();
         let answer = self.post(client, question, words, key).await;

@@ -49,24 +49,24 @@ const WAITS: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(4)];
 
 /// Who waits for the answer, if anybody does.
-type Wish = Option<oneshot::Sender<Result<(), NotKept>>>;
+type Answer = Option<oneshot::Sender<Result<(), NotKept>>>;
 
-/// Brings what there is to the store, one time after the other. Wishes that come while
+/// Brings what there is to the store, one time after the other. Requests that come while
 /// it is at it are one.
 #[derive(Clone, Debug)]
 pub(super) struct Storing {
     home: Home,
-    wishes: Option<mpsc::UnboundedSender<Wish>>,
+    requests: Option<mpsc::UnboundedSender<Answer>>,
 }
 
 impl Storing {
     pub(super) fn of(service: &Arc<Service>, id: &SessionId, home: Home) -> Self {
         if !service.has_store() {
-            return Self { home: Home::Here, wishes: None };
+            return Self { home: Home::Here, requests: None };
         }
-        let (wishes, taken) = mpsc::unbounded_channel();
+        let (requests, taken) = mpsc::unbounded_channel();
         tokio::spawn(bring(service.clone(), id.clone(), taken));
-        Self { home, wishes: Some(wishes) }
+        Self { home, requests: Some(requests) }
     }
 
     /// Has it brought there some time soon.
@@ -75,21 +75,21 @@ impl Storing {
             Worth::Record => true,
             Worth::Thread => self.home == Home::Store,
         };
-        if let Some(wishes) = self.wishes.as_ref().filter(|_| is_wanted) {
-            let _ = wishes.send(None);
+        if let Some(requests) = self.requests.as_ref().filter(|_| is_wanted) {
+            let _ = requests.send(None);
         }
     }
 
     /// Waits until the store has what is in the thread now. Nothing is waited for where
     /// the thread is on this machine only.
     pub(super) async fn secure(&self) -> Result<(), NotKept> {
-        let Some(wishes) = self.wishes.as_ref().filter(|_| self.home == Home::Store) else {
+        let Some(requests) = self.requests.as_ref().filter(|_| self.home == Home::Store) else {
             return Ok(());
         };
         let mut waits = WAITS.into_iter();
         loop {
             let (answer, answered) = oneshot::channel();
-            let _ = wishes.send(Some(answer));
+            let _ = requests.send(Some(answer));
             let kept = answered.await.unwrap_or(Err(NotKept::Failed(super::gone())));
             match (kept, waits.next()) {
                 (Err(NotKept::Failed(_)), Some(wait)) => tokio::time::sleep(wait).await,
@@ -99,11 +99,15 @@ impl Storing {
     }
 }
 
-async fn bring(service: Arc<Service>, id: SessionId, mut wishes: mpsc::UnboundedReceiver<Wish>) {
-    while let Some(first) = wishes.recv().await {
+async fn bring(
+    service: Arc<Service>,
+    id: SessionId,
+    mut requests: mpsc::UnboundedReceiver<Answer>,
+) {
+    while let Some(first) = requests.recv().await {
         let mut waiting: Vec<_> = first.into_iter().collect();
         // Whatever was recorded before these came is in the file that is read now.
-        while let Ok(more) = wishes.try_recv() {
+        while let Ok(more) = requests.try_recv() {
             waiting.extend(more);
         }
         let kept = service.keep_agent(&id).await;

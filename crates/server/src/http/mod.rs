@@ -27,6 +27,7 @@ mod top;
 mod wire;
 
 pub use auth::{Access, Guard};
+pub(crate) use wire::ErrorBody;
 
 use crate::service::{ErrorCode, Service, ServiceError};
 use axum::extract::DefaultBodyLimit;

@@ -10,9 +10,9 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use serde_json::{Value, json};
+use serde::Serialize;
 use sessile_gateway::ErrorDetail;
-use sessile_gateway::answer::{self, Continuity};
+use sessile_gateway::answer::{self, Continuity, Encoding, RunResult};
 use sessile_protocol::{RunNo, SessionId};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,25 +21,45 @@ use std::time::Duration;
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// An event's data, the same over server-sent events and WebSocket.
-pub(super) fn data(run: RunNo, cursor: Cursor, event: &Event) -> Value {
-    let mut data = json!({"seq": cursor.seq, "run": run});
-    match event {
-        Event::Started | Event::Closed => {}
-        Event::Stdout(written) | Event::Stderr(written) => {
-            let (text, encoding) = answer::text(&written.bytes);
-            data["data"] = text.into();
-            if let Some(encoding) = encoding {
-                data["encoding"] = json!(encoding);
+#[derive(Debug, Serialize)]
+pub(super) struct EventData {
+    seq: u64,
+    run: RunNo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+    /// Bytes before these that are not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RunResult>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuity: Option<Continuity>,
+}
+
+impl EventData {
+    pub(super) fn of(run: RunNo, cursor: Cursor, event: &Event) -> Self {
+        let mut fields = Self {
+            seq: cursor.seq,
+            run,
+            data: None,
+            encoding: None,
+            skipped: None,
+            result: None,
+            continuity: None,
+        };
+        match event {
+            Event::Started | Event::Closed => {}
+            Event::Stdout(written) | Event::Stderr(written) => {
+                let (text, encoding) = answer::text(&written.bytes);
+                (fields.data, fields.encoding) = (Some(text), encoding);
+                fields.skipped = Some(written.skipped).filter(|skipped| *skipped > 0);
             }
-            if written.skipped > 0 {
-                data["skipped"] = written.skipped.into();
-            }
+            Event::Exited(done) => fields.result = Some(Box::new(RunResult::from(&**done))),
         }
-        Event::Exited(done) => {
-            data["result"] = json!(answer::RunResult::from(&**done));
-        }
+        fields
     }
-    data
 }
 
 /// Where a client that was here before goes on.
@@ -114,10 +134,8 @@ impl Streaming {
         let message = match self.follower.next().await {
             Ok(None) => return None,
             Ok(Some((cursor, event))) => {
-                let mut data = data(self.follower.run, cursor, &event);
-                if let Some(continuity) = self.continuity.take() {
-                    data["continuity"] = json!(continuity);
-                }
+                let mut data = EventData::of(self.follower.run, cursor, &event);
+                data.continuity = self.continuity.take();
                 Message::default().id(cursor.to_string()).event(event.name()).json_data(data)
             }
             // The stream ends here; the client may come back with its last id.
@@ -132,6 +150,6 @@ impl Streaming {
 
 /// That a stream ends here, and why.
 pub(super) fn failure(error: &ServiceError) -> Message {
-    let data = json!(ErrorDetail::from(&**error));
-    Message::default().event("error").data(data.to_string())
+    let data = ErrorDetail::from(&**error);
+    Message::default().event("error").json_data(data).unwrap_or_default()
 }

@@ -10,7 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 mod answers;
 mod values;
 
-pub(super) use answers::{Anything, ErrorBody, ServerSentEvent};
+pub(crate) use answers::ErrorBody;
+pub(super) use answers::{Anything, ServerSentEvent};
 pub(super) use values::{
     Environment, MOST_KEPT, Size, Span, number_text, span_text, whole, within, within_text,
 };

@@ -1,9 +1,9 @@
 //! Connections beyond the limit are told so.
 
 use super::listener::Stream;
+use crate::http::ErrorBody;
 use crate::metrics::{CodeLabels, Metrics};
 use crate::service::{ErrorCode, ServiceError};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -89,10 +89,7 @@ fn too_many() -> String {
 }
 
 fn answer(status: &str, error: &ServiceError) -> String {
-    let body = json!({
-        "error": {"code": error.code.as_str(), "message": error.message, "hint": error.hint}
-    })
-    .to_string();
+    let body = ErrorBody::from(error).text();
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{body}",

@@ -1,9 +1,8 @@
 //! Joining a run whose terminal is drawn on already.
 
 use super::{Caller, Cursor, ScreenWait, Service, ServiceError};
-use serde_json::{Value, json};
 use sessile_gateway::answer::whole_end;
-use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
+use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId, TerminalSize};
 use sessile_terminal::render;
 
 /// The most bytes that a character has before its last.
@@ -14,7 +13,14 @@ const HALF: u64 = 3;
 pub(crate) struct Joined {
     pub(crate) cursor: Cursor,
     /// What is to be told first.
-    pub(crate) screen: Option<Value>,
+    pub(crate) screen: Option<Drawn>,
+}
+
+/// What draws a terminal as it is.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) data: String,
+    pub(crate) size: TerminalSize,
 }
 
 impl Service {
@@ -48,12 +54,7 @@ impl Service {
         let screen = &seen.view.screen;
         let kind = if screen.is_alternate { "\x1b[?1049h" } else { "\x1b[2J" };
         let keys = if screen.application_keys { "\x1b[?1h" } else { "" };
-        let screen = json!({
-            "type": "screen",
-            "run": run,
-            "data": format!("{kind}{keys}{}", render::ansi(screen)),
-            "size": {"columns": screen.size.cols, "rows": screen.size.rows},
-        });
-        Ok(Joined { cursor, screen: Some(screen) })
+        let data = format!("{kind}{keys}{}", render::ansi(screen));
+        Ok(Joined { cursor, screen: Some(Drawn { data, size: screen.size }) })
     }
 }

@@ -42,7 +42,7 @@ pub(crate) use confinement::policy;
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use files::{CutOff, ListOrder, Piece, incoming};
 pub(crate) use following::{RunsFollower, SessionEvent};
-pub(crate) use joining::Joined;
+pub(crate) use joining::{Drawn, Joined};
 pub(crate) use restoring::{RestoreOrder, Source, Upload, too_large};
 pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
 pub(crate) use saving::{HandedOut, SaveOrder};

@@ -95,8 +95,8 @@ impl SessionFollower {
                         .await
                     {
                         Ok(()) => {}
-                        Err(Interlude::Stopped(error)) => return Err(error),
-                        Err(Interlude::Gone) => self.go_to_disk().await?,
+                        Err(LinkEnd::Stopped(error)) => return Err(error),
+                        Err(LinkEnd::Gone) => self.go_to_disk().await?,
                     }
                 }
                 Source::Disk => {
@@ -156,21 +156,21 @@ enum Reading {
 
 /// The runs that are not over; `None` if the keeper goes instead of answering.
 async fn open_runs(mut link: Link) -> Result<Option<(Link, Vec<OpenRun>)>, ServiceError> {
-    match link.call(Request::Runs).await.map_err(Interlude::from) {
+    match link.call(Request::Runs).await.map_err(LinkEnd::from) {
         Ok(Answer::Runs(view)) => Ok(Some((link, view.runs))),
         Ok(_) => Err(ServiceError::unexpected()),
-        Err(Interlude::Gone) => Ok(None),
-        Err(Interlude::Stopped(error)) => Err(error),
+        Err(LinkEnd::Gone) => Ok(None),
+        Err(LinkEnd::Stopped(error)) => Err(error),
     }
 }
 
 /// What ends a conversation with a keeper.
-enum Interlude {
+enum LinkEnd {
     Gone,
     Stopped(ServiceError),
 }
 
-impl From<LinkError> for Interlude {
+impl From<LinkError> for LinkEnd {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Gone | LinkError::Io(_) => Self::Gone,
@@ -188,7 +188,7 @@ async fn converse(
     directory: &Directory,
     runs: &mut Following,
     calls: &mut HashMap<u64, Asked>,
-) -> Result<(), Interlude> {
+) -> Result<(), LinkEnd> {
     while let Some((asked, request)) = runs.question() {
         calls.insert(link.ask(request).await?, asked);
     }
@@ -197,8 +197,8 @@ async fn converse(
         let over = following::over(&reply.outcome);
         runs.take(asked, reply.outcome).map_err(|error| match error {
             // One that is about to go tells no more of runs.
-            FollowingError::Refused(_) => Interlude::Gone,
-            FollowingError::Unexpected => Interlude::Stopped(ServiceError::unexpected()),
+            FollowingError::Refused(_) => LinkEnd::Gone,
+            FollowingError::Unexpected => LinkEnd::Stopped(ServiceError::unexpected()),
         })?;
         for happened in happened(directory, over).await {
             runs.amend(happened);

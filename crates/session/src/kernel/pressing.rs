@@ -66,7 +66,7 @@ impl Kernel {
             return;
         }
         match &mut self.process {
-            Process::Absent | Process::Preparing(_) => {}
+            Process::Absent | Process::Preparing(_) | Process::Dying => {}
             Process::Starting { source, .. } => {
                 let source = *source;
                 self.abandon(source, out);
@@ -110,7 +110,7 @@ impl Kernel {
     /// an event of its own.
     pub(crate) fn stuck(&mut self, out: &mut Vec<Effect>) {
         match self.process {
-            Process::Absent | Process::Idle | Process::Preparing(_) => {}
+            Process::Absent | Process::Idle | Process::Preparing(_) | Process::Dying => {}
             Process::Starting { source, .. } => self.abandon(source, out),
             Process::Busy { .. } => out.push(Effect::Press {
                 language: self.language,

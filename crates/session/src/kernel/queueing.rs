@@ -44,9 +44,11 @@ impl Kernel {
     fn waiting(&self) -> impl Iterator<Item = &Queued> {
         let prepared = match &self.process {
             Process::Preparing(next) => Some(next),
-            Process::Absent | Process::Starting { .. } | Process::Idle | Process::Busy { .. } => {
-                None
-            }
+            Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Busy { .. }
+            | Process::Dying => None,
         };
         prepared.into_iter().chain(&self.queue)
     }
@@ -109,7 +111,8 @@ impl Kernel {
             | Process::Starting { .. }
             | Process::Idle
             | Process::Preparing(_)
-            | Process::Busy { .. }) => self.process = other,
+            | Process::Busy { .. }
+            | Process::Dying) => self.process = other,
         }
     }
 }

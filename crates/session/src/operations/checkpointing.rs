@@ -3,7 +3,7 @@
 use super::checkpoints::Files;
 use super::images::Form;
 use super::queue::{Patience, Progress, Stage};
-use super::{COPY_PATIENCE, Done, FILES_PATIENCE, Operations, RequestId, Scene, Task};
+use super::{COPY_PATIENCE, Context, Done, FILES_PATIENCE, Operations, RequestId, Task};
 use crate::timeline::PointId;
 use sessile_protocol::{Code, Failure, NewCheckpoint};
 
@@ -36,16 +36,21 @@ impl Operations {
         &mut self,
         request: RequestId,
         new: NewCheckpoint,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
-        let point = match self.checkpoints.mark(new.name, scene) {
+        let point = match self.checkpoints.mark(new.name, context) {
             Ok(point) => point,
             Err(failure) => return Progress::failed(failure),
         };
         if new.files {
-            self.checkpoints.take_files(point, scene);
+            self.checkpoints.take_files(point, context);
         }
-        self.go_on_checkpointing(request, Checkpointing { point, step: Step::Taking }, false, scene)
+        self.go_on_checkpointing(
+            request,
+            Checkpointing { point, step: Step::Taking },
+            false,
+            context,
+        )
     }
 
     pub(crate) fn go_on_checkpointing(
@@ -53,13 +58,13 @@ impl Operations {
         request: RequestId,
         mut checkpointing: Checkpointing,
         is_over: bool,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
         let point = checkpointing.point;
         match checkpointing.step {
             Step::Taking => match self.is_taken(point, is_over) {
                 Ok(true) => {
-                    scene.task(Task::WriteTimeline { request: Some(request) });
+                    context.task(Task::WriteTimeline { request: Some(request) });
                     checkpointing.step = Step::Writing;
                 }
                 Ok(false) => {}

@@ -5,7 +5,7 @@
 //! The files that a checkpoint alone needed go later, many at a time.
 
 use super::images::{Form, Images, Way};
-use super::{FilesId, ImageId, Scene, Task};
+use super::{Context, FilesId, ImageId, Task};
 use crate::core::Core;
 use crate::timeline::{Point, PointId, Timeline, Unfound};
 use sessile_protocol::{
@@ -123,9 +123,9 @@ impl Checkpoints {
     pub(crate) fn mark(
         &mut self,
         name: Option<String>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Result<PointId, Failure> {
-        let as_of = scene.core.last_begun();
+        let as_of = context.core.last_begun();
         let Some(point) = self.timeline.mark(name.clone(), as_of) else {
             let name = name.unwrap_or_default();
             let message = format!(
@@ -133,7 +133,7 @@ impl Checkpoints {
             );
             return Err(Failure::new(Code::CheckpointExists, message));
         };
-        self.fill(point, scene);
+        self.fill(point, context);
         Ok(point)
     }
 
@@ -142,11 +142,11 @@ impl Checkpoints {
         &mut self,
         run: RunNo,
         keep: usize,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> (PointId, Vec<PointId>) {
         let as_of = RunNo(run.0.saturating_sub(1));
         let (point, gone) = self.timeline.mark_before(run, as_of, keep);
-        self.fill(point, scene);
+        self.fill(point, context);
         (point, gone)
     }
 
@@ -156,27 +156,27 @@ impl Checkpoints {
         name: &str,
         as_of: RunNo,
         files: Files,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Vec<PointId> {
         let (point, gone) = self.timeline.mark_aside(name, as_of);
-        let busy = scene.core.states().map(|(language, _)| language).collect();
+        let busy = context.core.states().map(|(language, _)| language).collect();
         self.by_point.insert(point, Checkpoint { images: BTreeMap::new(), busy, files });
-        scene.task(Task::Mark { point });
+        context.task(Task::Mark { point });
         gone
     }
 
     /// Images of all kernels that are idle.
-    fn fill(&mut self, point: PointId, scene: &mut Scene<'_>) {
-        let states: Vec<(Language, RunNo)> = scene.core.states().collect();
+    fn fill(&mut self, point: PointId, context: &mut Context<'_>) {
+        let states: Vec<(Language, RunNo)> = context.core.states().collect();
         let mut checkpoint =
             Checkpoint { images: BTreeMap::new(), busy: Vec::new(), files: Files::None };
-        scene.task(Task::Mark { point });
+        context.task(Task::Mark { point });
         for (language, as_of) in states {
-            if !scene.core.is_at_rest(language) {
+            if !context.core.is_at_rest(language) {
                 checkpoint.busy.push(language);
                 continue;
             }
-            let image = self.images.of_now(language, as_of, scene);
+            let image = self.images.of_now(language, as_of, context);
             checkpoint.images.insert(language, image);
         }
         self.by_point.insert(point, checkpoint);
@@ -186,10 +186,10 @@ impl Checkpoints {
     pub(crate) fn image_of_kernel(
         &mut self,
         language: Language,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Option<ImageId> {
-        let as_of = scene.core.idle_as_of(language)?;
-        Some(self.images.of_now(language, as_of, scene))
+        let as_of = context.core.idle_as_of(language)?;
+        Some(self.images.of_now(language, as_of, context))
     }
 
     /// The newest image of a kernel, if it shows it as it is and is written down.
@@ -206,12 +206,12 @@ impl Checkpoints {
     }
 
     /// Has the files of a checkpoint taken.
-    pub(crate) fn take_files(&mut self, point: PointId, scene: &mut Scene<'_>) -> FilesId {
+    pub(crate) fn take_files(&mut self, point: PointId, context: &mut Context<'_>) -> FilesId {
         let files = self.next_files();
         if let Some(checkpoint) = self.by_point.get_mut(&point) {
             checkpoint.files = Files::Coming(files);
         }
-        scene.task(Task::TakeFiles { files });
+        context.task(Task::TakeFiles { files });
         files
     }
 
@@ -220,7 +220,7 @@ impl Checkpoints {
         &mut self,
         files: FilesId,
         outcome: Result<FilesView, Failure>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let mut all = self.by_point.values_mut();
         let Some(checkpoint) = all.find(|checkpoint| checkpoint.files == Files::Coming(files))
@@ -233,7 +233,7 @@ impl Checkpoints {
             Ok(view) => Files::Taken(files, view),
             Err(failure) => Files::Failed(failure),
         };
-        scene.task(Task::NoteTimeline);
+        context.task(Task::NoteTimeline);
     }
 
     // Looking at them.
@@ -338,17 +338,17 @@ impl Checkpoints {
         &mut self,
         is_auto: bool,
         in_use: &[ImageId],
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let ids: Vec<ImageId> = self.images.iter().map(|(id, _)| id).collect();
         let needed: Vec<ImageId> =
             ids.into_iter().filter(|id| self.needs(*id, is_auto, in_use)).collect();
-        self.images.keep_only(|id| needed.contains(&id), scene);
+        self.images.keep_only(|id| needed.contains(&id), context);
     }
 
     /// Has the files removed that no checkpoint needs any more: at once, or when
     /// there are enough of them.
-    pub(crate) fn sweep(&mut self, is_at_once: bool, scene: &mut Scene<'_>) {
+    pub(crate) fn sweep(&mut self, is_at_once: bool, context: &mut Context<'_>) {
         let enough = if is_at_once { 1 } else { SWEEP_AFTER };
         // One that is just being taken is not known yet.
         let is_taking = self.by_point.values().any(|c| matches!(c.files, Files::Coming(_)));
@@ -361,14 +361,14 @@ impl Checkpoints {
         });
         let keep = keep.collect();
         self.dropped_trees = 0;
-        scene.task(Task::SweepFiles { keep });
+        context.task(Task::SweepFiles { keep });
     }
 
-    pub(crate) fn clear(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn clear(&mut self, context: &mut Context<'_>) {
         self.timeline.clear();
         self.by_point.clear();
         self.dropped_trees = 0;
-        self.images.clear(scene);
+        self.images.clear(context);
     }
 
     /// A checkpoint of an earlier keeper.

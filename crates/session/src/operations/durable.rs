@@ -4,7 +4,7 @@
 //! place has a pace of its own. What fails is told and tried again.
 
 use super::looking::{Before, Heard, Looks};
-use super::{NotStored, Place, SaveId, Scene, Task};
+use super::{Context, NotStored, Place, SaveId, Task};
 use crate::durability::Durability;
 use crate::effect::Tick;
 use sessile_protocol::Failure;
@@ -100,30 +100,30 @@ impl Durable {
         save: SaveId,
         for_store: bool,
         outcome: Result<Option<Result<(), String>>, Failure>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let (here, outgoing) = match outcome {
             Ok(outgoing) => (Ok(()), outgoing.unwrap_or_else(|| Err(NO_FILE.to_owned()))),
             Err(failure) => (Err(failure.message.clone()), Err(failure.message)),
         };
         match here {
-            Ok(()) => self.here.saved(scene.now),
-            Err(_) => self.here.failed(scene.now),
+            Ok(()) => self.here.saved(context.now),
+            Err(_) => self.here.failed(context.now),
         }
-        scene.task(Task::RecordSave { save, place: Place::Here, outcome: here });
+        context.task(Task::RecordSave { save, place: Place::Here, outcome: here });
         match outgoing {
             // Another one may be on its way there.
             Ok(()) | Err(_) if !for_store => {}
-            Ok(()) => self.upload(save, scene),
-            Err(why) => self.not_stored(save, why, scene),
+            Ok(()) => self.upload(save, context),
+            Err(why) => self.not_stored(save, why, context),
         }
     }
 
-    fn upload(&mut self, save: SaveId, scene: &mut Scene<'_>) {
+    fn upload(&mut self, save: SaveId, context: &mut Context<'_>) {
         let store = self.store.as_mut().filter(|store| store.upload.is_none());
         if let Some(store) = store.filter(|store| store.pace.is_saving()) {
             store.upload = Some(save);
-            scene.task(Task::Upload { save });
+            context.task(Task::Upload { save });
         }
     }
 
@@ -133,23 +133,23 @@ impl Durable {
         &mut self,
         save: SaveId,
         outcome: Result<(), NotStored>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> bool {
         let Some(store) = self.store.as_mut().filter(|store| store.upload == Some(save)) else {
             return true;
         };
         store.upload = None;
-        store.looks.saved(heard(&outcome), scene.now);
+        store.looks.saved(heard(&outcome), context.now);
         match outcome {
             Ok(()) => {
-                store.pace.saved(scene.now);
-                scene.task(Task::RecordSave { save, place: Place::Store, outcome: Ok(()) });
+                store.pace.saved(context.now);
+                context.task(Task::RecordSave { save, place: Place::Store, outcome: Ok(()) });
             }
-            Err(NotStored::Failed(why)) => self.not_stored(save, why, scene),
+            Err(NotStored::Failed(why)) => self.not_stored(save, why, context),
             Err(NotStored::Moved { host }) => {
                 let why = format!("the session now lives on {host}");
-                self.not_stored(save, why, scene);
-                scene.task(Task::RecordMove { host });
+                self.not_stored(save, why, context);
+                context.task(Task::RecordMove { host });
                 return false;
             }
         }
@@ -157,10 +157,10 @@ impl Durable {
     }
 
     /// A save that was meant for the store did not get there.
-    fn not_stored(&mut self, save: SaveId, why: String, scene: &mut Scene<'_>) {
+    fn not_stored(&mut self, save: SaveId, why: String, context: &mut Context<'_>) {
         if let Some(store) = self.store.as_mut().filter(|store| store.pace.is_saving()) {
-            store.pace.failed(scene.now);
-            scene.task(Task::RecordSave { save, place: Place::Store, outcome: Err(why) });
+            store.pace.failed(context.now);
+            context.task(Task::RecordSave { save, place: Place::Store, outcome: Err(why) });
         }
     }
 
@@ -178,29 +178,29 @@ impl Durable {
     }
 
     /// Asks the store if it is time to. True when runs have waited long enough.
-    pub(crate) fn look(&mut self, scene: &mut Scene<'_>) -> bool {
+    pub(crate) fn look(&mut self, context: &mut Context<'_>) -> bool {
         let Some(store) = &mut self.store else { return false };
-        if store.looks.waits_until().is_some_and(|until| until <= scene.now) {
-            store.looks.give_up(scene.now);
+        if store.looks.waits_until().is_some_and(|until| until <= context.now) {
+            store.looks.give_up(context.now);
             return true;
         }
         if let Some(looks) = self.looks()
-            && looks.due().is_some_and(|due| due <= scene.now)
+            && looks.due().is_some_and(|due| due <= context.now)
         {
             looks.ask();
-            scene.task(Task::LookAtStore);
+            context.task(Task::LookAtStore);
         }
         false
     }
 
     /// A run is about to come. True when it is to wait for the store's answer.
-    pub(crate) fn before_run(&mut self, scene: &mut Scene<'_>) -> bool {
-        let now = scene.now;
+    pub(crate) fn before_run(&mut self, context: &mut Context<'_>) -> bool {
+        let now = context.now;
         match self.looks().map_or(Before::Nothing, |looks| looks.before_run(now)) {
             Before::Nothing => false,
             Before::Answer => true,
             Before::Question => {
-                scene.task(Task::LookAtStore);
+                context.task(Task::LookAtStore);
                 true
             }
         }
@@ -210,13 +210,13 @@ impl Durable {
     pub(crate) fn looked(
         &mut self,
         outcome: Result<(), NotStored>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Looked {
         let Some(store) = &mut self.store else { return Looked::GoesOn };
-        let waited = store.looks.answered(heard(&outcome), scene.now);
+        let waited = store.looks.answered(heard(&outcome), context.now);
         match outcome {
             Err(NotStored::Moved { host }) => {
-                scene.task(Task::RecordMove { host });
+                context.task(Task::RecordMove { host });
                 Looked::Moved
             }
             // A store that is down keeps nobody from working; saves tell of it.
@@ -226,18 +226,18 @@ impl Durable {
     }
 
     /// The session ends, or is reset.
-    pub(crate) fn cancel_look(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn cancel_look(&mut self, context: &mut Context<'_>) {
         if self.store.as_mut().is_some_and(|store| store.looks.cancel()) {
-            scene.task(Task::CancelLook);
+            context.task(Task::CancelLook);
         }
     }
 
     /// The session ends, or is reset.
-    pub(crate) fn cancel_upload(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn cancel_upload(&mut self, context: &mut Context<'_>) {
         let upload = self.store.as_mut().and_then(|store| store.upload.take());
         if let Some(save) = upload {
-            scene.task(Task::CancelUpload);
-            self.not_stored(save, "the session was ended or reset".to_owned(), scene);
+            context.task(Task::CancelUpload);
+            self.not_stored(save, "the session was ended or reset".to_owned(), context);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::queue::{Patience, Progress, Stage};
 use super::{
-    COPY_PATIENCE, Done, FILES_PATIENCE, Heritage, ImageId, Operations, RequestId, Scene, Task,
+    COPY_PATIENCE, Context, Done, FILES_PATIENCE, Heritage, ImageId, Operations, RequestId, Task,
 };
 use crate::effect::{Epoch, Tick};
 use sessile_protocol::{Code, Failure, ForkOrder, Language, RunNo, SessionId};
@@ -80,11 +80,11 @@ impl Operations {
         request: RequestId,
         order: ForkOrder,
         images: Vec<ImageId>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
-        let original = scene.core.epoch(Language::Python);
-        let kernels = self.heritage(scene);
-        scene.task(Task::PlanForks { request, order, kernels });
+        let original = context.core.epoch(Language::Python);
+        let kernels = self.heritage(context);
+        context.task(Task::PlanForks { request, order, kernels });
         let forking = Forking { images, original, step: Step::Planning, failure: None };
         Progress::Waiting(Stage::Forking(forking), Patience(FILES_PATIENCE))
     }
@@ -94,13 +94,13 @@ impl Operations {
         request: RequestId,
         mut forking: Forking,
         is_over: bool,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
         let patience = match &mut forking.step {
             Step::Planning | Step::Making => FILES_PATIENCE,
             Step::Planned => {
-                let kernels = self.heritage(scene);
-                scene.task(Task::MakeForks { request, kernels });
+                let kernels = self.heritage(context);
+                context.task(Task::MakeForks { request, kernels });
                 forking.step = Step::Making;
                 COPY_PATIENCE
             }
@@ -111,10 +111,10 @@ impl Operations {
                     forking.failure = Some(failure);
                 }
                 if expected.is_empty() {
-                    return finished(request, forking.failure, scene);
+                    return finished(request, forking.failure, context);
                 }
                 // Of one that is dead, only a copy that is on its way may come yet.
-                let is_there = scene.core.epoch(Language::Python) == forking.original;
+                let is_there = context.core.epoch(Language::Python) == forking.original;
                 if is_there { COPY_PATIENCE } else { LAST_WORDS }
             }
         };
@@ -122,13 +122,13 @@ impl Operations {
     }
 
     /// What kernels have that can be handed on.
-    fn heritage(&self, scene: &Scene<'_>) -> Vec<(Language, RunNo, Heritage)> {
-        let states = scene.core.states();
+    fn heritage(&self, context: &Context<'_>) -> Vec<(Language, RunNo, Heritage)> {
+        let states = context.core.states();
         let heritage = states.map(|(language, as_of)| {
             let heritage = match language {
                 Language::Python => Heritage::Copy,
                 Language::Node => {
-                    let image = self.checkpoints.image_at_hand(language, scene.core);
+                    let image = self.checkpoints.image_at_hand(language, context.core);
                     image.map_or(Heritage::Nothing, Heritage::Image)
                 }
                 Language::Bash | Language::Sh | Language::Zsh => Heritage::Written,
@@ -139,11 +139,11 @@ impl Operations {
     }
 }
 
-fn finished(request: RequestId, failure: Option<Failure>, scene: &mut Scene<'_>) -> Progress {
+fn finished(request: RequestId, failure: Option<Failure>, context: &mut Context<'_>) -> Progress {
     match failure {
         None => Progress::Done(Ok(Done::Forked)),
         Some(failure) => {
-            scene.task(Task::EndForks { request });
+            context.task(Task::EndForks { request });
             Progress::failed(failure)
         }
     }

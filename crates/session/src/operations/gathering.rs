@@ -1,9 +1,9 @@
 //! Kernels write their state down, before anything is made of it.
 
 use super::queue::Patience;
-use super::{COPY_PATIENCE, ImageId, Operations, Order, Scene};
-use crate::core::Input;
+use super::{COPY_PATIENCE, Context, ImageId, Operations, Order};
 use crate::effect::Tick;
+use crate::input::Input;
 use sessile_protocol::Language;
 
 /// A kernel that does not say what its state is within this is busy with itself;
@@ -24,19 +24,23 @@ pub(crate) struct Gathering {
 }
 
 impl Operations {
-    pub(crate) fn gather(&mut self, order: Order, scene: &mut Scene<'_>) -> (Gathering, Patience) {
+    pub(crate) fn gather(
+        &mut self,
+        order: Order,
+        context: &mut Context<'_>,
+    ) -> (Gathering, Patience) {
         let (mut missing, mut images, mut patience) = (Vec::new(), Vec::new(), GATHERING_PATIENCE);
         match &order {
             // What is not a process that can be copied is written down.
             Order::Fork(_) | Order::Checkpoint(_) => {
-                let there = scene.core.states().map(|(language, _)| language);
+                let there = context.core.states().map(|(language, _)| language);
                 missing.extend(there.filter(|language| *language != Language::Python));
                 if !missing.is_empty() {
-                    let effects = scene.core.step(Input::Inspect, scene.now);
-                    scene.out.extend(effects);
+                    let effects = context.core.step(Input::Inspect, context.now);
+                    context.out.extend(effects);
                 }
                 if missing.contains(&Language::Node) {
-                    images.extend(self.checkpoints.image_of_kernel(Language::Node, scene));
+                    images.extend(self.checkpoints.image_of_kernel(Language::Node, context));
                     patience = DUMP_PATIENCE;
                 }
             }

@@ -9,7 +9,7 @@
 //! An image that shows a kernel as it is now is used again. The driver has what
 //! is inside of each, and lets go of it at [`Task::Release`].
 
-use super::{Copies, ImageId, Scene, Task};
+use super::{Context, Copies, ImageId, Task};
 use crate::effect::Epoch;
 use sessile_protocol::{Language, LeftBehind, RunNo};
 use std::collections::BTreeMap;
@@ -89,9 +89,9 @@ impl Images {
         &mut self,
         language: Language,
         as_of: RunNo,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> ImageId {
-        let epoch = scene.core.epoch(language).unwrap_or_default();
+        let epoch = context.core.epoch(language).unwrap_or_default();
         if let Some((id, image)) = self.newest_of(language, epoch)
             && image.as_of == as_of
             && !image.is_restless
@@ -102,16 +102,16 @@ impl Images {
         let image = self.next();
         let form = match language {
             Language::Python => {
-                scene.task(Task::Copy { image, language });
+                context.task(Task::Copy { image, language });
                 Form::Coming(Way::Copy)
             }
             Language::Node => {
-                scene.task(Task::Dump { image, language });
+                context.task(Task::Dump { image, language });
                 Form::Coming(Way::Dump)
             }
             Language::Bash | Language::Sh | Language::Zsh => {
-                scene.task(Task::Keep { image, language, as_of });
-                let is_there = scene.core.is_captured(language)
+                context.task(Task::Keep { image, language, as_of });
+                let is_there = context.core.is_captured(language)
                     || self.captured.get(&language) == Some(&as_of);
                 if is_there { Form::Written } else { Form::Coming(Way::Capture) }
             }
@@ -160,14 +160,14 @@ impl Images {
     }
 
     /// Whatever was there is let go of.
-    pub(crate) fn lost(&mut self, id: ImageId, why: String, scene: &mut Scene<'_>) {
+    pub(crate) fn lost(&mut self, id: ImageId, why: String, context: &mut Context<'_>) {
         let Some(image) = self.images.get_mut(&id) else {
             return;
         };
         match image.form {
             Form::Coming(_) | Form::Process => {
                 image.form = Form::Lost(why);
-                scene.task(Task::Release { image: id });
+                context.task(Task::Release { image: id });
             }
             Form::Written | Form::Lost(_) => {}
         }
@@ -183,9 +183,9 @@ impl Images {
         }
     }
 
-    pub(crate) fn not_captured(&mut self, language: Language, scene: &mut Scene<'_>) {
+    pub(crate) fn not_captured(&mut self, language: Language, context: &mut Context<'_>) {
         let is_it = |image: &Image| image.form == Form::Coming(Way::Capture);
-        self.lose_all(language, is_it, "it could not be written down", scene);
+        self.lose_all(language, is_it, "it could not be written down", context);
     }
 
     pub(crate) fn kernel_gone(
@@ -193,7 +193,7 @@ impl Images {
         language: Language,
         epoch: Epoch,
         copies: Copies,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let is_it = |image: &Image| {
             image.epoch == epoch
@@ -204,7 +204,7 @@ impl Images {
                     Form::Process | Form::Written | Form::Lost(_) => false,
                 }
         };
-        self.lose_all(language, is_it, "its process ended before it was written down", scene);
+        self.lose_all(language, is_it, "its process ended before it was written down", context);
     }
 
     fn lose_all(
@@ -212,24 +212,28 @@ impl Images {
         language: Language,
         is_it: impl Fn(&Image) -> bool,
         why: &str,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let images = self.images.iter();
         let gone = images.filter(|(_, image)| image.language == language && is_it(image));
         let gone: Vec<ImageId> = gone.map(|(id, _)| *id).collect();
         for id in gone {
-            self.lost(id, why.to_owned(), scene);
+            self.lost(id, why.to_owned(), context);
         }
     }
 
     /// Lets go of images that nobody needs any more.
-    pub(crate) fn keep_only(&mut self, is_needed: impl Fn(ImageId) -> bool, scene: &mut Scene<'_>) {
+    pub(crate) fn keep_only(
+        &mut self,
+        is_needed: impl Fn(ImageId) -> bool,
+        context: &mut Context<'_>,
+    ) {
         let gone: Vec<ImageId> = self.images.keys().copied().filter(|id| !is_needed(*id)).collect();
         for image in gone {
             // One that is lost was let go of when that was known.
             match self.images.remove(&image).map(|image| image.form) {
                 Some(Form::Coming(_) | Form::Process | Form::Written) => {
-                    scene.task(Task::Release { image });
+                    context.task(Task::Release { image });
                 }
                 Some(Form::Lost(_)) | None => {}
             }
@@ -243,9 +247,9 @@ impl Images {
         self.newest.retain(|_, (_, id)| is_in_use(*id));
     }
 
-    pub(crate) fn clear(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn clear(&mut self, context: &mut Context<'_>) {
         self.newest.clear();
         self.captured.clear();
-        self.keep_only(|_| false, scene);
+        self.keep_only(|_| false, context);
     }
 }

@@ -109,13 +109,13 @@ pub struct Operations {
 }
 
 /// What operations act upon, and where they put what is to be done.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) now: Tick,
     pub(crate) out: Vec<Effect>,
 }
 
-impl Scene<'_> {
+impl Context<'_> {
     fn task(&mut self, task: Task) {
         self.out.push(Effect::Operate(task));
     }
@@ -208,17 +208,17 @@ impl Operations {
     // For the session.
 
     /// Looks at what the kernels are about to do, on its way to the driver.
-    pub(crate) fn see(&mut self, effect: &Effect, scene: &mut Scene<'_>) {
+    pub(crate) fn see(&mut self, effect: &Effect, context: &mut Context<'_>) {
         match effect {
             Effect::Begin { run, .. } => self.checkpoints.ran(*run),
-            Effect::Capture { language, .. } => self.prepare_ahead(*language, scene),
-            Effect::Complete { .. } => self.changed(scene.now),
-            Effect::Teardown(_) => self.saves.cancel(scene),
+            Effect::Capture { language, .. } => self.prepare_ahead(*language, context),
+            Effect::Complete { .. } => self.changed(context.now),
+            Effect::Teardown(_) => self.saves.cancel(context),
             Effect::Forget => {
-                self.clear(scene);
-                self.changed(scene.now);
+                self.clear(context);
+                self.changed(context.now);
             }
-            Effect::Finished(_) => self.clear(scene),
+            Effect::Finished(_) => self.clear(context),
             Effect::Launch { .. }
             | Effect::Discard { .. }
             | Effect::Press { .. }
@@ -237,17 +237,17 @@ impl Operations {
     }
 
     /// Goes on with whatever can go on.
-    pub(crate) fn advance(&mut self, scene: &mut Scene<'_>) {
-        self.look(scene);
-        self.prepare_runs(scene);
-        self.go_on(scene);
-        self.saves.go_on(scene);
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) {
+        self.look(context);
+        self.prepare_runs(context);
+        self.go_on(context);
+        self.saves.go_on(context);
     }
 
     /// After a reset, or at the end: nothing of it is needed any more.
-    fn clear(&mut self, scene: &mut Scene<'_>) {
+    fn clear(&mut self, context: &mut Context<'_>) {
         self.preparing.clear();
-        self.checkpoints.clear(scene);
+        self.checkpoints.clear(context);
     }
 
     fn next_copy(&mut self) -> CopyId {

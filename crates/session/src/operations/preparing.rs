@@ -5,7 +5,7 @@
 //! ever: what a shell does with itself must not keep it from being used.
 
 use super::checkpoints::Files;
-use super::{FilesId, Operations, Scene, Task};
+use super::{Context, FilesId, Operations, Task};
 use crate::effect::{Epoch, Tick};
 use crate::timeline::PointId;
 use sessile_protocol::{Auto, Failure, FilesView, Language, RunNo};
@@ -42,29 +42,29 @@ impl Preparing {
 impl Operations {
     /// Takes the checkpoints that runs wait for, and lets those begin that have
     /// theirs.
-    pub(crate) fn prepare_runs(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn prepare_runs(&mut self, context: &mut Context<'_>) {
         let Some(auto) = self.auto else {
             return;
         };
-        let waiting: Vec<(Language, Epoch, RunNo)> = scene.core.preparing().collect();
+        let waiting: Vec<(Language, Epoch, RunNo)> = context.core.preparing().collect();
         // Those whose kernel has died, or that were interrupted.
         self.preparing.retain(|p| waiting.contains(&(p.language, p.epoch, p.run)));
         for (language, epoch, run) in waiting {
             let is_known = |p: &Preparing| (p.language, p.epoch, p.run) == (language, epoch, run);
             if !self.preparing.iter().any(is_known) {
-                self.begin_preparing(language, epoch, run, auto, scene);
+                self.begin_preparing(language, epoch, run, auto, context);
             }
         }
         for mut preparing in std::mem::take(&mut self.preparing) {
-            match self.next_step(&preparing, auto, scene) {
+            match self.next_step(&preparing, auto, context) {
                 Some(step) => {
                     preparing.step = step;
                     self.preparing.push(preparing);
                 }
                 None => {
                     let Preparing { language, epoch, run, .. } = preparing;
-                    let effects = scene.core.prepared(language, epoch, run, scene.now);
-                    scene.out.extend(effects);
+                    let effects = context.core.prepared(language, epoch, run, context.now);
+                    context.out.extend(effects);
                 }
             }
         }
@@ -76,23 +76,23 @@ impl Operations {
         epoch: Epoch,
         run: RunNo,
         auto: Auto,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         let keep = usize::try_from(auto.keep).unwrap_or(usize::MAX);
-        let (point, gone) = self.checkpoints.mark_before(run, keep, scene);
+        let (point, gone) = self.checkpoints.mark_before(run, keep, context);
         self.checkpoints.forget(&gone);
         if !gone.is_empty() {
-            self.release_images(scene);
+            self.release_images(context);
         }
-        scene.task(Task::NoteTimeline);
-        let as_of = scene.core.states().find(|(other, _)| *other == language);
+        context.task(Task::NoteTimeline);
+        let as_of = context.core.states().find(|(other, _)| *other == language);
         if let Some((_, as_of)) = as_of
             && language.is_shell()
             && self.checkpoints.is_coming_in(point, language)
         {
-            scene.task(Task::Capture { language, as_of });
+            context.task(Task::Capture { language, as_of });
         }
-        let step = Step::Capturing { due: scene.now + PATIENCE };
+        let step = Step::Capturing { due: context.now + PATIENCE };
         self.preparing.push(Preparing { point, language, epoch, run, step });
     }
 
@@ -101,21 +101,21 @@ impl Operations {
         &mut self,
         preparing: &Preparing,
         auto: Auto,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Option<Step> {
         let Preparing { point, language, .. } = *preparing;
         match preparing.step {
             // Only a shell is waited for: the order to copy a process comes to it
             // before the run does.
             step @ Step::Capturing { due }
-                if due > scene.now
+                if due > context.now
                     && language.is_shell()
                     && self.checkpoints.is_coming_in(point, language) =>
             {
                 Some(step)
             }
             Step::Capturing { .. } => {
-                auto.files.then(|| Step::TakingFiles(self.checkpoints.take_files(point, scene)))
+                auto.files.then(|| Step::TakingFiles(self.checkpoints.take_files(point, context)))
             }
             step @ Step::TakingFiles(files) => {
                 let checkpoint = self.checkpoints.get(point);
@@ -130,7 +130,7 @@ impl Operations {
         &mut self,
         files: FilesId,
         outcome: Result<FilesView, Failure>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) {
         if let Some(rewinding) = self.rewinding_mut()
             && rewinding.takes(files)
@@ -140,18 +140,18 @@ impl Operations {
         let is_it = |p: &&Preparing| matches!(p.step, Step::TakingFiles(of) if of == files);
         if let (Some(preparing), Err(failure)) = (self.preparing.iter().find(is_it), &outcome) {
             let note = format!("undo will not bring the files back: {failure}");
-            scene.task(Task::Tell { language: preparing.language, note });
+            context.task(Task::Tell { language: preparing.language, note });
         }
-        self.checkpoints.files_taken(files, outcome, scene);
+        self.checkpoints.files_taken(files, outcome, context);
     }
 
     /// In idle time: the next run then need not wait for a copy to be made.
-    pub(crate) fn prepare_ahead(&mut self, language: Language, scene: &mut Scene<'_>) {
+    pub(crate) fn prepare_ahead(&mut self, language: Language, context: &mut Context<'_>) {
         // Who has let go of all of them wants no process left behind.
         let is_wanted = self.auto.is_some() && !self.checkpoints.is_empty();
         if is_wanted && language == Language::Python {
-            self.checkpoints.image_of_kernel(language, scene);
-            self.release_images(scene);
+            self.checkpoints.image_of_kernel(language, context);
+            self.release_images(context);
         }
     }
 }

@@ -5,10 +5,10 @@ use super::durable::Looked;
 use super::forking::Forking;
 use super::gathering::Gathering;
 use super::rewinding::Rewinding;
-use super::{Done, Event, ImageId, NotStored, Operations, Order, RequestId, Scene, Task};
+use super::{Context, Done, Event, ImageId, NotStored, Operations, Order, RequestId, Task};
 use crate::closing::{Close, Ending};
-use crate::core::Input;
 use crate::effect::Tick;
+use crate::input::Input;
 use sessile_protocol::{Code, DropCheckpoints, Failure, Language, RunNo};
 
 /// The operation that is under way.
@@ -59,33 +59,33 @@ impl Order {
 
 impl Operations {
     /// Something has happened.
-    pub(crate) fn hear(&mut self, event: Event, scene: &mut Scene<'_>) {
+    pub(crate) fn hear(&mut self, event: Event, context: &mut Context<'_>) {
         let images = self.checkpoints.images_mut();
         match event {
             Event::Asked { request, order: Order::Drop(which) } => {
-                self.drop_points(request, &which, scene);
+                self.drop_points(request, &which, context);
             }
-            Event::Asked { request, order } => self.ask(request, order, scene),
-            Event::SaveAsked { request, order } => self.saves.ask(request, order, scene),
+            Event::Asked { request, order } => self.ask(request, order, context),
+            Event::SaveAsked { request, order } => self.saves.ask(request, order, context),
             Event::Left { request } => {
-                self.leave(request, scene);
-                self.saves.leave(request, scene);
+                self.leave(request, context);
+                self.saves.leave(request, context);
             }
             Event::Captured { language, as_of } => images.captured(language, as_of),
-            Event::NotCaptured { language } => images.not_captured(language, scene),
+            Event::NotCaptured { language } => images.not_captured(language, context),
             Event::Described { language } => self.described(language),
             Event::KernelGone { language, epoch, copies } => {
-                images.kernel_gone(language, epoch, copies, scene);
+                images.kernel_gone(language, epoch, copies, context);
                 self.described(language);
-                self.saves.kernel_gone(language, epoch, scene);
+                self.saves.kernel_gone(language, epoch, context);
             }
             Event::ImageReady { image, left, is_restless } => {
                 images.ready(image, left, is_restless);
             }
-            Event::ImageLost { image, why } => images.lost(image, why, scene),
-            Event::FilesTaken { files, view } => self.files_taken(files, Ok(view), scene),
+            Event::ImageLost { image, why } => images.lost(image, why, context),
+            Event::FilesTaken { files, view } => self.files_taken(files, Ok(view), context),
             Event::FilesNotTaken { files, failure } => {
-                self.files_taken(files, Err(failure), scene);
+                self.files_taken(files, Err(failure), context);
             }
             Event::CopyUp { copy } => self.rewinding_hears(|rewinding| rewinding.copy_up(copy)),
             Event::CopyLost { copy, why } => {
@@ -123,48 +123,48 @@ impl Operations {
             Event::SaveGathered { save, language, part } => {
                 self.saves.gathered(save, language, part);
             }
-            Event::SaveFailed { save, failure } => self.saves.failed(save, failure, scene),
-            Event::SaveWritten { save, saved } => self.saves.written(save, saved, scene),
+            Event::SaveFailed { save, failure } => self.saves.failed(save, failure, context),
+            Event::SaveWritten { save, saved } => self.saves.written(save, saved, context),
             Event::Uploaded { save, outcome } => {
                 let durable = self.saves.durable.as_mut();
-                if durable.is_some_and(|durable| !durable.uploaded(save, outcome, scene)) {
-                    self.close(Close::End(Ending::Asked), scene);
+                if durable.is_some_and(|durable| !durable.uploaded(save, outcome, context)) {
+                    self.close(Close::End(Ending::Asked), context);
                 }
             }
-            Event::Looked { outcome } => self.looked(outcome, scene),
+            Event::Looked { outcome } => self.looked(outcome, context),
         }
     }
 
     /// A run is about to come: it may have to wait until the store has said that the
     /// session is still this machine's.
-    pub(crate) fn before_run(&mut self, scene: &mut Scene<'_>) {
-        let durable = self.saves.durable.as_mut().filter(|_| scene.core.is_open());
-        if durable.is_some_and(|durable| durable.before_run(scene)) {
-            scene.core.hold();
+    pub(crate) fn before_run(&mut self, context: &mut Context<'_>) {
+        let durable = self.saves.durable.as_mut().filter(|_| context.core.is_open());
+        if durable.is_some_and(|durable| durable.before_run(context)) {
+            context.core.hold();
         }
     }
 
     /// Asks the store if it is time to, and has runs wait for it only so long.
-    pub(crate) fn look(&mut self, scene: &mut Scene<'_>) {
-        let durable = self.saves.durable.as_mut().filter(|_| scene.core.is_open());
-        if durable.is_some_and(|durable| durable.look(scene)) {
-            self.release_unless_active(scene);
+    pub(crate) fn look(&mut self, context: &mut Context<'_>) {
+        let durable = self.saves.durable.as_mut().filter(|_| context.core.is_open());
+        if durable.is_some_and(|durable| durable.look(context)) {
+            self.release_unless_active(context);
         }
     }
 
-    fn looked(&mut self, outcome: Result<(), NotStored>, scene: &mut Scene<'_>) {
+    fn looked(&mut self, outcome: Result<(), NotStored>, context: &mut Context<'_>) {
         let Some(durable) = &mut self.saves.durable else { return };
-        match durable.looked(outcome, scene) {
+        match durable.looked(outcome, context) {
             Looked::GoesOn => {}
-            Looked::RunsWaited => self.release_unless_active(scene),
-            Looked::Moved => self.close(Close::End(Ending::Asked), scene),
+            Looked::RunsWaited => self.release_unless_active(context),
+            Looked::Moved => self.close(Close::End(Ending::Asked), context),
         }
     }
 
     /// An operation that holds runs back lets them go by itself.
-    fn release_unless_active(&mut self, scene: &mut Scene<'_>) {
-        if scene.core.is_open() && !self.is_active() {
-            self.release(scene);
+    fn release_unless_active(&mut self, context: &mut Context<'_>) {
+        if context.core.is_open() && !self.is_active() {
+            self.release(context);
         }
     }
 
@@ -189,56 +189,56 @@ impl Operations {
         }
     }
 
-    fn ask(&mut self, request: RequestId, order: Order, scene: &mut Scene<'_>) {
-        let refusal = match scene.core.busy_with() {
-            _ if !scene.core.is_open() => Some(ending()),
+    fn ask(&mut self, request: RequestId, order: Order, context: &mut Context<'_>) {
+        let refusal = match context.core.busy_with() {
+            _ if !context.core.is_open() => Some(ending()),
             Some(run) if !order.waits() => Some(busy(run)),
             Some(_) | None => None,
         };
         if let Some(failure) = refusal {
-            return scene.answer(request, Err(failure));
+            return context.answer(request, Err(failure));
         }
         self.queue.push_back((request, order));
-        scene.core.hold();
+        context.core.hold();
     }
 
-    fn leave(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+    fn leave(&mut self, request: RequestId, context: &mut Context<'_>) {
         let before = self.queue.len();
         self.queue.retain(|(other, _)| *other != request);
         if self.queue.len() < before && !self.is_active() {
-            self.release(scene);
+            self.release(context);
         }
     }
 
-    fn release(&mut self, scene: &mut Scene<'_>) {
-        let effects = scene.core.release(scene.now);
-        scene.out.extend(effects);
+    fn release(&mut self, context: &mut Context<'_>) {
+        let effects = context.core.release(context.now);
+        context.out.extend(effects);
     }
 
-    pub(crate) fn go_on(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
         loop {
             let Some(Current { request, stage, mut due }) = self.current.take() else {
-                if !self.begin_next(scene) {
+                if !self.begin_next(context) {
                     return;
                 }
                 continue;
             };
-            let now = scene.now;
+            let now = context.now;
             let is_over = due.is_some_and(|due| due <= now);
             let progress = match stage {
                 Stage::Gathering(gathering) if is_over || self.is_gathered(&gathering) => {
                     due = None;
-                    self.gathered(request, gathering, scene)
+                    self.gathered(request, gathering, context)
                 }
                 stage @ Stage::Gathering(_) => {
                     let left = due.map_or(0, |due| due - now);
                     Progress::Waiting(stage, Patience(left))
                 }
-                Stage::Forking(forking) => self.go_on_forking(request, forking, is_over, scene),
+                Stage::Forking(forking) => self.go_on_forking(request, forking, is_over, context),
                 Stage::Checkpointing(checkpointing) => {
-                    self.go_on_checkpointing(request, checkpointing, is_over, scene)
+                    self.go_on_checkpointing(request, checkpointing, is_over, context)
                 }
-                Stage::Rewinding(rewinding) => self.go_on_rewinding(*rewinding, is_over, scene),
+                Stage::Rewinding(rewinding) => self.go_on_rewinding(*rewinding, is_over, context),
             };
             match progress {
                 Progress::Waiting(stage, Patience(patience)) => {
@@ -248,36 +248,41 @@ impl Operations {
                     self.current = Some(Current { request, stage, due: Some(due) });
                     return;
                 }
-                Progress::Done(outcome) => self.done(request, outcome, scene),
+                Progress::Done(outcome) => self.done(request, outcome, context),
             }
         }
     }
 
-    fn done(&mut self, request: RequestId, outcome: Result<Done, Failure>, scene: &mut Scene<'_>) {
-        self.release_images(scene);
+    fn done(
+        &mut self,
+        request: RequestId,
+        outcome: Result<Done, Failure>,
+        context: &mut Context<'_>,
+    ) {
+        self.release_images(context);
         if let Ok(Done::Rewound(_)) = outcome {
-            self.changed(scene.now);
+            self.changed(context.now);
         }
-        scene.answer(request, outcome);
+        context.answer(request, outcome);
         if let Some(why) = self.close.take() {
-            self.cancel(scene);
-            let effects = scene.core.step(Input::Close(why), scene.now);
-            scene.out.extend(effects);
+            self.cancel(context);
+            let effects = context.core.step(Input::Close(why), context.now);
+            context.out.extend(effects);
         } else if self.queue.is_empty() {
-            self.release(scene);
+            self.release(context);
         }
     }
 
     /// Begins with the next request, if there is one and nothing is in its way.
-    fn begin_next(&mut self, scene: &mut Scene<'_>) -> bool {
-        if self.queue.is_empty() || !scene.core.is_settled() {
+    fn begin_next(&mut self, context: &mut Context<'_>) -> bool {
+        if self.queue.is_empty() || !context.core.is_settled() {
             return false;
         }
         let Some((request, order)) = self.queue.pop_front() else {
             return false;
         };
-        let (gathering, Patience(patience)) = self.gather(order, scene);
-        let (stage, due) = (Stage::Gathering(gathering), Some(scene.now + patience));
+        let (gathering, Patience(patience)) = self.gather(order, context);
+        let (stage, due) = (Stage::Gathering(gathering), Some(context.now + patience));
         self.current = Some(Current { request, stage, due });
         true
     }
@@ -286,13 +291,13 @@ impl Operations {
         &mut self,
         request: RequestId,
         gathering: Gathering,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
         let Gathering { order, images, missing: _ } = gathering;
         match order {
-            Order::Fork(order) => self.begin_forking(request, order, images, scene),
-            Order::Checkpoint(new) => self.begin_checkpointing(request, new, scene),
-            Order::Rewind(rewind) => self.begin_rewinding(&rewind, scene),
+            Order::Fork(order) => self.begin_forking(request, order, images, context),
+            Order::Checkpoint(new) => self.begin_checkpointing(request, new, context),
+            Order::Rewind(rewind) => self.begin_rewinding(&rewind, context),
             // Never queued.
             Order::Drop(_) => Progress::Done(Ok(Done::Dropped(Vec::new()))),
         }
@@ -308,11 +313,11 @@ impl Operations {
     }
 
     /// Lets go of images and files that nobody needs any more.
-    pub(crate) fn release_images(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn release_images(&mut self, context: &mut Context<'_>) {
         let in_use = self.images_in_use().to_vec();
-        self.checkpoints.release_images(self.auto.is_some(), &in_use, scene);
+        self.checkpoints.release_images(self.auto.is_some(), &in_use, context);
         if !self.needs_checkpoints() {
-            self.checkpoints.sweep(false, scene);
+            self.checkpoints.sweep(false, context);
         }
     }
 
@@ -333,15 +338,15 @@ impl Operations {
     }
 
     /// The session ends or begins anew: now, or when the files are whole again.
-    pub(crate) fn close(&mut self, why: Close, scene: &mut Scene<'_>) {
-        if scene.core.is_open() && self.changes_files() {
+    pub(crate) fn close(&mut self, why: Close, context: &mut Context<'_>) {
+        if context.core.is_open() && self.changes_files() {
             return self.close_later(why);
         }
-        if scene.core.is_open() {
-            self.cancel(scene);
+        if context.core.is_open() {
+            self.cancel(context);
         }
-        let effects = scene.core.step(Input::Close(why), scene.now);
-        scene.out.extend(effects);
+        let effects = context.core.step(Input::Close(why), context.now);
+        context.out.extend(effects);
     }
 
     fn close_later(&mut self, why: Close) {
@@ -353,39 +358,44 @@ impl Operations {
     }
 
     /// The session ends, or begins anew.
-    fn cancel(&mut self, scene: &mut Scene<'_>) {
+    fn cancel(&mut self, context: &mut Context<'_>) {
         let mut gone: Vec<RequestId> = Vec::new();
         if let Some(Current { request, stage, .. }) = self.current.take() {
             gone.push(request);
             match stage {
-                Stage::Forking(_) => scene.task(Task::EndForks { request }),
-                Stage::Rewinding(rewinding) => rewinding.abandon(scene),
+                Stage::Forking(_) => context.task(Task::EndForks { request }),
+                Stage::Rewinding(rewinding) => rewinding.abandon(context),
                 Stage::Gathering(_) | Stage::Checkpointing(_) => {}
             }
         }
         gone.extend(self.queue.drain(..).map(|(request, _)| request));
         for request in gone {
             let message = "the session was ended or reset before it was done";
-            scene.answer(request, Err(Failure::new(Code::Ending, message)));
+            context.answer(request, Err(Failure::new(Code::Ending, message)));
         }
-        self.release_images(scene);
-        scene.core.let_go();
+        self.release_images(context);
+        context.core.let_go();
     }
 
     /// Lets go of checkpoints, at once.
-    fn drop_points(&mut self, request: RequestId, which: &DropCheckpoints, scene: &mut Scene<'_>) {
+    fn drop_points(
+        &mut self,
+        request: RequestId,
+        which: &DropCheckpoints,
+        context: &mut Context<'_>,
+    ) {
         if let DropCheckpoints::Named(names) = which {
             let points = self.timeline().points();
             let unknown = names.iter().find(|name| points.iter().all(|p| p.name != **name));
             if let Some(name) = unknown {
                 let failure =
                     self.checkpoints.explain(&crate::timeline::Unfound::Name(name.clone()));
-                return scene.answer(request, Err(failure));
+                return context.answer(request, Err(failure));
             }
         }
         if self.needs_checkpoints() {
             let message = "a checkpoint is being taken or gone back to; try again when it is done";
-            return scene.answer(request, Err(Failure::new(Code::Busy, message)));
+            return context.answer(request, Err(Failure::new(Code::Busy, message)));
         }
         let gone = self.checkpoints.remove(|point| match which {
             DropCheckpoints::All => true,
@@ -394,10 +404,10 @@ impl Operations {
         // Also the one that was made ahead of the next run.
         let in_use = self.images_in_use().to_vec();
         self.checkpoints.images_mut().forget_newest(|id| in_use.contains(&id));
-        self.release_images(scene);
-        self.checkpoints.sweep(true, scene);
+        self.release_images(context);
+        self.checkpoints.sweep(true, context);
         let names = gone.into_iter().map(|point| point.name).collect();
-        scene.task(Task::AnswerWritten { request, done: Done::Dropped(names) });
+        context.task(Task::AnswerWritten { request, done: Done::Dropped(names) });
     }
 }
 

@@ -9,9 +9,9 @@ mod plan;
 use super::checkpoints::Files;
 use super::event::PutFailure;
 use super::queue::{Current, Patience, Progress, Stage};
-use super::{COPY_PATIENCE, CopyId, Done, FILES_PATIENCE, FilesId, Operations, Scene, Task};
-use crate::core::Refusal;
+use super::{COPY_PATIENCE, Context, CopyId, Done, FILES_PATIENCE, FilesId, Operations, Task};
 use crate::effect::Tick;
+use crate::input::Refusal;
 use crate::kernel::Origin;
 use crate::timeline::PointId;
 use sessile_protocol::{
@@ -163,7 +163,7 @@ impl Rewinding {
     // What it does.
 
     /// Ends the processes that were to take the place of kernels.
-    pub(crate) fn abandon(&self, scene: &mut Scene<'_>) {
+    pub(crate) fn abandon(&self, context: &mut Context<'_>) {
         match self.step {
             // They are the kernels.
             Step::Settling(_) | Step::TakingBack { .. } => {}
@@ -174,7 +174,7 @@ impl Rewinding {
             | Step::WritingStates { .. } => {
                 if !self.copies.is_empty() {
                     let copies = self.copies.iter().map(|copy| copy.id).collect();
-                    scene.task(Task::Abandon { copies });
+                    context.task(Task::Abandon { copies });
                 }
             }
         }
@@ -193,8 +193,8 @@ impl Rewinding {
         }
     }
 
-    fn fail(&self, failure: Failure, scene: &mut Scene<'_>) -> Progress {
-        self.abandon(scene);
+    fn fail(&self, failure: Failure, context: &mut Context<'_>) -> Progress {
+        self.abandon(context);
         Progress::failed(failure)
     }
 
@@ -224,9 +224,13 @@ impl Operations {
         }
     }
 
-    pub(crate) fn begin_rewinding(&mut self, rewind: &Rewind, scene: &mut Scene<'_>) -> Progress {
+    pub(crate) fn begin_rewinding(
+        &mut self,
+        rewind: &Rewind,
+        context: &mut Context<'_>,
+    ) -> Progress {
         let plan = self.checkpoints.find(&rewind.to).and_then(|point| {
-            let plan = self.plan_rewind(point, scene)?;
+            let plan = self.plan_rewind(point, context)?;
             Ok((point, plan))
         });
         let (point, plan) = match plan {
@@ -245,35 +249,35 @@ impl Operations {
             let image = images.and_then(|images| images.get(language)).copied();
             if let (Origin::Image(_), Some(image)) = (origin, image) {
                 let (id, language) = (self.next_copy(), *language);
-                scene.task(Task::BringUp { copy: id, language, image });
+                context.task(Task::BringUp { copy: id, language, image });
                 copies.push(Successor { id, language, state: Arrival::Coming });
             }
         }
         let rewinding = Rewinding { point, plan, copies, tree, step: Step::BringingUp };
-        self.go_on_rewinding(rewinding, false, scene)
+        self.go_on_rewinding(rewinding, false, context)
     }
 
     pub(crate) fn go_on_rewinding(
         &mut self,
         mut rewinding: Rewinding,
         is_over: bool,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Progress {
         loop {
             if rewinding.can_be_given_up()
                 && let Some(failure) = rewinding.lost_copy()
             {
-                return rewinding.fail(failure, scene);
+                return rewinding.fail(failure, context);
             }
             let step = std::mem::replace(&mut rewinding.step, Step::BringingUp);
-            match self.next_step_back(&rewinding, step, is_over, scene) {
+            match self.next_step_back(&rewinding, step, is_over, context) {
                 Next::Step(step) => rewinding.step = step,
                 Next::Wait(step, patience) => {
                     rewinding.step = step;
                     return rewinding.waits(patience);
                 }
                 Next::Over(outcome) => return Progress::Done(outcome),
-                Next::Fail(failure) => return rewinding.fail(failure, scene),
+                Next::Fail(failure) => return rewinding.fail(failure, context),
             }
         }
     }
@@ -283,14 +287,14 @@ impl Operations {
         rewinding: &Rewinding,
         step: Step,
         is_over: bool,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Next {
         match step {
-            Step::BringingUp => self.bring_up(rewinding, is_over, scene),
+            Step::BringingUp => self.bring_up(rewinding, is_over, context),
             Step::TakingFiles(files, Some(Ok(view))) => {
                 let (point, plan) = (rewinding.point, rewinding.plan.clone());
                 let to = rewinding.tree.unwrap_or(files);
-                scene.task(Task::WriteJournal { point, plan, to, before: files });
+                context.task(Task::WriteJournal { point, plan, to, before: files });
                 Next::Step(Step::WritingJournal(Before { files, view }, None))
             }
             Step::TakingFiles(_, Some(Err(failure))) => {
@@ -298,21 +302,21 @@ impl Operations {
             }
             Step::WritingJournal(_, Some(Err(failure))) => Next::Fail(failure),
             Step::WritingJournal(before, Some(Ok(()))) => {
-                Next::Step(self.put_files(rewinding, before, 1, scene))
+                Next::Step(self.put_files(rewinding, before, 1, context))
             }
             Step::PuttingFiles { before, attempts, outcome: Some(outcome), .. } => {
-                self.files_are_put(rewinding, before, attempts, outcome, scene)
+                self.files_are_put(rewinding, before, attempts, outcome, context)
             }
             Step::WritingStates { put, outcome: Some(outcome) } => {
-                self.states_are_written(rewinding, put, outcome, scene)
+                self.states_are_written(rewinding, put, outcome, context)
             }
             Step::TakingBack { before, attempts, outcome: Some(outcome), failure, .. } => {
-                self.files_are_back(rewinding, (before, attempts), outcome, failure, scene)
+                self.files_are_back(rewinding, (before, attempts), outcome, failure, context)
             }
             Step::TakingBack { before, failure, .. } if is_over => {
-                self.leave_files(before, &failure, "it took too long", scene)
+                self.leave_files(before, &failure, "it took too long", context)
             }
-            Step::Settling(view) if scene.core.is_settled() || is_over => {
+            Step::Settling(view) if context.core.is_settled() || is_over => {
                 Next::Over(Ok(Done::Rewound(view)))
             }
             step @ Step::Settling(_) => Next::Wait(step, COPY_PATIENCE),
@@ -325,7 +329,12 @@ impl Operations {
     }
 
     /// Whether all processes are there that are needed.
-    fn bring_up(&mut self, rewinding: &Rewinding, is_over: bool, scene: &mut Scene<'_>) -> Next {
+    fn bring_up(
+        &mut self,
+        rewinding: &Rewinding,
+        is_over: bool,
+        context: &mut Context<'_>,
+    ) -> Next {
         match (rewinding.missing_copy(), rewinding.tree) {
             (Some(language), _) if is_over => {
                 Next::Fail(not_copied(language, "it did not come up in time"))
@@ -333,10 +342,10 @@ impl Operations {
             (Some(_), _) => Next::Wait(Step::BringingUp, COPY_PATIENCE),
             (None, Some(_)) => {
                 let files = self.checkpoints.next_files();
-                scene.task(Task::TakeFiles { files });
+                context.task(Task::TakeFiles { files });
                 Next::Step(Step::TakingFiles(files, None))
             }
-            (None, None) => Next::Step(write_states(rewinding, None, scene)),
+            (None, None) => Next::Step(write_states(rewinding, None, context)),
         }
     }
 
@@ -346,23 +355,23 @@ impl Operations {
         before: Before,
         attempts: u32,
         outcome: Result<RestoredFiles, PutFailure>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Next {
         let failure = match outcome {
             Ok(restored) => {
                 return Next::Step(match rewinding.lost_copy() {
-                    None => write_states(rewinding, Some((before, restored)), scene),
-                    Some(failure) => self.take_back(rewinding, before, 1, failure, scene),
+                    None => write_states(rewinding, Some((before, restored)), context),
+                    Some(failure) => self.take_back(rewinding, before, 1, failure, context),
                 });
             }
             // Whatever it has done can be done again.
             Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
-                return Next::Step(self.put_files(rewinding, before, attempts + 1, scene));
+                return Next::Step(self.put_files(rewinding, before, attempts + 1, context));
             }
             Err(PutFailure::Killed) => half_done(),
             Err(PutFailure::Refused(failure)) => failure,
         };
-        scene.task(Task::RemoveJournal);
+        context.task(Task::RemoveJournal);
         Next::Fail(failure)
     }
 
@@ -371,18 +380,18 @@ impl Operations {
         rewinding: &Rewinding,
         put: Option<(Before, RestoredFiles)>,
         outcome: Result<Vec<LeftBehind>, Failure>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Next {
         let lost = rewinding.lost_copy().map_or(Ok(()), Err);
         let switched = lost.and(outcome).and_then(|left| {
             let files = put.as_ref().map(|(before, restored)| (before, restored));
-            self.switch(rewinding, left, files, scene)
+            self.switch(rewinding, left, files, context)
         });
         match (switched, put) {
             (Ok(view), _) => Next::Step(Step::Settling(Box::new(view))),
             (Err(failure), None) => Next::Fail(failure),
             (Err(failure), Some((before, _))) => {
-                Next::Step(self.take_back(rewinding, before, 1, failure, scene))
+                Next::Step(self.take_back(rewinding, before, 1, failure, context))
             }
         }
     }
@@ -392,11 +401,11 @@ impl Operations {
         rewinding: &Rewinding,
         before: Before,
         attempts: u32,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Step {
         let job = self.checkpoints.next_files();
         let to = rewinding.tree.unwrap_or(before.files);
-        scene.task(Task::PutFiles { files: job, to, before: before.files });
+        context.task(Task::PutFiles { files: job, to, before: before.files });
         Step::PuttingFiles { before, job, attempts, outcome: None }
     }
 
@@ -407,14 +416,14 @@ impl Operations {
         before: Before,
         attempts: u32,
         failure: Failure,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Step {
         if attempts == 1 {
-            rewinding.abandon(scene);
+            rewinding.abandon(context);
         }
         let job = self.checkpoints.next_files();
         let there = rewinding.tree.unwrap_or(before.files);
-        scene.task(Task::PutFiles { files: job, to: before.files, before: there });
+        context.task(Task::PutFiles { files: job, to: before.files, before: there });
         Step::TakingBack { before, job, attempts, outcome: None, failure }
     }
 
@@ -425,21 +434,21 @@ impl Operations {
         (before, attempts): (Before, u32),
         outcome: Result<(), PutFailure>,
         failure: Failure,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Next {
         match outcome {
             Ok(()) => {
-                scene.task(Task::RemoveJournal);
+                context.task(Task::RemoveJournal);
                 Next::Over(Err(failure))
             }
             Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
-                Next::Step(self.take_back(rewinding, before, attempts + 1, failure, scene))
+                Next::Step(self.take_back(rewinding, before, attempts + 1, failure, context))
             }
             Err(PutFailure::Killed) => {
-                self.leave_files(before, &failure, "the process that does it is ended", scene)
+                self.leave_files(before, &failure, "the process that does it is ended", context)
             }
             Err(PutFailure::Refused(why)) => {
-                self.leave_files(before, &failure, &why.message, scene)
+                self.leave_files(before, &failure, &why.message, context)
             }
         }
     }
@@ -451,14 +460,14 @@ impl Operations {
         before: Before,
         failure: &Failure,
         why: &str,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Next {
-        let as_of = scene.core.last_run();
+        let as_of = context.core.last_run();
         let taken = Files::Taken(before.files, before.view);
-        let gone = self.checkpoints.mark_aside(BEFORE_REWIND, as_of, taken, scene);
+        let gone = self.checkpoints.mark_aside(BEFORE_REWIND, as_of, taken, context);
         self.checkpoints.forget(&gone);
-        scene.task(Task::WriteTimeline { request: None });
-        scene.task(Task::RemoveJournal);
+        context.task(Task::WriteTimeline { request: None });
+        context.task(Task::RemoveJournal);
         let message = format!(
             "{}; the files are as of the checkpoint, and could not be taken back ({why}): rewind \
              to {BEFORE_REWIND} for them",
@@ -473,7 +482,7 @@ impl Operations {
         rewinding: &Rewinding,
         left: Vec<LeftBehind>,
         files: Option<(&Before, &RestoredFiles)>,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
     ) -> Result<RewoundView, Failure> {
         let point = rewinding.point;
         let gone = || Failure::new(Code::CheckpointLost, "the checkpoint is gone");
@@ -482,21 +491,21 @@ impl Operations {
             let point = self.timeline().point(point).ok_or_else(gone)?;
             (point.name.clone(), point.as_of)
         };
-        let effects = scene.core.replace(&rewinding.plan, scene.now).map_err(refused)?;
-        scene.out.extend(effects);
+        let effects = context.core.replace(&rewinding.plan, context.now).map_err(refused)?;
+        context.out.extend(effects);
         let undone = self.checkpoints.rewind(point);
-        let run = scene.core.take_number();
+        let run = context.core.take_number();
         let (name, taken_back) = (checkpoint.clone(), undone.clone());
-        scene.task(Task::RecordRewind { run, checkpoint: name, undone: taken_back });
+        context.task(Task::RecordRewind { run, checkpoint: name, undone: taken_back });
         let restored = files.map(|(before, restored)| {
             let taken = Files::Taken(before.files, before.view.clone());
-            let gone = self.checkpoints.mark_aside(BEFORE_REWIND, run, taken, scene);
+            let gone = self.checkpoints.mark_aside(BEFORE_REWIND, run, taken, context);
             self.checkpoints.forget(&gone);
             RestoredFiles { before: Some(BEFORE_REWIND.to_owned()), ..restored.clone() }
         });
-        scene.task(Task::WriteTimeline { request: None });
+        context.task(Task::WriteTimeline { request: None });
         if restored.is_some() {
-            scene.task(Task::RemoveJournal);
+            context.task(Task::RemoveJournal);
         }
         let left = [description.left, left].concat();
         let kernels = description.kernels;
@@ -507,10 +516,10 @@ impl Operations {
 fn write_states(
     rewinding: &Rewinding,
     put: Option<(Before, RestoredFiles)>,
-    scene: &mut Scene<'_>,
+    context: &mut Context<'_>,
 ) -> Step {
     let (point, plan) = (rewinding.point, rewinding.plan.clone());
-    scene.task(Task::WriteStates { point, plan });
+    context.task(Task::WriteStates { point, plan });
     Step::WritingStates { put, outcome: None }
 }
 

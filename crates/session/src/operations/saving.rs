@@ -13,9 +13,10 @@
 //! - What a save has made is let go of exactly once, by [`Task::ReleaseSave`].
 
 use super::durable::Durable;
-use super::{Done, Operations, Part, RequestId, SaveId, SaveOrder, Saved, Scene, Target, Task};
-use crate::core::{Core, Input};
+use super::{Context, Done, Operations, Part, RequestId, SaveId, SaveOrder, Saved, Target, Task};
+use crate::core::Core;
 use crate::effect::{Epoch, Tick};
+use crate::input::Input;
 use sessile_protocol::{Code, Failure, Language, RunNo, SavedView};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -169,13 +170,13 @@ impl Saves {
 
     // What it is told.
 
-    pub(crate) fn ask(&mut self, request: RequestId, order: SaveOrder, scene: &mut Scene<'_>) {
-        if !scene.core.is_open() {
-            return scene.answer(request, Err(ending()));
+    pub(crate) fn ask(&mut self, request: RequestId, order: SaveOrder, context: &mut Context<'_>) {
+        if !context.core.is_open() {
+            return context.answer(request, Err(ending()));
         }
-        if !order.wait && scene.core.is_working() {
+        if !order.wait && context.core.is_working() {
             let message = "a run is going, and its state cannot be saved before it ends; wait for it, or save with --wait";
-            return scene.answer(request, Err(Failure::new(Code::Busy, message)));
+            return context.answer(request, Err(Failure::new(Code::Busy, message)));
         }
         self.add(Asker::Client(request, order));
     }
@@ -187,13 +188,13 @@ impl Saves {
     }
 
     /// Whoever asked for this is gone.
-    pub(crate) fn leave(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+    pub(crate) fn leave(&mut self, request: RequestId, context: &mut Context<'_>) {
         let is_it = |saving: &Saving| matches!(saving.asker, Asker::Client(of, _) if of == request);
         let at = self.queue.iter().position(is_it);
         if let Some(saving) = at.and_then(|at| self.queue.remove(at))
             && saving.has_begun()
         {
-            scene.task(Task::ReleaseSave { save: saving.id });
+            context.task(Task::ReleaseSave { save: saving.id });
         }
     }
 
@@ -207,7 +208,12 @@ impl Saves {
     }
 
     /// A kernel is gone, and will not do what it has not done.
-    pub(crate) fn kernel_gone(&mut self, language: Language, epoch: Epoch, scene: &mut Scene<'_>) {
+    pub(crate) fn kernel_gone(
+        &mut self,
+        language: Language,
+        epoch: Epoch,
+        context: &mut Context<'_>,
+    ) {
         let is_missed = match self.queue.front().map(|saving| &saving.phase) {
             Some(Phase::Gathering { kernels, .. }) => kernels
                 .get(&language)
@@ -216,21 +222,21 @@ impl Saves {
         };
         if is_missed {
             let message = format!("the {language} process ended before its state was written down");
-            self.end(Err(Failure::new(Code::Storage, message)), scene);
+            self.end(Err(Failure::new(Code::Storage, message)), context);
         }
     }
 
     /// What a save waits for will not come.
-    pub(crate) fn failed(&mut self, save: SaveId, failure: Failure, scene: &mut Scene<'_>) {
+    pub(crate) fn failed(&mut self, save: SaveId, failure: Failure, context: &mut Context<'_>) {
         if self.is_under_way(save) {
-            self.end(Err(failure), scene);
+            self.end(Err(failure), context);
         }
     }
 
-    pub(crate) fn written(&mut self, save: SaveId, saved: Saved, scene: &mut Scene<'_>) {
+    pub(crate) fn written(&mut self, save: SaveId, saved: Saved, context: &mut Context<'_>) {
         let front = self.queue.front().filter(|saving| saving.id == save);
         if front.is_some_and(|saving| matches!(saving.phase, Phase::Writing)) {
-            self.end(Ok(saved), scene);
+            self.end(Ok(saved), context);
         }
     }
 
@@ -241,20 +247,20 @@ impl Saves {
     // What it does.
 
     /// Goes on with the first save, as far as it can.
-    pub(crate) fn go_on(&mut self, scene: &mut Scene<'_>) {
-        self.begin_due(scene);
+    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
+        self.begin_due(context);
         while let Some(saving) = self.queue.front_mut() {
-            let is_over = saving.due().is_some_and(|due| due <= scene.now);
+            let is_over = saving.due().is_some_and(|due| due <= context.now);
             match &saving.phase {
-                Phase::Waiting if scene.core.is_quiet() => saving.phase = gather(saving, scene),
+                Phase::Waiting if context.core.is_quiet() => saving.phase = gather(saving, context),
                 Phase::Gathering { kernels, .. } if kernels.values().all(Gathered::is_complete) => {
-                    scene.task(Task::WriteSave { save: saving.id });
+                    context.task(Task::WriteSave { save: saving.id });
                     saving.phase = Phase::Writing;
                 }
                 Phase::Gathering { .. } if is_over => {
                     let slow = saving.missing().map_or("a kernel".to_owned(), |l| l.to_string());
                     let message = format!("{slow} does not write its state down; try again");
-                    self.end(Err(Failure::new(Code::Storage, message)), scene);
+                    self.end(Err(Failure::new(Code::Storage, message)), context);
                 }
                 Phase::Waiting | Phase::Gathering { .. } | Phase::Writing => return,
             }
@@ -262,70 +268,71 @@ impl Saves {
     }
 
     /// A durable session saves itself, when nothing is in its way.
-    fn begin_due(&mut self, scene: &Scene<'_>) {
-        let is_free = self.queue.is_empty() && scene.core.is_open() && !scene.core.is_working();
+    fn begin_due(&mut self, context: &Context<'_>) {
+        let is_free = self.queue.is_empty() && context.core.is_open() && !context.core.is_working();
         let durable = self.durable.as_mut().filter(|_| is_free);
-        let Some(durable) = durable.filter(|d| d.due().is_some_and(|due| due <= scene.now)) else {
+        let Some(durable) = durable.filter(|d| d.due().is_some_and(|due| due <= context.now))
+        else {
             return;
         };
-        let for_store = durable.begin(scene.now);
+        let for_store = durable.begin(context.now);
         self.add(Asker::Durability { for_store });
     }
 
     /// Tells whoever wanted the first save, and has what it has made let go of.
-    fn end(&mut self, outcome: Result<Saved, Failure>, scene: &mut Scene<'_>) {
+    fn end(&mut self, outcome: Result<Saved, Failure>, context: &mut Context<'_>) {
         let Some(saving) = self.queue.pop_front() else {
             return;
         };
         let (save, has_begun) = (saving.id, saving.has_begun());
-        let release = |scene: &mut Scene<'_>| {
+        let release = |context: &mut Context<'_>| {
             if has_begun {
-                scene.task(Task::ReleaseSave { save });
+                context.task(Task::ReleaseSave { save });
             }
         };
         match saving.asker {
             Asker::Client(request, _) => {
                 // Whoever has the answer finds nothing else of it.
-                release(scene);
-                scene.answer(request, outcome.and_then(Saved::file).map(Done::Saved));
+                release(context);
+                context.answer(request, outcome.and_then(Saved::file).map(Done::Saved));
             }
             Asker::Durability { for_store } => {
                 if let Some(durable) = &mut self.durable {
-                    durable.ended(save, for_store, outcome.and_then(Saved::here), scene);
+                    durable.ended(save, for_store, outcome.and_then(Saved::here), context);
                 }
-                release(scene);
+                release(context);
             }
         }
     }
 
     /// The session ends, or is reset.
-    pub(crate) fn cancel(&mut self, scene: &mut Scene<'_>) {
+    pub(crate) fn cancel(&mut self, context: &mut Context<'_>) {
         while !self.queue.is_empty() {
-            self.end(Err(ending()), scene);
+            self.end(Err(ending()), context);
         }
         if let Some(durable) = &mut self.durable {
-            durable.cancel_upload(scene);
-            durable.cancel_look(scene);
+            durable.cancel_upload(context);
+            durable.cancel_look(context);
         }
     }
 }
 
 /// Gives all kernels their orders.
-fn gather(saving: &Saving, scene: &mut Scene<'_>) -> Phase {
-    let there: Vec<(Language, RunNo)> = scene.core.states().collect();
-    let effects = scene.core.step(Input::Inspect, scene.now);
-    scene.out.extend(effects);
+fn gather(saving: &Saving, context: &mut Context<'_>) -> Phase {
+    let there: Vec<(Language, RunNo)> = context.core.states().collect();
+    let effects = context.core.step(Input::Inspect, context.now);
+    context.out.extend(effects);
     let mut kernels = BTreeMap::new();
     let mut asked = Vec::new();
     for (language, as_of) in there {
-        let epoch = scene.core.epoch(language).unwrap_or_default();
+        let epoch = context.core.epoch(language).unwrap_or_default();
         asked.push((language, epoch, as_of));
         let gathered = Gathered { epoch, is_described: false, dump: Dump::Ordered };
         kernels.insert(language, gathered);
     }
     let (save, target) = (saving.id, saving.asker.target());
-    scene.task(Task::GatherSave { save, target, kernels: asked });
-    Phase::Gathering { kernels, began: scene.now }
+    context.task(Task::GatherSave { save, target, kernels: asked });
+    Phase::Gathering { kernels, began: context.now }
 }
 
 impl Operations {

@@ -48,6 +48,7 @@ impl World {
                 let process = self.process(language);
                 prop_assert_eq!(process.epoch, epoch);
                 prop_assert!(process.phase == Phase::Idle, "captured while {:?}", process.phase);
+                prop_assert!(!process.is_dying, "captured when it is gone");
                 prop_assert_eq!(as_of, process.holds, "a capture under a false name");
                 process.captures.push(as_of);
                 (process.changed, process.capturing) = (None, Some(now));
@@ -147,6 +148,7 @@ impl World {
         prop_assert_eq!(process.epoch, epoch);
         prop_assert!(!matches!(process.phase, Phase::Busy(_)), "discarded with its run");
         process.phase = Phase::Gone;
+        process.is_dying = false;
         process.captures.clear();
         let next = Epoch(process.epoch.0 + 1);
         self.last_activity = self.now;
@@ -187,6 +189,7 @@ impl World {
         let process = self.process(language);
         prop_assert_eq!(process.epoch, epoch);
         prop_assert_eq!(process.phase, Phase::Idle, "begun in a kernel that is not ready");
+        prop_assert!(!process.is_dying, "begun in a kernel that is gone");
         process.phase = Phase::Busy(run);
         process.is_listened_to = false;
         (process.begun, process.heard) = (now, now);
@@ -217,6 +220,7 @@ impl World {
         };
         let is_stuck = matches!(told, Some(Input::Stuck { .. }));
         prop_assert!(!process.is_over || is_stuck, "pressed although it is over");
+        prop_assert!(!process.is_dying, "pressed although it is gone");
         let is_over = |since: Tick, limit: Option<Tick>| limit.is_some_and(|l| since + l <= now);
         match told.filter(|_| process.pressed.is_none()) {
             Some(Input::Tick) => prop_assert!(is_over(process.begun, times.timeout), "too early"),

@@ -1,7 +1,7 @@
 //! Kernel processes, and what their clients know of them.
 
-use sessile_protocol::RunNo;
-use sessile_session::{Epoch, Source, Tick};
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{Epoch, Input, Source, Tick};
 use std::collections::BTreeSet;
 
 /// A kernel process as the model knows it.
@@ -25,6 +25,8 @@ pub(super) struct Process {
     pub(super) has_been_killed: bool,
     /// The run has come to its end, which is not told yet.
     pub(super) is_over: bool,
+    /// It is gone, which is not told yet.
+    pub(super) is_dying: bool,
     /// What may be tried again if somebody kills it at its start; and that has
     /// happened, so that this one is to be tried.
     pub(super) repeatable: Option<Source>,
@@ -33,6 +35,19 @@ pub(super) struct Process {
     pub(super) is_first: bool,
     /// The last run whose effects are in its state.
     pub(super) holds: RunNo,
+}
+
+impl Process {
+    /// The ways in which it may have ended.
+    pub(super) fn deaths(&self, language: Language) -> [Input; 2] {
+        [true, false].map(|left_state| Input::Died {
+            language,
+            epoch: self.epoch,
+            exit_code: if left_state { 3 } else { 137 },
+            // One that was killed leaves nothing, nor one in its start.
+            left_state: left_state && !self.has_been_killed && self.phase != Phase::Starting,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -199,6 +199,7 @@ impl World {
                 let living = self.deaths();
                 if !living.is_empty()
                     && let Input::Died { language, epoch, .. } = living[index.index(living.len())]
+                    && !self.process(language).is_dying
                 {
                     self.step(Input::Stuck { language, epoch })?;
                 }
@@ -294,6 +295,7 @@ impl World {
         for (language, process) in &self.processes {
             let (language, epoch) = (*language, process.epoch);
             match process.phase {
+                _ if process.is_dying => inputs.extend(process.deaths(language)),
                 Phase::Gone | Phase::Idle => {}
                 Phase::Starting => {
                     inputs.push(Input::Ready { language, epoch });
@@ -329,15 +331,9 @@ impl World {
         let living = self.processes.iter().filter(|(_, p)| p.phase != Phase::Gone);
         living
             .flat_map(|(language, process)| {
-                [true, false].map(|left_state| Input::Died {
-                    language: *language,
-                    epoch: process.epoch,
-                    exit_code: if left_state { 3 } else { 137 },
-                    // One that was killed leaves nothing, nor one in its start.
-                    left_state: left_state
-                        && !process.has_been_killed
-                        && process.phase != Phase::Starting,
-                })
+                let (language, epoch) = (*language, process.epoch);
+                let dying = (!process.is_dying).then_some(Input::Dying { language, epoch });
+                process.deaths(language).into_iter().chain(dying)
             })
             .collect()
     }
@@ -353,6 +349,7 @@ impl World {
                 Input::Ready { language, epoch },
                 Input::Over { language, epoch, run },
                 Input::Reported { language, epoch, run, exit_code: 1 },
+                Input::Dying { language, epoch },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
                 Input::Captured { language, epoch, as_of: run },
                 Input::CaptureOver { language, epoch },
@@ -401,7 +398,7 @@ impl World {
         let is_open = !self.closing && !self.finished;
         let is_preparing = |language| self.session.preparing().any(|(l, ..)| l == language);
         for (language, process) in &self.processes {
-            if process.phase != Phase::Idle || is_preparing(*language) {
+            if process.phase != Phase::Idle || process.is_dying || is_preparing(*language) {
                 continue;
             }
             if let Some(changed) = process.changed.filter(|_| is_open) {
@@ -447,6 +444,7 @@ impl World {
                 process.has_been_killed = false;
             }
             Input::Over { language, .. } => self.process(language).is_over = true,
+            Input::Dying { language, .. } => self.process(language).is_dying = true,
             Input::Reported { language, run, .. } => {
                 let process = self.process(language);
                 process.phase = Phase::Idle;
@@ -458,7 +456,7 @@ impl World {
             Input::Died { language, epoch, exit_code, .. } => {
                 let is_closing = self.closing;
                 let process = self.process(language);
-                process.is_over = false;
+                (process.is_over, process.is_dying) = (false, false);
                 let is_foul = exit_code == 137 && !process.has_been_killed && !is_closing;
                 let is_starting = process.phase == Phase::Starting;
                 process.repeated = process.repeatable.take().filter(|_| is_starting && is_foul);
@@ -491,7 +489,7 @@ impl World {
             Input::KernelsGone | Input::AllGone => {
                 for process in self.processes.values_mut() {
                     process.phase = Phase::Gone;
-                    process.is_over = false;
+                    (process.is_over, process.is_dying) = (false, false);
                     process.captures.clear();
                     process.pressed = None;
                 }
@@ -521,7 +519,7 @@ impl World {
             return Ok(());
         }
         for (language, process) in &self.processes {
-            if process.is_over {
+            if process.is_over || process.is_dying {
                 continue;
             }
             if let (Some(since), Phase::Busy(run)) = (process.pressed, process.phase) {

@@ -4,7 +4,7 @@
 //! contents. Names are not carried: who reads the stream computes them. So a
 //! hostile part can add objects, but none under another's name.
 
-use super::depot::{Depot, Hold, Shelf};
+use super::depot::{Depot, Hold, ObjectKind};
 use super::digest::{Digest, LENGTH, TreeId};
 use super::error::{Error, Told};
 use super::listing::{self, Content, Node, Object};
@@ -41,7 +41,7 @@ pub struct Imported {
 
 /// An object of a tree.
 struct Item {
-    shelf: Shelf,
+    kind: ObjectKind,
     digest: Digest,
     length: u64,
 }
@@ -70,10 +70,10 @@ impl Depot {
         let mut waiting = vec![tree.0];
         while let Some(digest) = waiting.pop() {
             let bytes = self.tree_bytes(&digest)?;
-            listings.push(Item { shelf: Shelf::Trees, digest, length: bytes.len() as u64 });
+            listings.push(Item { kind: ObjectKind::Trees, digest, length: bytes.len() as u64 });
             let object = listing::decode(&bytes);
             match object
-                .ok_or_else(|| self.damaged(Shelf::Trees, &digest, "it is not a listing"))?
+                .ok_or_else(|| self.damaged(ObjectKind::Trees, &digest, "it is not a listing"))?
             {
                 Object::Index(pages) => {
                     waiting.extend(pages.into_iter().filter(|page| seen.insert(*page)));
@@ -83,7 +83,7 @@ impl Depot {
                         match entry.node {
                             Node::File(Content { blob: digest, size: length, .. }) => {
                                 if known.insert(digest) {
-                                    contents.push(Item { shelf: Shelf::Blobs, digest, length });
+                                    contents.push(Item { kind: ObjectKind::Blobs, digest, length });
                                 }
                             }
                             Node::Directory { listing, .. } => {
@@ -111,15 +111,15 @@ impl Depot {
         write(part, MAGIC)?;
         write(part, &tree.0.0)?;
         for item in items {
-            let mut head = vec![match item.shelf {
-                Shelf::Trees => LISTING,
-                Shelf::Blobs => CONTENT,
+            let mut head = vec![match item.kind {
+                ObjectKind::Trees => LISTING,
+                ObjectKind::Blobs => CONTENT,
             }];
             head.extend(item.length.to_le_bytes());
             write(part, &head)?;
-            match item.shelf {
-                Shelf::Trees => write(part, &self.tree_bytes(&item.digest)?)?,
-                Shelf::Blobs => self.export_blob(item, part)?,
+            match item.kind {
+                ObjectKind::Trees => write(part, &self.tree_bytes(&item.digest)?)?,
+                ObjectKind::Blobs => self.export_blob(item, part)?,
             }
         }
         write(part, &[END])?;
@@ -132,10 +132,10 @@ impl Depot {
             Ok(copied) if copied == (item.digest, item.length) => Ok(()),
             Ok(_) => {
                 let what = "its content is not what was stored";
-                Err(self.damaged(Shelf::Blobs, &item.digest, what))
+                Err(self.damaged(ObjectKind::Blobs, &item.digest, what))
             }
             Err(Broken::Source(error)) => {
-                Err(error).told("read", self.object(Shelf::Blobs, &item.digest))
+                Err(error).told("read", self.object(ObjectKind::Blobs, &item.digest))
             }
             Err(Broken::Target(error)) => Err(bundle::Error::Write(error).into()),
         }
@@ -184,7 +184,7 @@ impl Depot {
         if bytes.len() as u64 != length || listing::decode(&bytes).is_none() {
             return Err(bundle::Error::Damaged("a listing has a wrong form").into());
         }
-        self.put(Shelf::Trees, &bytes)?;
+        self.put(ObjectKind::Trees, &bytes)?;
         Ok(())
     }
 
@@ -194,7 +194,7 @@ impl Depot {
         let stored = if length <= SMALL {
             let mut bytes = Vec::new();
             source.read_to_end(&mut bytes).map_err(bundle::reading_part)?;
-            self.put(Shelf::Blobs, &bytes)?;
+            self.put(ObjectKind::Blobs, &bytes)?;
             bytes.len() as u64
         } else {
             let stored = self.put_stream(|to| stream::copy(&mut source, to, length))?;
@@ -257,7 +257,7 @@ impl Survey<'_> {
         for entry in entries {
             match entry.node {
                 Node::File(content) => {
-                    if !self.depot.has(Shelf::Blobs, &content.blob, content.size) {
+                    if !self.depot.has(ObjectKind::Blobs, &content.blob, content.size) {
                         return Err(
                             bundle::Error::Damaged("the content of a file is missing").into()
                         );

@@ -23,23 +23,23 @@ const LONGEST_LISTING: u64 = 256 << 20;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum ObjectKind {
     Blobs,
     Trees,
 }
 
-impl Shelf {
+impl ObjectKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Shelf::Blobs => "blobs",
-            Shelf::Trees => "trees",
+            ObjectKind::Blobs => "blobs",
+            ObjectKind::Trees => "trees",
         }
     }
 
     pub(crate) fn path(self, digest: &Digest) -> String {
         let name = digest.to_string();
-        let (shelf, rest) = name.split_at(2);
-        format!("{}/{shelf}/{rest}", self.name())
+        let (prefix, rest) = name.split_at(2);
+        format!("{}/{prefix}/{rest}", self.name())
     }
 }
 
@@ -157,8 +157,8 @@ impl Depot {
         self.path.join(name)
     }
 
-    pub(crate) fn object(&self, shelf: Shelf, digest: &Digest) -> PathBuf {
-        self.at(&shelf.path(digest))
+    pub(crate) fn object(&self, kind: ObjectKind, digest: &Digest) -> PathBuf {
+        self.at(&kind.path(digest))
     }
 
     fn make_directory(&self, name: &str) -> Result<(), Error> {
@@ -187,20 +187,20 @@ impl Depot {
 
     /// Whether there is such an object of this length. One of another length
     /// is a remainder of a machine's crash, and is written again.
-    pub(crate) fn has(&self, shelf: Shelf, digest: &Digest, length: u64) -> bool {
-        let path = shelf.path(digest);
+    pub(crate) fn has(&self, kind: ObjectKind, digest: &Digest, length: u64) -> bool {
+        let path = kind.path(digest);
         rustix::fs::statat(&self.directory, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| u64::try_from(stat.st_size) == Ok(length))
     }
 
-    pub(crate) fn put(&self, shelf: Shelf, bytes: &[u8]) -> Result<(Digest, Stored), Error> {
+    pub(crate) fn put(&self, kind: ObjectKind, bytes: &[u8]) -> Result<(Digest, Stored), Error> {
         let digest = Digest::of(bytes);
-        if self.has(shelf, &digest, bytes.len() as u64) {
+        if self.has(kind, &digest, bytes.len() as u64) {
             return Ok((digest, Stored::Known));
         }
         let mut temporary = self.temporary()?;
         temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
-        self.shelve(temporary, shelf, &digest)?;
+        self.file_away(temporary, kind, &digest)?;
         Ok((digest, Stored::New))
     }
 
@@ -218,23 +218,23 @@ impl Depot {
                 return Err(error).told("write", self.at(&temporary.name));
             }
         };
-        if self.has(Shelf::Blobs, &digest, length) {
+        if self.has(ObjectKind::Blobs, &digest, length) {
             return Ok(Ok((digest, length, Stored::Known)));
         }
-        self.shelve(temporary, Shelf::Blobs, &digest)?;
+        self.file_away(temporary, ObjectKind::Blobs, &digest)?;
         Ok(Ok((digest, length, Stored::New)))
     }
 
-    fn shelve(
+    fn file_away(
         &self,
         mut temporary: Temporary<'_>,
-        shelf: Shelf,
+        kind: ObjectKind,
         digest: &Digest,
     ) -> Result<(), Error> {
-        let path = shelf.path(digest);
+        let path = kind.path(digest);
         match temporary.try_rename(&path) {
             Err(rustix::io::Errno::NOENT) => {
-                self.make_directory(&path[..shelf.name().len() + 3])?;
+                self.make_directory(&path[..kind.name().len() + 3])?;
                 temporary.rename(&path)
             }
             outcome => outcome.told("write", self.at(&path)),
@@ -242,11 +242,11 @@ impl Depot {
     }
 
     pub(crate) fn open_blob(&self, digest: &Digest) -> Result<File, Error> {
-        self.open_object(Shelf::Blobs, digest)
+        self.open_object(ObjectKind::Blobs, digest)
     }
 
-    fn open_object(&self, shelf: Shelf, digest: &Digest) -> Result<File, Error> {
-        let path = shelf.path(digest);
+    fn open_object(&self, kind: ObjectKind, digest: &Digest) -> Result<File, Error> {
+        let path = kind.path(digest);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match rustix::fs::openat(&self.directory, path.as_str(), flags, Mode::empty()) {
             Ok(file) => Ok(File::from(file)),
@@ -255,8 +255,8 @@ impl Depot {
         }
     }
 
-    pub(crate) fn damaged(&self, shelf: Shelf, digest: &Digest, what: &'static str) -> Error {
-        Error::Damaged { path: self.object(shelf, digest), what }
+    pub(crate) fn damaged(&self, kind: ObjectKind, digest: &Digest, what: &'static str) -> Error {
+        Error::Damaged { path: self.object(kind, digest), what }
     }
 
     /// Writes a blob into a new file, and checks it on the way. The inner error
@@ -271,9 +271,11 @@ impl Depot {
         let mut blob = self.open_blob(digest)?;
         match stream::transfer(&mut blob, to, size, cloning) {
             Ok((found, length)) if found == *digest && length == size => Ok(Ok(())),
-            Ok(_) => Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored")),
+            Ok(_) => {
+                Err(self.damaged(ObjectKind::Blobs, digest, "its content is not what was stored"))
+            }
             Err(Broken::Source(error)) => {
-                Err(error).told("read", self.object(Shelf::Blobs, digest))
+                Err(error).told("read", self.object(ObjectKind::Blobs, digest))
             }
             Err(Broken::Target(error)) => Ok(Err(error)),
         }
@@ -281,37 +283,41 @@ impl Depot {
 
     /// A small blob, whole; nothing if it is larger than `limit`.
     pub(crate) fn get_small(&self, digest: &Digest, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-        let bytes = self.bytes(Shelf::Blobs, digest, limit)?;
+        let bytes = self.bytes(ObjectKind::Blobs, digest, limit)?;
         if bytes.len() as u64 > limit {
             return Ok(None);
         }
         match Digest::of(&bytes) == *digest {
             true => Ok(Some(bytes)),
-            false => Err(self.damaged(Shelf::Blobs, digest, "its content is not what was stored")),
+            false => {
+                Err(self.damaged(ObjectKind::Blobs, digest, "its content is not what was stored"))
+            }
         }
     }
 
     /// At most one byte more than `limit`.
-    fn bytes(&self, shelf: Shelf, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, kind: ObjectKind, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
-        let file = self.open_object(shelf, digest)?;
-        file.take(limit + 1).read_to_end(&mut bytes).told("read", self.object(shelf, digest))?;
+        let file = self.open_object(kind, digest)?;
+        file.take(limit + 1).read_to_end(&mut bytes).told("read", self.object(kind, digest))?;
         Ok(bytes)
     }
 
     /// An object of `trees` as it is stored, checked.
     pub(crate) fn tree_bytes(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
-        let bytes = self.bytes(Shelf::Trees, digest, LONGEST_LISTING)?;
+        let bytes = self.bytes(ObjectKind::Trees, digest, LONGEST_LISTING)?;
         match Digest::of(&bytes) == *digest {
             true => Ok(bytes),
-            false => Err(self.damaged(Shelf::Trees, digest, "its content is not what was stored")),
+            false => {
+                Err(self.damaged(ObjectKind::Trees, digest, "its content is not what was stored"))
+            }
         }
     }
 
     pub(crate) fn tree_object(&self, digest: &Digest) -> Result<Object, Error> {
         let bytes = self.tree_bytes(digest)?;
         listing::decode(&bytes)
-            .ok_or_else(|| self.damaged(Shelf::Trees, digest, "it is not a listing"))
+            .ok_or_else(|| self.damaged(ObjectKind::Trees, digest, "it is not a listing"))
     }
 
     /// A directory's listing, of however many pages.
@@ -323,12 +329,16 @@ impl Depot {
         let mut all: Vec<Entry> = Vec::new();
         for page in pages {
             let Object::Page(entries) = self.tree_object(&page)? else {
-                return Err(self.damaged(Shelf::Trees, &page, "it is not a page of a listing"));
+                return Err(self.damaged(
+                    ObjectKind::Trees,
+                    &page,
+                    "it is not a page of a listing",
+                ));
             };
             if let (Some(last), Some(first)) = (all.last(), entries.first())
                 && last.name >= first.name
             {
-                return Err(self.damaged(Shelf::Trees, digest, "its pages are out of order"));
+                return Err(self.damaged(ObjectKind::Trees, digest, "its pages are out of order"));
             }
             all.extend(entries);
         }
@@ -341,7 +351,7 @@ impl Depot {
         let (mut objects, mut bytes) = (0, 0);
         let mut last = None;
         for object in pages.iter().chain(&index) {
-            let (digest, stored) = self.put(Shelf::Trees, object)?;
+            let (digest, stored) = self.put(ObjectKind::Trees, object)?;
             last = Some(digest);
             if stored == Stored::New {
                 objects += 1;

@@ -4,7 +4,7 @@
 //! Whatever cannot be taken is left out with a reason; only a depot that
 //! cannot be written to, or a limit that is to be kept, ends the walk.
 
-use super::depot::{Depot, Hold, Shelf, Stored};
+use super::depot::{Depot, Hold, ObjectKind, Stored};
 use super::digest::{Digest, TreeId};
 use super::error::{Error, Told};
 use super::ignores::{self, Ignores, Texts};
@@ -292,7 +292,7 @@ impl Walk<'_> {
         let (blob, trust) = self.index.find(facts)?;
         let there = match trust {
             Trust::Whole => true,
-            Trust::Look => self.depot.has(Shelf::Blobs, &blob, facts.size),
+            Trust::Look => self.depot.has(ObjectKind::Blobs, &blob, facts.size),
         };
         if there {
             self.index.keep(facts, &blob);
@@ -344,7 +344,7 @@ impl Walk<'_> {
             if let Err(error) = file.take(2 * SMALL).read_to_end(&mut bytes) {
                 return Ok(Err(error));
             }
-            let (blob, stored) = self.depot.put(Shelf::Blobs, &bytes)?;
+            let (blob, stored) = self.depot.put(ObjectKind::Blobs, &bytes)?;
             (blob, bytes.len() as u64, stored)
         } else {
             let cloning = &self.cloning;

@@ -1,6 +1,6 @@
 //! Removing what no tree needs.
 
-use super::depot::{Depot, Lock, Shelf};
+use super::depot::{Depot, Lock, ObjectKind};
 use super::digest::{Digest, TreeId, digest};
 use super::error::{Error, Told};
 use super::index::{GENERATION, Generation};
@@ -65,8 +65,8 @@ impl Sweep<'_> {
             self.empty("index", &mut Swept::default())?;
         }
         let mut swept = Swept::default();
-        self.clear(Shelf::Trees, &needed.trees, &mut swept)?;
-        self.clear(Shelf::Blobs, &needed.blobs, &mut swept)?;
+        self.clear(ObjectKind::Trees, &needed.trees, &mut swept)?;
+        self.clear(ObjectKind::Blobs, &needed.blobs, &mut swept)?;
         // Whoever wrote these is dead: it would hold the lock.
         self.empty("tmp", &mut swept)?;
         Ok(swept)
@@ -111,8 +111,13 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    fn clear(&self, shelf: Shelf, keep: &HashSet<Digest>, swept: &mut Swept) -> Result<(), Error> {
-        let top = self.depot.at(shelf.name());
+    fn clear(
+        &self,
+        kind: ObjectKind,
+        keep: &HashSet<Digest>,
+        swept: &mut Swept,
+    ) -> Result<(), Error> {
+        let top = self.depot.at(kind.name());
         for below in std::fs::read_dir(&top).told("list", &top)? {
             let below = below.told("list", &top)?;
             let directory = below.path();

@@ -9,7 +9,7 @@ use super::super::Keeper;
 use super::super::launching::letter;
 use super::super::live::Live;
 use super::images::Content;
-use crate::kernels::{AboutCopy, Born, DriverFiles, Kernel, Report, open_channel};
+use crate::kernels::{AboutCopy, CopyReport, DriverFiles, Kernel, Report, open_channel};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::scratch::{Inbox, Openness};
@@ -104,7 +104,7 @@ impl Keeper {
         let own = channel.directory.clone();
         for said in channel.read(&mut self.output.buffer) {
             match said {
-                AboutCopy::Born(born) => self.image_is_up(image, &born),
+                AboutCopy::Up(report) => self.image_is_up(image, &report),
                 AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
                     self.operate(Event::ImageLost { image, why: error });
                 }
@@ -117,8 +117,8 @@ impl Keeper {
         }
     }
 
-    fn image_is_up(&mut self, image: ImageId, born: &Born) {
-        let Some(pid) = self.own_child(born) else {
+    fn image_is_up(&mut self, image: ImageId, report: &CopyReport) {
+        let Some(pid) = self.own_child(report) else {
             let why = "it is no process of this keeper".to_owned();
             return self.operate(Event::ImageLost { image, why });
         };
@@ -129,8 +129,8 @@ impl Keeper {
             None => {}
         }
         let language = self.session.operations().image(image).map(|image| image.language);
-        let left = language.map(|language| left_behind(language, born)).unwrap_or_default();
-        self.operate(Event::ImageReady { image, left, is_restless: born.restless });
+        let left = language.map(|language| left_behind(language, report)).unwrap_or_default();
+        self.operate(Event::ImageReady { image, left, is_restless: report.restless });
     }
 
     /// Reads what a copy says that is to become a kernel.
@@ -139,14 +139,14 @@ impl Keeper {
             return;
         };
         match coming.channel.read(&mut self.output.buffer).pop() {
-            Some(AboutCopy::Born(born)) => self.copy_is_up(language, &born),
+            Some(AboutCopy::Up(report)) => self.copy_is_up(language, &report),
             Some(AboutCopy::Unborn { error, .. }) => self.copy_failed(language, &error),
             Some(AboutCopy::Copied { .. }) | None => {}
         }
     }
 
-    fn copy_is_up(&mut self, language: Language, born: &Born) {
-        let Some(pid) = self.own_child(born) else {
+    fn copy_is_up(&mut self, language: Language, report: &CopyReport) {
+        let Some(pid) = self.own_child(report) else {
             return self.copy_failed(language, "it is no process of this keeper");
         };
         let Some(coming) = self.operations.images.coming.remove(&language) else {
@@ -169,7 +169,7 @@ impl Keeper {
                 self.reactor.change(&live.reports, Source::Reports(language), Interest::Read);
                 self.kernels.live.insert(language, live);
                 self.step(Input::Ready { language, epoch });
-                self.report_fork(language, Ok(left_behind(language, born)));
+                self.report_fork(language, Ok(left_behind(language, report)));
             }
             Purpose::Successor(copy) => {
                 self.operations.images.successors.insert(language, (copy, live));
@@ -200,8 +200,8 @@ impl Keeper {
     }
 
     /// The process that says that it is there, if it descends from this one.
-    fn own_child(&self, born: &Born) -> Option<Pid> {
-        let pid = self.home.process(Pid::from_raw(i32::try_from(born.pid).ok()?)?)?;
+    fn own_child(&self, report: &CopyReport) -> Option<Pid> {
+        let pid = self.home.process(Pid::from_raw(i32::try_from(report.pid).ok()?)?)?;
         processes::is_below(pid, rustix::process::getpid()).then_some(pid)
     }
 
@@ -270,15 +270,15 @@ impl Keeper {
 const ENDED_EARLY: &str = "its process was ended before it was there";
 
 /// What the original alone has.
-fn left_behind(language: Language, born: &Born) -> Vec<LeftBehind> {
+fn left_behind(language: Language, report: &CopyReport) -> Vec<LeftBehind> {
     let left = |name: &String, reason: &str| LeftBehind {
         language: Some(language),
         name: name.clone(),
         reason: reason.to_owned(),
     };
-    let threads = born.threads.iter().map(|name| {
+    let threads = report.threads.iter().map(|name| {
         left(&format!("thread {name}"), "a thread cannot be copied; it goes on in the original")
     });
-    let rest = born.left.iter().map(|name| left(name, "it stays with the original"));
+    let rest = report.left.iter().map(|name| left(name, "it stays with the original"));
     threads.chain(rest).collect()
 }

@@ -342,7 +342,6 @@ impl Keeper {
             Self::assemble(boot, directory, lock, metadata, (scratch, confined), forked)?;
         child.begin_listening()?;
         child.lifecycle = Lifecycle::Serving;
-        child.home.register();
         child.session.changed(child.now());
         child.family.parent = Some(self.home.boot.session.clone());
         let is_expected = seed.known.iter().any(|(_, origin)| matches!(origin, Origin::Image(_)));

@@ -60,8 +60,9 @@ def answer(kernel, message):
         error = {"type": "KernelError", "message": "%s: %s" % (type(problem).__name__, problem)}
     finally:
         _detach(kernel.null)
-        kernel.reserve.take()
     _send_report(kernel, number, exit_code, result, error, notes)
+    # Nobody waits for this.
+    kernel.reserve.take()
 
 
 def _send_report(kernel, number, exit_code, result, error, notes):

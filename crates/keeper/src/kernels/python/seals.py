@@ -9,8 +9,8 @@ Invariant: `is_whole` and `mend` look nothing up that user code can change. Thei
 caller is a frame that never ends, makes them anew from their code each time, and
 hands them all that they need.
 
-Must not: compare by anything but identity, as an object of the user's may claim to
-be equal to ours.
+Must not: compare what may be an object of the user's by anything but identity, as
+that may claim to be equal to ours.
 """
 from _operator import attrgetter, is_, itemgetter
 from gc import get_referents
@@ -111,7 +111,9 @@ def is_whole(outline, bonds, tools):
         # takes. In order, and without the keys, which are text.
         if tuple(map(len, spaces)) != sizes or not all(map(is_same, values_of(*spaces), values)):
             return False
-        if not all(map(is_same, map(code_of, functions), codes)):
+        # Nothing but code can be a function's code: no object of the user's claims to
+        # be equal here, and what is equal does the same.
+        if tuple(map(code_of, functions)) != codes:
             return False
         for space, get, expected in builtins:
             if not all(map(is_same, get(space), expected)):

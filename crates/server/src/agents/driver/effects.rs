@@ -4,7 +4,7 @@ use super::Driver;
 use crate::agents::audit;
 use crate::agents::commanded::Commanded;
 use crate::agents::following::{Progress, Retrying, Words};
-use crate::agents::model::{Mind, Question};
+use crate::agents::model::{Backend, Question};
 use crate::agents::perform::Performance;
 use crate::agents::profile::now_ms;
 use crate::agents::rewinding;
@@ -124,9 +124,9 @@ impl Driver {
 
     fn ask(&mut self, asked: Asked) -> BoxFuture<'static, Input> {
         let mut turns = self.agent.turns(asked.purpose);
-        let (model, client) = match &self.mind {
-            Mind::Model { model, client } => (model.clone(), client.clone()),
-            Mind::Missing(failure) => {
+        let (model, client) = match &self.backend {
+            Backend::Model { model, client } => (model.clone(), client.clone()),
+            Backend::Missing(failure) => {
                 let failure = failure.clone();
                 return Box::pin(async move { Input::Failed(failure) });
             }

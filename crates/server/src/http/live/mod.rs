@@ -2,6 +2,7 @@
 //! window sizes: all that a person at `sessile attach` can do.
 
 mod order;
+mod told;
 mod watched;
 
 use super::App;
@@ -18,10 +19,9 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use order::{Keys, Order, RunOrder, Size};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
-use sessile_gateway::ErrorDetail;
 use sessile_gateway::following::{Detail, Position};
 use sessile_protocol::{RunNo, SessionId, TerminalSize};
+use told::{Plain, Told};
 use utoipa::IntoParams;
 use watched::Watched;
 
@@ -79,14 +79,14 @@ pub(super) struct RunQuery {
 
 /// Whether a client may do more than look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hands {
-    On,
-    Off,
+enum Rights {
+    Full,
+    ReadOnly,
 }
 
-impl Hands {
+impl Rights {
     fn of(read_only: bool) -> Self {
-        if read_only { Self::Off } else { Self::On }
+        if read_only { Self::ReadOnly } else { Self::Full }
     }
 }
 
@@ -127,8 +127,8 @@ pub(super) async fn session_socket(
     let limit = app.service.limits().body;
     Ok(upgrade.max_message_size(limit).on_upgrade(move |socket| async move {
         let _guard = guard;
-        let hands = Hands::of(query.read_only);
-        let conversation = Conversation { app, caller, id, hands, watching, watched, run: None };
+        let rights = Rights::of(query.read_only);
+        let conversation = Conversation { app, caller, id, rights, watching, watched, run: None };
         conversation.serve(socket, None).await;
     }))
 }
@@ -169,11 +169,11 @@ pub(super) async fn run_socket(
     let limit = app.service.limits().body;
     Ok(upgrade.max_message_size(limit).on_upgrade(move |socket| async move {
         let _guard = guard;
-        let (hands, watching) = (Hands::of(query.read_only), Watching::OwnRuns);
+        let (rights, watching) = (Rights::of(query.read_only), Watching::OwnRuns);
         let watched = Some(Watched::run(follower));
         let conversation =
-            Conversation { app, caller, id, hands, watching, watched, run: Some(run) };
-        conversation.serve(socket, screen).await;
+            Conversation { app, caller, id, rights, watching, watched, run: Some(run) };
+        conversation.serve(socket, screen.map(|drawn| Plain::drawn(run, drawn))).await;
     }))
 }
 
@@ -193,7 +193,7 @@ struct Conversation {
     app: App,
     caller: Caller,
     id: SessionId,
-    hands: Hands,
+    rights: Rights,
     watching: Watching,
     watched: Option<Watched>,
     /// The run that orders are for, unless they name another one.
@@ -204,10 +204,10 @@ type Out = SplitSink<WebSocket, Message>;
 
 impl Conversation {
     /// Serves until the client goes, which harms no run.
-    async fn serve(mut self, socket: WebSocket, first: Option<Value>) {
+    async fn serve(mut self, socket: WebSocket, first: Option<Plain<'static>>) {
         let (mut out, mut orders) = socket.split();
         if let Some(first) = first
-            && send(&mut out, &first).await.is_err()
+            && send(&mut out, Told::from(first).text()).await.is_err()
         {
             return;
         }
@@ -226,12 +226,12 @@ impl Conversation {
                     let Some(order) = order else { return };
                     match self.obey(order).await {
                         Ok(None) => continue,
-                        Ok(Some(message)) => message,
-                        Err(error) => complaint(&error),
+                        Ok(Some(told)) => Told::from(told).text(),
+                        Err(error) => Told::error(&error).text(),
                     }
                 }
             };
-            if send(&mut out, &message).await.is_err() {
+            if send(&mut out, message).await.is_err() {
                 return;
             }
         }
@@ -240,11 +240,11 @@ impl Conversation {
     async fn obey(
         &mut self,
         order: Result<Order, ServiceError>,
-    ) -> Result<Option<Value>, ServiceError> {
+    ) -> Result<Option<Plain<'static>>, ServiceError> {
         let order = order?;
-        match self.hands {
-            Hands::On => {}
-            Hands::Off => {
+        match self.rights {
+            Rights::Full => {}
+            Rights::ReadOnly => {
                 let message = "this WebSocket is read-only; open another one to do something";
                 return Err(ServiceError::new(ErrorCode::Forbidden, message));
             }
@@ -261,14 +261,17 @@ impl Conversation {
         }
     }
 
-    async fn begin(&mut self, exec: wire::ExecRequest) -> Result<Option<Value>, ServiceError> {
+    async fn begin(
+        &mut self,
+        exec: wire::ExecRequest,
+    ) -> Result<Option<Plain<'static>>, ServiceError> {
         let service = &self.app.service;
         let order = exec.order(&self.app, &HeaderMap::new())?;
         match self.watching {
             Watching::Session => {
                 let run = service.begin(&self.caller, &self.id, order.exec).await?.answer;
                 self.run = Some(run);
-                Ok(Some(json!({"type": "accepted", "run": run})))
+                Ok(Some(Plain::Accepted { run }))
             }
             Watching::OwnRuns if self.watched.is_some() => {
                 let message = "a run is going on here; open another WebSocket for a second one";
@@ -284,7 +287,11 @@ impl Conversation {
         }
     }
 
-    async fn pass(&self, run: RunNo, order: RunOrder) -> Result<Option<Value>, ServiceError> {
+    async fn pass(
+        &self,
+        run: RunNo,
+        order: RunOrder,
+    ) -> Result<Option<Plain<'static>>, ServiceError> {
         let (service, caller, id) = (&self.app.service, &self.caller, &self.id);
         match order {
             RunOrder::Stdin(input) => {
@@ -309,10 +316,8 @@ impl Conversation {
                     Err(refusal) if is_without_terminal(&refusal) => false,
                     Err(refusal) => return Err(refusal),
                 };
-                let size = json!({"columns": columns, "rows": rows});
-                let told =
-                    json!({"type": "resized", "run": run, "size": size, "terminal": has_terminal});
-                Ok(Some(told))
+                let size = told::Size { columns, rows };
+                Ok(Some(Plain::Resized { run, size, terminal: has_terminal }))
             }
         }
     }
@@ -324,7 +329,7 @@ fn is_without_terminal(refusal: &ServiceError) -> bool {
 }
 
 /// The next event of what is watched; for ever if there is nothing.
-async fn next_event(watched: &mut Option<Watched>) -> Option<Value> {
+async fn next_event(watched: &mut Option<Watched>) -> Option<String> {
     match watched {
         Some(watched) => watched.next().await,
         None => std::future::pending().await,
@@ -343,10 +348,6 @@ async fn next_order(orders: &mut SplitStream<WebSocket>) -> Option<Result<Order,
     }
 }
 
-async fn send(out: &mut Out, value: &Value) -> Result<(), axum::Error> {
-    out.send(Message::Text(value.to_string().into())).await
-}
-
-fn complaint(error: &ServiceError) -> Value {
-    json!({"type": "error", "error": ErrorDetail::from(&**error)})
+async fn send(out: &mut Out, text: String) -> Result<(), axum::Error> {
+    out.send(Message::Text(text.into())).await
 }

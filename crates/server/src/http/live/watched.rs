@@ -4,14 +4,13 @@
 //! They come from a task of their own, because a question to the keeper must not
 //! be given up when an order comes.
 
-use super::super::stream;
-use super::complaint;
+use super::super::stream::EventData;
+use super::told::Told;
 use crate::service::{Follower, Happening, ServiceError, SessionFollower};
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 pub(super) struct Watched {
-    events: mpsc::Receiver<Value>,
+    events: mpsc::Receiver<String>,
     _task: AbortOnDrop,
 }
 
@@ -29,10 +28,9 @@ impl Watched {
         Self::spawn(|sender| async move {
             let run = follower.run;
             while let Some((cursor, event)) = follower.next().await? {
-                let mut data = stream::data(run, cursor, &event);
-                data["type"] = event.name().into();
-                data["id"] = cursor.to_string().into();
-                if sender.send(data).await.is_err() {
+                let data = EventData::of(run, cursor, &event);
+                let told = Told::Event { name: event.name(), id: cursor.to_string(), data };
+                if sender.send(told.text()).await.is_err() {
                     break;
                 }
             }
@@ -44,16 +42,14 @@ impl Watched {
     pub(super) fn session(mut follower: SessionFollower) -> Self {
         Self::spawn(|sender| async move {
             while let Some(happening) = follower.next().await? {
-                let data = match happening {
-                    Happening::Ended(status) => json!({"type": "ended", "status": status.as_str()}),
+                let text = match &happening {
+                    Happening::Ended(status) => Told::ended(status.as_str()).text(),
                     Happening::Run(event) => {
-                        let mut data = json!(event.fields());
-                        data["type"] = event.name().into();
-                        data["id"] = follower.position().to_string().into();
-                        data
+                        let (name, id) = (event.name(), follower.position().to_string());
+                        Told::Event { name, id, data: event.fields() }.text()
                     }
                 };
-                if sender.send(data).await.is_err() {
+                if sender.send(text).await.is_err() {
                     break;
                 }
             }
@@ -61,7 +57,7 @@ impl Watched {
         })
     }
 
-    fn spawn<WithContinuity>(tell: impl FnOnce(mpsc::Sender<Value>) -> WithContinuity) -> Self
+    fn spawn<WithContinuity>(tell: impl FnOnce(mpsc::Sender<String>) -> WithContinuity) -> Self
     where
         WithContinuity: Future<Output = Result<(), ServiceError>> + Send + 'static,
     {
@@ -70,14 +66,14 @@ impl Watched {
         let told = tell(sender.clone());
         let task = tokio::spawn(async move {
             if let Err(error) = told.await {
-                let _ = sender.send(complaint(&error)).await;
+                let _ = sender.send(Told::error(&error).text()).await;
             }
         });
         Self { events, _task: AbortOnDrop(task) }
     }
 
     /// The next event; `None` after the last.
-    pub(super) async fn next(&mut self) -> Option<Value> {
+    pub(super) async fn next(&mut self) -> Option<String> {
         self.events.recv().await
     }
 }

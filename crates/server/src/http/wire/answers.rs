@@ -30,8 +30,14 @@ pub(in crate::http) struct ServerSentEvent {
 
 /// What is refused, and why
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct ErrorBody {
+pub(crate) struct ErrorBody {
     error: ErrorDetail,
+}
+
+impl ErrorBody {
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 impl From<&ServiceError> for ErrorBody {

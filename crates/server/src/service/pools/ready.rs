@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    shelf: Mutex<Shelf>,
+    stock: Mutex<Stock>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Stock {
     /// Oldest first.
     copies: VecDeque<Copy>,
     /// Those that may come back: none is made in their place before that is known.
@@ -234,28 +234,28 @@ fn adopt(directory: &Directory, wanted: &NewSession) -> Result<Metadata, ClientE
 impl Ready {
     /// How many there are, or may be again in a moment.
     fn len(&self) -> usize {
-        let shelf = lock(&self.shelf);
-        shelf.copies.len() + shelf.lent
+        let stock = lock(&self.stock);
+        stock.copies.len() + stock.lent
     }
 
     fn put(&self, copy: Copy) {
-        lock(&self.shelf).copies.push_back(copy);
+        lock(&self.stock).copies.push_back(copy);
     }
 
     /// Each that was taken is given back, or is known to be gone.
     fn give_back(&self, copy: Option<Copy>) {
-        let mut shelf = lock(&self.shelf);
-        shelf.lent -= 1;
+        let mut stock = lock(&self.stock);
+        stock.lent -= 1;
         if let Some(copy) = copy {
-            shelf.copies.push_front(copy);
+            stock.copies.push_front(copy);
         }
     }
 
     fn take(&self, wanted: &NewSession) -> Option<Copy> {
-        let mut shelf = lock(&self.shelf);
-        let at = shelf.copies.iter().position(|copy| is_as_made(wanted, &copy.made))?;
-        let copy = shelf.copies.remove(at)?;
-        shelf.lent += 1;
+        let mut stock = lock(&self.stock);
+        let at = stock.copies.iter().position(|copy| is_as_made(wanted, &copy.made))?;
+        let copy = stock.copies.remove(at)?;
+        stock.lent += 1;
         Some(copy)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::kernel::Origin;
 use crate::operations::images::{Form, Image};
-use crate::operations::{ImageId, Operations, Scene};
+use crate::operations::{Context, ImageId, Operations};
 use crate::timeline::PointId;
 use sessile_protocol::{Code, Failure, Language};
 
@@ -11,14 +11,14 @@ impl Operations {
     pub(super) fn plan_rewind(
         &self,
         point: PointId,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
     ) -> Result<Vec<(Language, Origin)>, Failure> {
         let Some(checkpoint) = self.checkpoints.get(point) else {
             return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));
         };
         let mut plan = Vec::new();
         for (language, id) in &checkpoint.images {
-            let Some(image) = self.image(*id).filter(|image| !self.shows_now(*id, image, scene))
+            let Some(image) = self.image(*id).filter(|image| !self.shows_now(*id, image, context))
             else {
                 continue;
             };
@@ -39,17 +39,17 @@ impl Operations {
         }
         let is_known =
             |l: &Language| checkpoint.images.contains_key(l) || checkpoint.busy.contains(l);
-        let later = scene.core.states().map(|(language, _)| language).filter(|l| !is_known(l));
+        let later = context.core.states().map(|(language, _)| language).filter(|l| !is_known(l));
         plan.extend(later.map(|language| (language, Origin::Nothing)));
         Ok(plan)
     }
 
     /// Whether a kernel is as its image: it has had no run since.
-    fn shows_now(&self, id: ImageId, image: &Image, scene: &Scene<'_>) -> bool {
+    fn shows_now(&self, id: ImageId, image: &Image, context: &Context<'_>) -> bool {
         let language = image.language;
-        let is_as_of = scene.core.states().any(|state| state == (language, image.as_of));
+        let is_as_of = context.core.states().any(|state| state == (language, image.as_of));
         // One that changes by itself as well has several of the same run.
-        let epoch = scene.core.epoch(language).unwrap_or_default();
+        let epoch = context.core.epoch(language).unwrap_or_default();
         let newest = self.checkpoints.images().newest_of(language, epoch);
         let is_newest = newest.is_some_and(|(newest, _)| newest == id);
         is_as_of && (!image.is_restless || is_newest)

@@ -1,8 +1,9 @@
 //! What becomes of files when a rewind fails after they were put back.
 
 use super::*;
-use crate::core::{Activity, Core, Limits};
+use crate::core::Core;
 use crate::effect::Effect;
+use crate::input::{Activity, Limits};
 use crate::operations::{Event, Order, RequestId};
 use crate::session::Session;
 use sessile_protocol::{NewCheckpoint, RewindTo};

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) fn perform(depot: &Depot, root: &Place, plan: Plan) -> Restored {
-    let mut hand = Hand { depot, root, cloning: Cloning::default(), last: None };
+    let mut hand = Performer { depot, root, cloning: Cloning::default(), last: None };
     let mut told = Restored {
         unchanged: plan.unchanged,
         left_alone: plan.left_alone,
@@ -72,7 +72,7 @@ fn note(
     }
 }
 
-struct Hand<'a> {
+struct Performer<'a> {
     depot: &'a Depot,
     root: &'a Place,
     cloning: Cloning,
@@ -80,7 +80,7 @@ struct Hand<'a> {
     last: Option<(PathBuf, Place)>,
 }
 
-impl Hand<'_> {
+impl Performer<'_> {
     /// Does something in the directory of `path`, with its name there.
     fn within<T>(
         &mut self,

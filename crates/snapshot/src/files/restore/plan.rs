@@ -1,6 +1,6 @@
 //! Looks at a workspace and a snapshot, and decides what has to be done.
 
-use super::super::depot::{Depot, Shelf};
+use super::super::depot::{Depot, ObjectKind};
 use super::super::digest::{Digest, TreeId};
 use super::super::error::{Error, Told};
 use super::super::ignores::{self, Ignores, Texts};
@@ -84,16 +84,16 @@ pub(super) fn plan(
 fn check(depot: &Depot, tree: TreeId, plan: &Plan) -> Result<(), Error> {
     for making in &plan.makings {
         if let Made::File(content) = &making.made
-            && !depot.has(Shelf::Blobs, &content.blob, content.size)
+            && !depot.has(ObjectKind::Blobs, &content.blob, content.size)
         {
-            let object = depot.object(Shelf::Blobs, &content.blob);
+            let object = depot.object(ObjectKind::Blobs, &content.blob);
             return Err(Error::Incomplete { file: making.path.clone(), object });
         }
     }
     let firsts: HashSet<&Path> = plan.links.iter().map(|link| link.first.as_path()).collect();
     for first in firsts {
         if depot.file(tree, first)?.is_none() {
-            return Err(depot.damaged(Shelf::Trees, &tree.0, "a link in it leads nowhere"));
+            return Err(depot.damaged(ObjectKind::Trees, &tree.0, "a link in it leads nowhere"));
         }
     }
     Ok(())
@@ -128,7 +128,7 @@ impl Planner<'_> {
             return Err(Error::TooMany { limit: MOST_ENTRIES });
         }
         if path.components().count() > DEEPEST {
-            return Err(self.depot.damaged(Shelf::Trees, listing, "it is too deep"));
+            return Err(self.depot.damaged(ObjectKind::Trees, listing, "it is too deep"));
         }
         let (place, names) = here.map_or((None, Vec::new()), |(place, names)| (Some(place), names));
         let then = self.texts_of(&wanted)?;

@@ -295,3 +295,37 @@ fn the_directories_of_kernels_are_not_changed_from_inside() {
         answers_are_real(&s);
     });
 }
+
+/// Leaves a shell that waits for a file when its run has reported, beside somebody
+/// who may have its pipes: for its next order it needs others.
+fn keep_busy_after_its_run(s: &Session<'_>) {
+    s.run("sleep 1000 & x=5").exits(0);
+    // With a job there are four lines for each run, and a prompt after each: the last one
+    // comes after the report.
+    s.run("n=0; PROMPT_COMMAND='((n++ == 3)) && until [ -e go ]; do sleep 0.01; done'").exits(0);
+}
+
+#[test]
+fn a_shell_that_is_busy_after_its_run_keeps_nobody_waiting() {
+    for_everybody(|h| {
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        s.run_in("python", "y = 1").exits(0);
+        keep_busy_after_its_run(&s);
+        s.run_with(&["--background"], "echo $x").has("run", 4);
+        s.run_in("python", "open('go', 'w').close(); print(y)").prints("1\n");
+        let waited = h.sessile(&["wait", s.id(), "4"]).json();
+        assert_eq!((&waited["stdout"], &waited["kernel"]), (&"5\n".into(), &"kept".into()));
+        s.run("echo $x").prints("5\n").is_kept();
+    });
+}
+
+#[test]
+fn a_run_that_its_shell_has_not_heard_of_is_interrupted() {
+    for_everybody(|h| {
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        keep_busy_after_its_run(&s);
+        let late = s.run_with(&["--timeout", "300ms"], "x=6").timed_out().is_kept();
+        assert!(late.notes().contains("not begun"), "{}", late.notes());
+        s.run("echo $x").prints("5\n").is_kept();
+    });
+}

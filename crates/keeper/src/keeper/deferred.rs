@@ -1,0 +1,96 @@
+//! Runs that a kernel in a sandbox cannot hear of yet.
+//!
+//! It gets its orders where nobody else hears them, for which it has to wait for
+//! one (`privacy.rs`). A moment after its report it does, unless something of the
+//! user's is between, as a shell's `PROMPT_COMMAND`. Such a run is tried again, with
+//! pauses, in which the keeper does other things.
+
+use super::{Deadline, Keeper};
+use crate::privacy::PATIENCE;
+use sessile_protocol::{Language, RunNo};
+use sessile_session::{Epoch, Input, Tick};
+use std::io;
+
+/// Between two attempts: as long as there have been attempts before, within these.
+const SHORTEST: Tick = 2;
+const LONGEST: Tick = 50;
+
+/// The exit code of a run that an interrupt has ended, as shells have it.
+const INTERRUPTED: i32 = 128 + libc::SIGINT;
+
+/// A run that has not begun, although it is its turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deferred {
+    pub(super) run: RunNo,
+    since: Tick,
+    due: Tick,
+}
+
+impl Keeper {
+    /// A kernel was not ready to hear of a run.
+    pub(super) fn defer(&mut self, language: Language, run: RunNo) {
+        let now = self.now();
+        let Some(live) = self.kernels.live.get_mut(&language) else { return };
+        let before = live.deferred.filter(|deferred| deferred.run == run);
+        let since = before.map_or(now, |deferred| deferred.since);
+        let patience = Tick::try_from(PATIENCE.as_millis()).unwrap_or(Tick::MAX);
+        if now.saturating_sub(since) >= patience {
+            live.deferred = None;
+            return self.give_up_unheard(language, run, &io::ErrorKind::TimedOut.into());
+        }
+        let due = now + (now - since).clamp(SHORTEST, LONGEST);
+        live.deferred = Some(Deferred { run, since, due });
+        self.deadlines.set_earlier(Deadline::Deferred, due);
+        if before.is_none()
+            && let Some(run) = self.runs.get_mut(&run)
+        {
+            run.last_sign = now;
+        }
+    }
+
+    /// Tries those that are due.
+    pub(super) fn begin_deferred(&mut self) {
+        let now = self.now();
+        let waiting: Vec<(Language, Epoch, Deferred)> = self
+            .kernels
+            .live
+            .iter()
+            .filter_map(|(language, live)| Some((*language, live.epoch, live.deferred?)))
+            .collect();
+        for (language, epoch, deferred) in waiting {
+            if deferred.due <= now {
+                self.begin(language, epoch, deferred.run);
+            } else {
+                self.deadlines.set_earlier(Deadline::Deferred, deferred.due);
+            }
+        }
+        self.work_off();
+    }
+
+    /// Its kernel is gone.
+    pub(super) fn give_up_deferred(&mut self, language: Language) {
+        let Some(live) = self.kernels.live.get_mut(&language) else { return };
+        let Some(Deferred { run: number, .. }) = live.deferred.take() else { return };
+        live.current = Some(number);
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.begin();
+        }
+    }
+
+    /// A run that is pressed to end, and has not begun, has ended. True if it was one.
+    pub(super) fn end_deferred(&mut self, language: Language, epoch: Epoch) -> bool {
+        let live = self.kernels.live.get_mut(&language);
+        let Some(Deferred { run: number, .. }) = live.and_then(|live| live.deferred.take()) else {
+            return false;
+        };
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.begin();
+            run.notes.push(format!(
+                "the run was not begun: {language} was still at something that comes after each \
+                 run (`PROMPT_COMMAND`, say), which was interrupted"
+            ));
+        }
+        self.agenda.note(Input::Reported { language, epoch, run: number, exit_code: INTERRUPTED });
+        true
+    }
+}

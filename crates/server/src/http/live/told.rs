@@ -1,0 +1,84 @@
+//! What is said on a WebSocket, and its JSON.
+
+use crate::service::{Drawn, ServiceError};
+use serde::Serialize;
+use sessile_gateway::ErrorDetail;
+use sessile_protocol::RunNo;
+
+/// One message. `data` is that of an event of a run, or of a session.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Told<'a, Data = ()> {
+    /// Something happened, and where a client that comes back goes on.
+    Event {
+        #[serde(rename = "type")]
+        name: &'a str,
+        id: String,
+        #[serde(flatten)]
+        data: Data,
+    },
+    Plain(Plain<'a>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Plain<'a> {
+    /// The session has ended.
+    Ended {
+        status: &'a str,
+    },
+    /// An order was taken, and has this number.
+    Accepted {
+        run: RunNo,
+    },
+    Resized {
+        run: RunNo,
+        size: Size,
+        /// Whether the run has one; else nothing was done.
+        terminal: bool,
+    },
+    Error {
+        error: ErrorDetail,
+    },
+    /// What draws a terminal as it is now.
+    Screen {
+        run: RunNo,
+        data: String,
+        size: Size,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Size {
+    pub(super) columns: u16,
+    pub(super) rows: u16,
+}
+
+impl Plain<'_> {
+    pub(super) fn drawn(run: RunNo, drawn: Drawn) -> Self {
+        let size = Size { columns: drawn.size.cols, rows: drawn.size.rows };
+        Self::Screen { run, data: drawn.data, size }
+    }
+}
+
+impl<'a> From<Plain<'a>> for Told<'a> {
+    fn from(plain: Plain<'a>) -> Self {
+        Self::Plain(plain)
+    }
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn ended(status: &'a str) -> Self {
+        Self::Plain(Plain::Ended { status })
+    }
+
+    pub(super) fn error(error: &ServiceError) -> Self {
+        Self::Plain(Plain::Error { error: ErrorDetail::from(&**error) })
+    }
+}
+
+impl<Data: Serialize> Told<'_, Data> {
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,119 @@
+//! The death of a process, and what the next one starts from.
+
+use super::{Attempt, Kernel, Process, Work};
+use crate::effect::{Effect, Source, Tick, Why};
+use sessile_protocol::{KernelFate, RunNo};
+
+/// The exit code of a process that SIGKILL has ended.
+const KILLED: i32 = 128 + 9;
+
+impl Kernel {
+    /// The process is gone, and what it has left is looked after before that is told
+    /// with [`Kernel::died`]: nothing begins meanwhile, and nobody presses on its run.
+    pub(crate) fn dying(&mut self) {
+        match &mut self.process {
+            Process::Busy { work, .. } => *work = Work::Over { cause: work.cause() },
+            Process::Starting { due, .. } => *due = Tick::MAX,
+            Process::Idle => self.process = Process::Dying,
+            Process::Preparing(next) => {
+                self.queue.push_front(*next);
+                self.process = Process::Dying;
+            }
+            Process::Absent | Process::Dying => {}
+        }
+    }
+
+    /// The process is gone. `left_state`: it wrote its state down as it went.
+    pub(crate) fn died(
+        &mut self,
+        exit_code: i32,
+        left_state: bool,
+        now: Tick,
+        out: &mut Vec<Effect>,
+    ) {
+        match std::mem::replace(&mut self.process, Process::Absent) {
+            Process::Absent => {}
+            // Whoever killed it, that was not the state which it starts from.
+            Process::Starting { source, attempt: Attempt::First, .. } if exit_code == KILLED => {
+                self.launch(source, now, out);
+                if let Process::Starting { attempt, .. } = &mut self.process {
+                    *attempt = Attempt::Second;
+                }
+            }
+            Process::Starting { source, .. } => self.start_failed(source, now, out),
+            Process::Idle | Process::Dying => {
+                let (source, fate) = self.succession(left_state, self.finished);
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
+            Process::Preparing(next) => {
+                self.queue.push_front(next);
+                let (source, fate) = self.succession(left_state, self.finished);
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
+            Process::Busy { run, work } => {
+                let (source, fate) = self.succession(left_state, run);
+                let outcome = Self::outcome(&work, exit_code, worse(self.news, fate));
+                self.news = KernelFate::Kept;
+                out.push(Effect::Complete { run, outcome });
+                self.launch(source, now, out);
+            }
+        }
+    }
+
+    /// What a new process starts from, and what has to be said about it.
+    fn succession(&mut self, left_state: bool, run: RunNo) -> (Source, KernelFate) {
+        if left_state {
+            self.finished = run;
+            return (Source::Final, KernelFate::Restarted);
+        }
+        match self.captured {
+            Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
+            // It had not finished a single run: the initial state is the state.
+            None if self.finished == RunNo(0) && self.language.is_shell() => {
+                (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
+            }
+            None => (Source::Nothing, KernelFate::Fresh),
+        }
+    }
+
+    /// A state that kills the kernel which it is restored into (an exit in a
+    /// DEBUG trap, say) must not lock the session up: fall back, step by step.
+    fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
+        let fallback = match (source, self.captured) {
+            (Source::Nothing, _) => None,
+            (Source::Final | Source::Image { .. }, Some(as_of)) => {
+                Some((Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }))
+            }
+            (Source::Final | Source::Image { .. }, None) | (Source::Captured { .. }, _) => {
+                self.captured = None;
+                Some((Source::Nothing, KernelFate::Fresh))
+            }
+        };
+        match fallback {
+            Some((source, fate)) => {
+                self.news = worse(self.news, fate);
+                self.launch(source, now, out);
+            }
+            None => {
+                for queued in self.queue.drain(..) {
+                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
+                }
+            }
+        }
+    }
+}
+
+/// Of two things to tell, the one that lost more.
+fn worse(a: KernelFate, b: KernelFate) -> KernelFate {
+    fn rank(fate: KernelFate) -> u8 {
+        match fate {
+            KernelFate::Kept => 0,
+            KernelFate::Restarted => 1,
+            KernelFate::Restored { .. } => 2,
+            KernelFate::Fresh => 3,
+        }
+    }
+    if rank(b) >= rank(a) { b } else { a }
+}
