@@ -14,6 +14,7 @@ mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
 use crate::limits::{self, Hold};
+use crate::mover;
 use crate::policy::{Bind, FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
@@ -271,6 +272,12 @@ fn unsupported(policy: &Policy) -> Result<(), Refusal> {
 }
 
 impl Plan {
+    /// Whether somebody renames directories for the programs: a layer refuses that.
+    /// Where the guard has the layer, it does so itself.
+    pub(crate) fn has_mover(&self) -> bool {
+        mover::can_be_had() && self.steps.iter().any(|step| matches!(step, Step::Layered { .. }))
+    }
+
     /// Programs and libraries. Root inside has a layer on each of its directories.
     fn system(&mut self, policy: &Policy, host: &Host, place: &Place) -> Result<(), Refusal> {
         if let Some(rootfs) = &policy.rootfs {
