@@ -115,9 +115,11 @@ impl Sandbox {
             }
         };
         drop((ends_in, outcome_in, giving));
+        // Init says why it has ended.
+        let _ = build::map_range(pid, plan, ids, given.as_fd());
         // It waits for answers before it is done.
         let guard = match &plan.guard {
-            Some(guard) => guard::start(guard, given.as_fd(), ids, plan.user, tally.as_ref())?,
+            Some(guard) => guard::start(guard, given.as_fd(), ids, plan, tally.as_ref())?,
             None => None,
         };
         let proxy = match &plan.net {

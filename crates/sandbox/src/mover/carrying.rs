@@ -22,6 +22,13 @@ type Outcome = Result<(), Errno>;
 const MOST_ENTRIES: u64 = 20_000;
 const MOST_BYTES: u64 = 1 << 30;
 
+/// Files that are brought into the layer at a time. The disk takes as long for
+/// that many as for one.
+const AT_ONCE: usize = 16;
+/// Below this a thread is not worth it.
+const LEAST_SHARE: usize = 4;
+const STACK: usize = 64 << 10;
+
 /// What the new directory is called until all of it is there. A server that was
 /// killed may have left one, and somebody may have made another.
 const STAGING: &str = ".sessile-moving-";
@@ -69,6 +76,7 @@ pub(crate) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
 pub(crate) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
     check_target(to, flags)?;
     let old = open(from.0, from.1)?;
+    bring_up(&old)?;
     let staging = make_staging(to.0)?;
     let new = open(to.0, &staging)?;
     let mut carried = Carried { old, new, moved: Vec::new(), made: Vec::new(), gone: 0 };
@@ -116,6 +124,41 @@ fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
     }
     let is_empty = entries(&open(directory, name)?, c"")?.is_empty();
     if is_empty { Ok(()) } else { Err(Errno::NOTEMPTY) }
+}
+
+/// Brings the files that were there before into the layer, several at a time. A
+/// rename does that as well, but the system writes each of them to the disk, and
+/// then one would wait for the other. What cannot be done here is left to that.
+fn bring_up(old: &OwnedFd) -> Outcome {
+    let mut files = Vec::new();
+    let mut unseen = vec![CString::default()];
+    while let Some(at) = unseen.pop() {
+        for (path, kind) in entries(old, &at)? {
+            match kind {
+                FileType::RegularFile => files.push(path),
+                FileType::Directory => unseen.push(path),
+                _ => {}
+            }
+        }
+    }
+    let share = files.len().div_ceil(AT_ONCE).max(LEAST_SHARE);
+    std::thread::scope(|scope| {
+        for files in files.chunks(share) {
+            let bring = move || files.iter().for_each(|file| bring_one_up(old, file));
+            // Without a thread there is the rename.
+            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, bring);
+        }
+    });
+    Ok(())
+}
+
+/// A change of its mode does so, also to the mode that it has.
+fn bring_one_up(old: &OwnedFd, file: &CStr) {
+    let Ok(stat) = rustix::fs::statat(old, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    if !mode.intersects(Mode::SUID | Mode::SGID) {
+        let _ = rustix::fs::chmodat(old, file, mode, AtFlags::empty());
+    }
 }
 
 /// What was done so far. Paths are from the two directories.

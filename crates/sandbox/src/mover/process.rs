@@ -6,7 +6,7 @@ use crate::sys;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitOptions};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -112,9 +112,24 @@ impl Mover {
         if FileType::from_raw_mode(stat.ok()?.st_mode) != FileType::Directory {
             return None;
         }
+        // Root inside may become others, who may do less.
+        if self.told(call, "Uid:")? != rustix::process::geteuid().as_raw() {
+            return None;
+        }
         let to = self.named(call, arguments.to)?;
         let flags = RenameFlags::from_bits_retain(arguments.flags);
         call.is_valid(listener).then_some(Rename { from, to, flags })
+    }
+
+    /// A number that the system tells of a caller: its process, or who it is to the
+    /// file system, which is the last of four.
+    fn told(&self, call: &Call, what: &str) -> Option<u32> {
+        let path = format!("{}/status", call.thread);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.processes, path, flags, Mode::empty()).ok()?;
+        let status = io::read_to_string(std::fs::File::from(file)).ok()?;
+        let numbers = status.lines().find_map(|line| line.strip_prefix(what))?;
+        numbers.split_whitespace().last()?.parse().ok()
     }
 
     fn named(&self, call: &Call, place: Place) -> Option<Named> {
@@ -122,11 +137,19 @@ impl Mover {
         let directory = if path.as_bytes().starts_with(b"/") {
             open_directory(rustix::fs::CWD, c"/").ok()?
         } else {
-            let below = match place.directory {
-                libc::AT_FDCWD => format!("{}/cwd", call.thread),
-                number => format!("{}/fd/{number}", call.thread),
-            };
-            open_directory(self.processes.as_fd(), &CString::new(below).ok()?).ok()?
+            match place.directory {
+                libc::AT_FDCWD => {
+                    let current = CString::new(format!("{}/cwd", call.thread)).ok()?;
+                    open_directory(self.processes.as_fd(), &current).ok()?
+                }
+                // /proc would not show those of a process that is closed to others.
+                number => {
+                    let process = self.told(call, "Tgid:").and_then(|id| i32::try_from(id).ok())?;
+                    let process = sys::pidfd_of(process).ok()?;
+                    let flags = PidfdGetfdFlags::empty();
+                    rustix::process::pidfd_getfd(process, number, flags).ok()?
+                }
+            }
         };
         Some(Named { directory, path })
     }

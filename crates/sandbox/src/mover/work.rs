@@ -43,8 +43,15 @@ impl Rename {
         let carried = carrying::extent(from).and_then(|_| carrying::carry(from, to, self.flags));
         match carried {
             Ok(()) => Answer::Done,
-            Err(Errno::XDEV) => Answer::GoOn,
-            Err(errno) => Answer::Refused(errno),
+            Err(
+                errno @ (Errno::NOTEMPTY
+                | Errno::EXIST
+                | Errno::NOTDIR
+                | Errno::NOSPC
+                | Errno::DQUOT),
+            ) => Answer::Refused(errno),
+            // The caller may copy, as `mv` does.
+            Err(_) => Answer::GoOn,
         }
     }
 }
