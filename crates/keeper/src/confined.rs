@@ -197,11 +197,11 @@ impl Confined {
         Path::new(WORKSPACE)
     }
 
-    /// A child of this process has ended. Without its guard a sandbox is of no
-    /// use: the next kernel gets a new one. A proxy is started again.
+    /// A child of this process has ended. Without those who serve it a sandbox
+    /// is of no use: the next kernel gets a new one. A proxy is started again.
     pub(crate) fn has_ended(&self, pid: Pid) {
         let sandbox = self.sandbox();
-        if sandbox.guard() == Some(pid) {
+        if sandbox.attendants().any(|one| one == pid) {
             sandbox.kill();
         }
         if let Some(proxy) = sandbox.proxy() {

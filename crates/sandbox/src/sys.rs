@@ -253,6 +253,27 @@ pub(crate) fn join(process: BorrowedFd<'_>, namespaces: c_int) -> io::Result<()>
     checked(c_long::from(unsafe { libc::setns(process.as_raw_fd(), namespaces) })).map(drop)
 }
 
+/// Gives up all capabilities but these, a bit for each.
+pub(crate) fn keep_capabilities(kept: u64) -> io::Result<()> {
+    const VERSION: u32 = 0x2008_0522;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    #[repr(C)]
+    struct Set {
+        effective: u32,
+        permitted: u32,
+        inheritable: u32,
+    }
+    let set = |half: u32| Set { effective: half, permitted: half, inheritable: 0 };
+    let header = Header { version: VERSION, pid: 0 };
+    let sets = [set(kept as u32), set((kept >> 32) as u32)];
+    // SAFETY: both are ours, and what the system reads there.
+    checked(unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) }).map(drop)
+}
+
 /// Leaves all supplementary groups, where one may.
 pub(crate) fn leave_groups() {
     // SAFETY: no group is given. This is the bare call: the library's own would

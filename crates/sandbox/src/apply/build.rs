@@ -5,9 +5,9 @@
 
 use super::init;
 use crate::limits::{Group, kernel_is_at_least};
-use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
+use crate::plan::{Access, HOSTNAME, Ids, Net, Plan, Step};
 use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
@@ -69,7 +69,7 @@ fn enter_group(group: Option<&Group>) -> Outcome<()> {
 fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) -> Outcome<()> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     prepare(kept).map_err(said("the first process"))?;
-    map_ids(plan, ids).map_err(said("the user's numbers cannot be mapped"))?;
+    map_ids(plan, ids, guard).map_err(said("the user's numbers cannot be mapped"))?;
     sys::mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE, None)
         .map_err(said("mounts cannot be separated from the host's"))?;
     let sources = plan.steps.iter().map(open_source).collect::<Outcome<Vec<_>>>()?;
@@ -137,12 +137,42 @@ fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// The caller is the user inside, and nobody else is anybody.
-fn map_ids(plan: &Plan, (uid, gid): (u32, u32)) -> io::Result<()> {
+/// The caller is the user inside, and nobody else is anybody; or others are,
+/// which only those outside can do.
+fn map_ids(plan: &Plan, (uid, gid): (u32, u32), keeper: BorrowedFd<'_>) -> io::Result<()> {
     let inside = plan.user.id();
+    match plan.ids {
+        Ids::One => {}
+        Ids::Range { .. } => {
+            let read = rustix::io::read(keeper, &mut [0; 1])?;
+            return if read == 1 { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) };
+        }
+    }
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/gid_map", format!("{inside} {gid} 1\n"))?;
     std::fs::write("/proc/self/uid_map", format!("{inside} {uid} 1\n"))
+}
+
+/// In the keeper: who is who in the new sandbox, whose first process waits for it.
+pub(super) fn map_range(
+    pid: Pid,
+    plan: &Plan,
+    ids: (u32, u32),
+    to: BorrowedFd<'_>,
+) -> io::Result<()> {
+    match plan.ids {
+        Ids::One => return Ok(()),
+        Ids::Range { .. } => {}
+    }
+    for (file, id) in [("gid_map", ids.1), ("uid_map", ids.0)] {
+        let extents = plan.ids.extents(plan.user.id(), id).into_iter();
+        let map: String = extents
+            .map(|(inside, outside, count)| format!("{inside} {outside} {count}\n"))
+            .collect();
+        std::fs::write(format!("/proc/{}/{file}", pid.as_raw_nonzero()), map)?;
+    }
+    rustix::io::write(to, b"1").map(drop)?;
+    Ok(())
 }
 
 /// What a step takes from the host.
@@ -175,6 +205,12 @@ fn open_source(step: &Step) -> Outcome<Source> {
             }
             let open = |path: &Path| open_path(path).map_err(named(path));
             Source::Layers { lower: open(host)?, upper: open(upper)?, work: open(work)? }
+        }
+        Step::Kept { directory, .. } => {
+            std::fs::create_dir_all(directory).map_err(named(directory))?;
+            let tree = sys::clone_tree(&text(directory)?).map_err(named(directory))?;
+            sys::restrict(tree.as_fd(), NOSUID | NODEV, Depth::This).map_err(named(directory))?;
+            Source::Mount(tree)
         }
         Step::Guarded { source, .. } => open_source(source)?,
         Step::Directory { .. }
@@ -221,12 +257,17 @@ impl Root<'_> {
             }
             (Step::Link { at, to }, _) => {
                 let (above, name) = self.above(at).map_err(named(at))?;
-                rustix::fs::symlinkat(to, above, &*name).map_err(|e| named(at)(e.into()))
+                match rustix::fs::symlinkat(to, above, &*name) {
+                    // In a directory that is kept, from an earlier sandbox.
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+                    Err(error) => Err(named(at)(error.into())),
+                }
             }
             (Step::Text { at, text }, _) => self.write(at, text).map_err(named(at)),
-            (Step::Tree { at, .. } | Step::Device { at, .. }, Source::Mount(tree)) => {
-                self.place(at, tree.as_fd()).map_err(named(at))
-            }
+            (
+                Step::Tree { at, .. } | Step::Device { at, .. } | Step::Kept { at, .. },
+                Source::Mount(tree),
+            ) => self.place(at, tree.as_fd()).map_err(named(at)),
             (Step::Memory { at, mode }, _) => self.memory(at, *mode).map_err(named(at)),
             (Step::Layered { at, .. }, Source::Layers { lower, upper, work }) => {
                 let layers = layers([&lower, &upper, &work])?;
@@ -242,6 +283,7 @@ impl Root<'_> {
             (
                 Step::Tree { at, .. }
                 | Step::Device { at, .. }
+                | Step::Kept { at, .. }
                 | Step::Layered { at, .. }
                 | Step::Guarded { at, .. },
                 Source::None | Source::Mount(_) | Source::Layers { .. },
@@ -279,8 +321,11 @@ impl Root<'_> {
         use rustix::fs::OFlags;
         let (above, name) = self.above(at)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(above, &name, flags, 0o644.into())?;
-        File::from(file).write_all(text)
+        match rustix::fs::openat(above, &name, flags, 0o644.into()) {
+            // As above.
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            file => File::from(file?).write_all(text),
+        }
     }
 
     /// Mounts something there; the place is made to be of its kind.

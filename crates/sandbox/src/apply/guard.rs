@@ -4,7 +4,7 @@
 
 use super::tally::Tally;
 use crate::fuse::{Account, Caching, IdMap, IdRange, Server};
-use crate::plan::{Guard, User};
+use crate::plan::{Guard, Plan};
 use crate::rules::Rules;
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
@@ -25,12 +25,15 @@ pub(super) fn start(
     guard: &Guard,
     given: BorrowedFd<'_>,
     (uid, gid): (u32, u32),
-    user: User,
+    plan: &Plan,
     tally: Option<&Tally>,
 ) -> io::Result<Option<Pid>> {
     let Some([source, device]) = sys::receive_descriptors(given)? else { return Ok(None) };
-    let one = |outside| vec![IdRange { inside: user.id(), outside, count: 1 }];
-    let ids = IdMap { users: one(uid), groups: one(gid) };
+    let ranges = |id| {
+        let extents = plan.ids.extents(plan.user.id(), id).into_iter();
+        extents.map(|(inside, outside, count)| IdRange { inside, outside, count }).collect()
+    };
+    let ids = IdMap { users: ranges(uid), groups: ranges(gid) };
     let caching = if guard.is_alone { Caching::ALONE } else { Caching::SHARED };
     let account = match (&guard.account, tally) {
         (Some(account), Some(tally)) => {

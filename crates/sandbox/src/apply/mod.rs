@@ -26,6 +26,7 @@ pub(crate) use guard::leave_keeper;
 
 use crate::confine::Wall;
 use crate::limits::Group;
+use crate::mover::Mover;
 use crate::plan::{Net, Plan, slate_bytes};
 use crate::proxy::Proxy;
 use crate::sys;
@@ -66,6 +67,7 @@ pub struct Sandbox {
     namespaces: c_int,
     wall: Wall,
     guard: Option<Pid>,
+    mover: Option<Mover>,
     group: Option<Group>,
     tally: Option<Tally>,
     proxy: Option<Proxy>,
@@ -113,9 +115,11 @@ impl Sandbox {
             }
         };
         drop((ends_in, outcome_in, giving));
+        // Init says why it has ended.
+        let _ = build::map_range(pid, plan, ids, given.as_fd());
         // It waits for answers before it is done.
         let guard = match &plan.guard {
-            Some(guard) => guard::start(guard, given.as_fd(), ids, plan.user, tally.as_ref())?,
+            Some(guard) => guard::start(guard, given.as_fd(), ids, plan, tally.as_ref())?,
             None => None,
         };
         let proxy = match &plan.net {
@@ -139,6 +143,10 @@ impl Sandbox {
         let pidfd = sys::pidfd_of(pid.as_raw_nonzero().get())?;
         let root = Self::root_of(pid)?;
         let ends = File::from(ends);
+        let mover = plan.has_mover().then(|| Mover::start(pidfd.as_fd())).transpose();
+        let mover = mover.inspect_err(|_| {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        })?;
         Ok(Self {
             init: pid,
             pidfd,
@@ -147,6 +155,7 @@ impl Sandbox {
             namespaces,
             wall,
             guard,
+            mover,
             group,
             tally,
             proxy,
@@ -166,11 +175,10 @@ impl Sandbox {
         self.init
     }
 
-    /// The process outside that shows the workspace as the rules have it. Without
-    /// it nobody inside can see or touch any of it.
-    #[must_use]
-    pub fn guard(&self) -> Option<Pid> {
-        self.guard
+    /// The processes outside without which it is of no use: the guard, which
+    /// shows the workspace, and the mover, for which programs that rename wait.
+    pub fn attendants(&self) -> impl Iterator<Item = Pid> {
+        self.guard.into_iter().chain(self.mover.as_ref().map(Mover::pid))
     }
 
     /// What its processes use, where control groups count that.
@@ -203,7 +211,8 @@ impl Sandbox {
     /// Whether a process outside works for it.
     #[must_use]
     pub fn is_served_by(&self, pid: Pid) -> bool {
-        self.guard == Some(pid) || self.proxy.as_ref().and_then(Proxy::pid) == Some(pid)
+        self.attendants().any(|one| one == pid)
+            || self.proxy.as_ref().and_then(Proxy::pid) == Some(pid)
     }
 
     /// What a path inside is called outside. Only for paths on which nothing can
@@ -275,6 +284,7 @@ impl Sandbox {
     /// own children inside.
     pub fn kill(&self) {
         self.proxy.iter().for_each(Proxy::end);
+        self.mover.iter().for_each(Mover::end);
         let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
@@ -319,7 +329,7 @@ impl Sandbox {
         if let Some(group) = &self.group {
             group.enter()?;
         }
-        self.wall.raise()
+        self.wall.raise(self.mover.as_ref().map(Mover::socket))
     }
 }
 

@@ -160,7 +160,7 @@ fn try_preset(name: &str, host: &Host, place: &Path) -> std::io::Result<Result<(
         let sandbox = Sandbox::build(&plan).map_err(|error| error.to_string())?;
         sandbox.kill();
         // The guard ends with what it has served.
-        [Some(sandbox.init()), sandbox.guard()].into_iter().flatten().for_each(reap);
+        std::iter::once(sandbox.init()).chain(sandbox.attendants()).for_each(reap);
         Ok(())
     };
     Ok(build())

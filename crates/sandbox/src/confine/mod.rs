@@ -6,11 +6,13 @@ mod landlock;
 pub mod seccomp;
 
 use crate::plan::{Plan, User};
+use crate::sys;
 use landlock::Paths;
 pub(crate) use landlock::{KNOWS_ABSTRACT_SOCKETS, version as landlock_version};
-use seccomp::Filter;
+use seccomp::{Filter, Telling};
 use std::ffi::{c_int, c_ulong};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Capabilities that root of a sandbox has, of those in its own namespaces:
 /// what installing programs takes. Owners and modes of files, other users.
@@ -41,17 +43,23 @@ impl Wall {
             User::Root => ROOT_KEEPS.iter().fold(0, |all, one| all | 1 << one),
         };
         let rlimits = plan.hold.rlimits();
-        Ok(Self { filter: Filter::compiled(), paths: Paths::new(plan)?, keeps, rlimits })
+        let telling = if plan.has_mover() { Telling::Mover } else { Telling::Nobody };
+        Ok(Self { filter: Filter::compiled(telling), paths: Paths::new(plan)?, keeps, rlimits })
     }
 
-    /// Only makes system calls.
-    pub(crate) fn raise(&self) -> io::Result<()> {
+    /// Only makes system calls. Whoever is told of calls gets the end to be told
+    /// at by the socket.
+    pub(crate) fn raise(&self, mover: Option<BorrowedFd<'_>>) -> io::Result<()> {
         join_new_keyring();
         self.rlimits.iter().try_for_each(|(resource, limit)| lower(*resource, *limit))?;
         self.bound_capabilities()?;
         prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0)?;
         self.paths.enforce()?;
-        self.filter.enforce()
+        match (self.filter.enforce()?, mover) {
+            (None, _) => Ok(()),
+            (Some(listener), Some(mover)) => sys::send_descriptors(mover, [listener.as_fd()]),
+            (Some(_), None) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// Whatever program comes next has no capability but these.

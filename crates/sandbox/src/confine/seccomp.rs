@@ -2,8 +2,9 @@
 //! kernel.
 
 use serde::Deserialize;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_long};
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 const RULES: &str = include_str!("../../seccomp.toml");
 
@@ -19,6 +20,23 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 #[serde(deny_unknown_fields)]
 struct Rules {
     refuse: Vec<Refused>,
+    notify: Vec<Notified>,
+}
+
+/// Calls that somebody outside is told of before they are made.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Notified {
+    calls: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for people"))]
+    why: String,
+}
+
+/// Whether there is somebody to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Nobody,
+    Mover,
 }
 
 /// One entry of the list.
@@ -73,13 +91,20 @@ struct Condition {
 /// The list, as people read it.
 #[must_use]
 pub fn refused() -> Vec<Refused> {
+    rules().refuse
+}
+
+fn rules() -> Rules {
     // It is part of the program, and a test reads it.
-    toml::from_str::<Rules>(RULES).map(|rules| rules.refuse).unwrap_or_default()
+    toml::from_str(RULES).unwrap_or(Rules { refuse: Vec::new(), notify: Vec::new() })
 }
 
 /// A program for the kernel.
 #[derive(Debug)]
-pub(crate) struct Filter(Vec<libc::sock_filter>);
+pub(crate) struct Filter {
+    program: Vec<libc::sock_filter>,
+    telling: Telling,
+}
 
 const LOAD: u16 = 0x20;
 const JUMP_EQUAL: u16 = 0x15;
@@ -89,6 +114,7 @@ const RETURN: u16 = 0x06;
 
 const ALLOW: u32 = 0x7fff_0000;
 const ERRNO: u32 = 0x0005_0000;
+const NOTIFY: u32 = 0x7fc0_0000;
 
 /// Where things are in `struct seccomp_data`.
 const NUMBER: u32 = 0;
@@ -108,7 +134,8 @@ fn refusal(error: c_int) -> libc::sock_filter {
 }
 
 impl Filter {
-    pub(crate) fn compiled() -> Self {
+    pub(crate) fn compiled(telling: Telling) -> Self {
+        let rules = rules();
         let mut program = vec![
             statement(LOAD, MACHINE),
             jump(JUMP_EQUAL, ARCHITECTURE, 1, 0),
@@ -117,28 +144,50 @@ impl Filter {
             jump(JUMP_GREATER, NEWEST, 0, 1),
             refusal(libc::ENOSYS),
         ];
-        for refused in refused() {
+        for refused in &rules.refuse {
             for call in &refused.calls {
                 if let Some(number) = number(call) {
                     refused.compile(number, &mut program);
                 }
             }
         }
+        if telling == Telling::Mover {
+            let calls = rules.notify.iter().flat_map(|notified| &notified.calls);
+            for number in calls.filter_map(|call| number(call)) {
+                program.push(jump(JUMP_EQUAL, number, 0, 1));
+                program.push(statement(RETURN, NOTIFY));
+            }
+        }
         program.push(statement(RETURN, ALLOW));
-        Self(program)
+        Self { program, telling }
     }
 
-    /// Only makes a system call.
-    pub(super) fn enforce(&self) -> io::Result<()> {
+    /// Only makes a system call. With somebody to tell, it gives the end that
+    /// they are told at.
+    pub(super) fn enforce(&self) -> io::Result<Option<OwnedFd>> {
         const SET_MODE_FILTER: c_int = 1;
+        const NEW_LISTENER: c_long = 1 << 3;
+        // Once somebody looks at a call, only death gets in between.
+        const WAIT_KILLABLE_RECV: c_long = 1 << 5;
         let program = libc::sock_fprog {
-            len: u16::try_from(self.0.len()).map_err(|_| io::ErrorKind::InvalidData)?,
-            filter: self.0.as_ptr().cast_mut(),
+            len: u16::try_from(self.program.len()).map_err(|_| io::ErrorKind::InvalidData)?,
+            filter: self.program.as_ptr().cast_mut(),
+        };
+        let flags = match self.telling {
+            Telling::Nobody => 0,
+            Telling::Mover => NEW_LISTENER | WAIT_KILLABLE_RECV,
         };
         // SAFETY: the program outlives the call, which reads it.
         let result =
-            unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, &raw const program) };
-        if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
+        match (c_int::try_from(result), self.telling) {
+            (Ok(0), Telling::Nobody) => Ok(None),
+            // SAFETY: the call has just made it, and nobody else knows of it.
+            (Ok(listener @ 0..), Telling::Mover) => {
+                Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 
@@ -197,7 +246,7 @@ fn number(name: &str) -> Option<u32> {
     known.and_then(|(_, number)| u32::try_from(*number).ok())
 }
 
-const CALLS: &[(&str, std::ffi::c_long)] = &[
+const CALLS: &[(&str, c_long)] = &[
     ("mount", libc::SYS_mount),
     ("umount2", libc::SYS_umount2),
     ("pivot_root", libc::SYS_pivot_root),
@@ -261,16 +310,19 @@ const CALLS: &[(&str, std::ffi::c_long)] = &[
     ("ioctl", libc::SYS_ioctl),
     ("socket", libc::SYS_socket),
     ("lookup_dcookie", libc::SYS_lookup_dcookie),
+    ("renameat", libc::SYS_renameat),
+    ("renameat2", libc::SYS_renameat2),
     ("open_tree_attr", 467),
 ];
 
 /// Those that newer machines do without.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: &[(&str, std::ffi::c_long)] = &[
+const OLD_CALLS: &[(&str, c_long)] = &[
     ("chmod", libc::SYS_chmod),
     ("creat", libc::SYS_creat),
     ("mknod", libc::SYS_mknod),
     ("open", libc::SYS_open),
+    ("rename", libc::SYS_rename),
     ("iopl", libc::SYS_iopl),
     ("ioperm", libc::SYS_ioperm),
     ("modify_ldt", libc::SYS_modify_ldt),
@@ -280,7 +332,7 @@ const OLD_CALLS: &[(&str, std::ffi::c_long)] = &[
     ("_sysctl", libc::SYS__sysctl),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_CALLS: &[(&str, std::ffi::c_long)] = &[];
+const OLD_CALLS: &[(&str, c_long)] = &[];
 
 #[cfg(test)]
 mod tests {
@@ -311,7 +363,7 @@ mod tests {
     }
 
     fn told(call: &str, arguments: &[u64]) -> Option<c_int> {
-        let Filter(program) = Filter::compiled();
+        let Filter { program, .. } = Filter::compiled(Telling::Nobody);
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         let number = number(call).unwrap_or_else(|| panic!("{call}"));
@@ -328,6 +380,10 @@ mod tests {
                 let old = ["vm86", "vm86old"].contains(&call.as_str());
                 assert!(old || number(call).is_some(), "{call} has no number");
             }
+        }
+        for notified in &rules.notify {
+            assert!(!notified.why.is_empty(), "{notified:?}");
+            assert!(notified.calls.iter().any(|call| number(call).is_some()), "{notified:?}");
         }
     }
 
@@ -353,11 +409,17 @@ mod tests {
         assert_eq!(told("socket", &[16, 3, 12]), Some(libc::EPROTONOSUPPORT));
         assert_eq!(told("personality", &[0xffff_ffff]), None);
         assert_eq!(told("personality", &[0x0008_0000]), Some(libc::EPERM));
-        let Filter(program) = Filter::compiled();
+        let Filter { program, .. } = Filter::compiled(Telling::Nobody);
         assert_eq!(outcome(&program, 0x4000_0003, 1, [0; 6]), ERRNO | libc::ENOSYS as u32);
         let x32 = 0x4000_0000 | libc::SYS_getpid as u32;
         assert_eq!(outcome(&program, ARCHITECTURE, x32, [0; 6]), ERRNO | libc::ENOSYS as u32);
+        let Filter { program: telling, .. } = Filter::compiled(Telling::Mover);
+        for call in ["rename", "renameat", "renameat2"].into_iter().filter_map(number) {
+            assert_eq!(outcome(&program, ARCHITECTURE, call, [0; 6]), ALLOW);
+            assert_eq!(outcome(&telling, ARCHITECTURE, call, [0; 6]), NOTIFY);
+        }
         let getpid = libc::SYS_getpid as u32;
+        assert_eq!(outcome(&telling, ARCHITECTURE, getpid, [0; 6]), ALLOW);
         assert_eq!(outcome(&program, ARCHITECTURE, getpid, [0; 6]), ALLOW);
     }
 }

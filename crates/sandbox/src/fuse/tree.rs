@@ -3,7 +3,6 @@
 mod attributes;
 mod files;
 mod listing;
-mod moving;
 mod names;
 mod xattrs;
 

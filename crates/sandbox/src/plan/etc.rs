@@ -2,7 +2,7 @@
 //! name resolution. Nothing that may have a secret in it.
 
 use super::host::{EtcEntry, Host};
-use super::{AGENT, Access, HOME, HOSTNAME, Plan, Step, is_small};
+use super::{AGENT, Access, HOME, HOSTNAME, Place, Plan, Step, User, is_small, of_system};
 use crate::policy::Network;
 use std::path::{Path, PathBuf};
 
@@ -65,24 +65,38 @@ pub(super) const SHOWN: &[&str] = &[
     "R",
 ];
 
+/// What programs that install others read as well.
+pub(super) const SHOWN_TO_ROOT: &[&str] =
+    &["debconf.conf", "adduser.conf", "deluser.conf", "login.defs", "ucf.conf"];
+
 /// With a network, as the host resolves names.
 pub(super) const RESOLUTION: &[&str] = &["resolv.conf", "hosts"];
 
 impl Plan {
-    pub(super) fn etc(&mut self, host: &Host, network: &Network) {
+    pub(super) fn etc(&mut self, host: &Host, network: &Network, place: &Place) {
         let text = |name: &str, text: String| Step::Text {
             at: Path::new("/etc").join(name),
             text: text.into_bytes(),
         };
+        let (mut users, mut groups) = (passwd(), group());
+        match self.user {
+            User::Agent => {}
+            User::Root => {
+                users.push_str(&of_programs(&host.users, &users));
+                groups.push_str(&of_programs(&host.groups, &groups));
+                self.steps.push(text("shadow", locked(&users)));
+                self.steps.push(text("gshadow", locked(&groups)));
+            }
+        }
         self.steps.extend([
-            text("passwd", passwd()),
-            text("group", group()),
+            text("passwd", users),
+            text("group", groups),
             text("nsswitch.conf", NSSWITCH.to_owned()),
             text("hostname", format!("{HOSTNAME}\n")),
             text("gitconfig", GIT.to_owned()),
         ]);
         match network {
-            Network::Full => self.show(&host.resolution),
+            Network::Full => self.show(&host.resolution, place),
             Network::None | Network::Hosts(_) => {
                 let hosts = format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost {HOSTNAME}\n");
                 self.steps.push(text("hosts", hosts));
@@ -92,16 +106,25 @@ impl Plan {
         }
         let mounts = PathBuf::from("/proc/self/mounts");
         self.steps.push(Step::Link { at: "/etc/mtab".into(), to: mounts });
-        self.show(&host.etc);
+        self.show(&host.etc, place);
+        if self.user == User::Root {
+            self.show(&host.etc_of_root, place);
+        }
     }
 
-    fn show(&mut self, entries: &[EtcEntry]) {
+    fn show(&mut self, entries: &[EtcEntry], place: &Place) {
         for entry in entries {
             let at = Path::new("/etc").join(&entry.name);
-            self.steps.push(match &entry.text {
-                Some(text) if is_small(text.len() as u64) => Step::Text { at, text: text.clone() },
-                Some(_) | None => {
-                    Step::Tree { host: entry.path.clone(), at, access: Access::ReadOnly }
+            let host = entry.path.clone();
+            self.steps.push(match (&entry.text, self.user) {
+                // It can be replaced.
+                (Some(text), User::Root) => Step::Text { at, text: text.clone() },
+                (Some(text), User::Agent) if is_small(text.len() as u64) => {
+                    Step::Text { at, text: text.clone() }
+                }
+                (None, User::Root) if entry.is_directory => of_system(host, at, place),
+                (Some(_) | None, User::Agent | User::Root) => {
+                    Step::Tree { host, at, access: Access::ReadOnly }
                 }
             });
         }
@@ -120,6 +143,36 @@ fn group() -> String {
     format!("root:x:0:\ntty:x:5:\nagent:x:{AGENT}:\nnogroup:x:65534:\n")
 }
 
+/// The first number that people have, and not programs.
+pub(super) const PEOPLE: u32 = 1000;
+
+/// Those users or groups of a system that are its programs': packages expect
+/// them. Without members, and without passwords.
+fn of_programs(listed: &str, there: &str) -> String {
+    let is_there = |name: &str| there.lines().any(|line| line.split(':').next() == Some(name));
+    let entries = listed.lines().filter_map(|line| {
+        let mut fields: Vec<&str> = line.split(':').collect();
+        let number: u32 = fields.get(2)?.parse().ok()?;
+        if number == 0 || number >= PEOPLE || is_there(fields[0]) {
+            return None;
+        }
+        fields[1] = "x";
+        // Of a group: its members.
+        if let [_, _, _, members] = &mut fields[..] {
+            *members = "";
+        }
+        Some(fields.join(":") + "\n")
+    });
+    entries.collect()
+}
+
+/// Nobody has a password.
+fn locked(listed: &str) -> String {
+    let fields = if listed.contains(":/") { ":*:19000:0:99999:7:::\n" } else { ":*::\n" };
+    let names = listed.lines().filter_map(|line| line.split(':').next());
+    names.map(|name| format!("{name}{fields}")).collect()
+}
+
 /// An index that was written outside has the user's number there, and git would
 /// read every file anew because it is another inside. Size and date are enough.
 /// And a workspace of another user is the one that the session was given.
@@ -129,3 +182,19 @@ const GIT: &str = "[core]\n\tcheckStat = minimal\n[safe]\n\tdirectory = /workspa
 /// Files and DNS only: other sources would be asked over sockets of the host.
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
 networks: files\nprotocols: files\nservices: files\nrpc: files\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_programs_come_along_and_people_do_not() {
+        let host = "root:$6$x:0:0::/root:/bin/sh\nman:$6$y:6:12::/var:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\n\
+                    nobody:x:65534:65534::/:/bin/sh\nbad\n";
+        assert_eq!(of_programs(host, &passwd()), "man:x:6:12::/var:/bin/sh\n");
+        let groups = "root:x:0:\ntty:x:5:ann\nmail:x:8:ann,bob\nann:x:1001:\n";
+        assert_eq!(of_programs(groups, &group()), "mail:x:8:\n");
+        assert_eq!(locked("man:x:6:12::/var:/bin/sh\n"), "man:*:19000:0:99999:7:::\n");
+        assert_eq!(locked("mail:x:8:\n"), "mail:*::\n");
+    }
+}

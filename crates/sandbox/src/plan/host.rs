@@ -1,8 +1,8 @@
 //! What the host has that a sandbox shows: looked at once, before anything is
 //! decided.
 
-use super::etc;
 use super::programs::{Programs, programs};
+use super::{Ids, etc, etc::PEOPLE};
 use crate::check::Missing;
 use crate::limits::Means;
 use std::ffi::OsStr;
@@ -34,6 +34,26 @@ const NOT_SHOWN: &[&str] = &[
     "workspace",
 ];
 
+/// Where Debian and its relatives keep which packages are installed, and where
+/// more are to be had.
+const PACKAGES: &[&str] = &["/etc/apt", "/etc/dpkg", "/var/lib/apt", "/var/lib/dpkg"];
+
+/// What apt is fetching: a user of its own has that.
+const FETCHED: &str = "/var/lib/apt/lists/partial";
+
+/// What is not shown of these.
+pub(super) const PASSWORDS: &[&str] = &["/etc/apt/auth.conf", "/etc/apt/auth.conf.d"];
+
+/// The first of the numbers that users inside have outside, if they are not who
+/// has started the sandbox. Neither people, nor services, nor containers have
+/// numbers from here on.
+const FIRST_OUTSIDE: u32 = 0x7000_0000;
+/// All that a system has, but root.
+const OTHERS: u32 = 65535;
+
+/// Bytes of a file below /etc that is read, should it have to be copied.
+const MOST_TEXT: u64 = 1 << 20;
+
 /// Where another system tree has its programs.
 const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -46,6 +66,14 @@ pub struct Host {
     /// The system's files belong to the one who asks, who may be root over them.
     pub is_owned: bool,
     pub etc: Vec<EtcEntry>,
+    pub etc_of_root: Vec<EtcEntry>,
+    /// Directories, by their paths inside and on the host.
+    pub packages: Vec<(PathBuf, PathBuf)>,
+    /// The system's `passwd` and `group`.
+    pub users: String,
+    pub groups: String,
+    /// Numbers that may be given to users inside.
+    pub range: Option<Ids>,
     pub resolution: Vec<EtcEntry>,
     pub programs: Programs,
     /// What it takes for rules of single paths, and is not there.
@@ -73,7 +101,8 @@ pub struct EtcEntry {
     /// Below `/etc`.
     pub name: String,
     pub path: PathBuf,
-    /// Of a small file.
+    pub is_directory: bool,
+    /// Of a file that is not too large.
     pub text: Option<Vec<u8>>,
 }
 
@@ -112,6 +141,11 @@ impl Host {
             programs,
             sockets: super::sockets::of_host(),
             etc: entries(tree, etc::SHOWN),
+            etc_of_root: entries(tree, etc::SHOWN_TO_ROOT),
+            packages: packages(tree),
+            users: text_of(tree, "/etc/passwd"),
+            groups: text_of(tree, "/etc/group"),
+            range: range(user, tree),
             // Names are resolved as the host does it.
             resolution: entries(Path::new("/"), etc::RESOLUTION),
             tops,
@@ -154,6 +188,46 @@ fn all_tops(rootfs: &Path) -> Vec<(PathBuf, Top)> {
     tops
 }
 
+fn packages(tree: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let found = PACKAGES.iter().filter_map(|at| {
+        let path = within(tree, Path::new(at))?;
+        path.is_dir().then(|| (PathBuf::from(at), path))
+    });
+    found.collect()
+}
+
+fn text_of(tree: &Path, inside: &str) -> String {
+    let path = within(tree, Path::new(inside));
+    path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+/// Root may take numbers that are nobody's, if they are there in its namespace.
+fn range(user: u32, tree: &Path) -> Option<Ids> {
+    const SETGID_AND_SETUID: u64 = 0b1100_0000;
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let effective = u64::from_str_radix(effective.trim(), 16).ok()?;
+    let is_there = |map: &str| {
+        fs::read_to_string(map).is_ok_and(|map| {
+            map.lines().any(|line| {
+                let mut numbers = line.split_whitespace().map(|n| n.parse::<u64>().unwrap_or(0));
+                let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+                let (first, count) = (first.unwrap_or(0), count.unwrap_or(0));
+                first <= FIRST_OUTSIDE.into()
+                    && first + count >= u64::from(FIRST_OUTSIDE) + u64::from(OTHERS)
+            })
+        })
+    };
+    let can = user == 0
+        && effective & SETGID_AND_SETUID == SETGID_AND_SETUID
+        && is_there("/proc/self/uid_map")
+        && is_there("/proc/self/gid_map");
+    // Who fetches packages, so that he can go on where others have begun.
+    let fetcher = within(tree, Path::new(FETCHED)).and_then(|path| fs::metadata(path).ok());
+    let same = fetcher.map(|directory| directory.uid()).filter(|id| (1..PEOPLE).contains(id));
+    can.then_some(Ids::Range { outside: FIRST_OUTSIDE, count: OTHERS, same })
+}
+
 fn entries(tree: &Path, names: &[&str]) -> Vec<EtcEntry> {
     names.iter().filter_map(|name| entry(tree, name)).collect()
 }
@@ -177,7 +251,7 @@ fn entry(tree: &Path, name: &str) -> Option<EtcEntry> {
     if metadata.permissions().mode() & 0o004 == 0 {
         return None;
     }
-    let is_small_file = metadata.is_file() && super::is_small(metadata.size());
-    let text = if is_small_file { Some(fs::read(&path).ok()?) } else { None };
-    Some(EtcEntry { name: name.to_owned(), path, text })
+    let is_read = metadata.is_file() && metadata.size() <= MOST_TEXT;
+    let text = if is_read { Some(fs::read(&path).ok()?) } else { None };
+    Some(EtcEntry { name: name.to_owned(), path, is_directory: metadata.is_dir(), text })
 }

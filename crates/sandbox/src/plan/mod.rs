@@ -14,6 +14,7 @@ mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
 use crate::limits::{self, Hold};
+use crate::mover;
 use crate::policy::{Bind, FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
@@ -62,6 +63,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub user: User,
+    pub ids: Ids,
     pub net: Net,
     pub steps: Vec<Step>,
     /// Paths inside that may be written below, for the second wall.
@@ -114,6 +116,40 @@ impl User {
     }
 }
 
+/// Which users there are inside, beside the one that programs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// Nobody.
+    One,
+    /// All others that a system has, by numbers outside that are nobody's; but
+    /// for one who owns some of what is shown, and has the same number.
+    Range { outside: u32, count: u32, same: Option<u32> },
+}
+
+impl Ids {
+    /// Who is who, if this is the user that programs are: by the number inside,
+    /// that outside, and how many.
+    pub(crate) fn extents(self, inside: u32, outside: u32) -> Vec<(u32, u32, u32)> {
+        let own = (inside, outside, 1);
+        let first = inside + 1;
+        match self {
+            Self::One => vec![own],
+            Self::Range { outside, count, same: None } => vec![own, (first, outside, count)],
+            Self::Range { outside, count, same: Some(same) } => {
+                let below = same.saturating_sub(first);
+                let above = count.saturating_sub(below + 1);
+                let all = [
+                    own,
+                    (first, outside, below),
+                    (same, same, 1),
+                    (same + 1, outside + below + 1, above),
+                ];
+                all.into_iter().filter(|(_, _, count)| *count > 0).collect()
+            }
+        }
+    }
+}
+
 /// Which network there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Net {
@@ -155,6 +191,11 @@ pub enum Step {
     Memory {
         at: PathBuf,
         mode: u32,
+    },
+    /// A directory of the session's own, empty at first, that outlives the sandbox.
+    Kept {
+        directory: PathBuf,
+        at: PathBuf,
     },
     /// A directory of the host with a layer on top that takes the changes.
     Layered {
@@ -232,6 +273,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     }
     let mut plan = Plan {
         user: if policy.root { User::Root } else { User::Agent },
+        ids: host.range.filter(|_| policy.root).unwrap_or(Ids::One),
         net: match &policy.network {
             Network::Full => Net::Hosts,
             Network::None => Net::Own,
@@ -244,9 +286,11 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         hold,
     };
     plan.system(policy, host, place)?;
+    plan.kept(place);
     plan.private();
     plan.devices();
-    plan.etc(host, &policy.network);
+    plan.etc(host, &policy.network, place);
+    plan.packages(host, place);
     plan.programs(host);
     plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
@@ -271,6 +315,12 @@ fn unsupported(policy: &Policy) -> Result<(), Refusal> {
 }
 
 impl Plan {
+    /// Whether somebody renames directories for the programs: a layer refuses that.
+    /// Where the guard has the layer, it does so itself.
+    pub(crate) fn has_mover(&self) -> bool {
+        mover::can_be_had() && self.steps.iter().any(|step| matches!(step, Step::Layered { .. }))
+    }
+
     /// Programs and libraries. Root inside has a layer on each of its directories.
     fn system(&mut self, policy: &Policy, host: &Host, place: &Place) -> Result<(), Refusal> {
         if let Some(rootfs) = &policy.rootfs {
@@ -292,10 +342,7 @@ impl Plan {
                 }
                 (Top::Directory, User::Root) => {
                     self.writable.push(at.clone());
-                    let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
-                    let layer = place.layer.join(SYSTEM).join(name);
-                    let (upper, work) = (layer.join("upper"), layer.join("work"));
-                    Step::Layered { host: shown.clone(), upper, work, at: at.clone() }
+                    of_system(shown.clone(), at.clone(), place)
                 }
             };
             self.steps.push(step);
@@ -304,6 +351,35 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// What installing programs writes to, beside the system's programs.
+    fn kept(&mut self, place: &Place) {
+        match self.user {
+            User::Agent => {}
+            User::Root => {
+                for at in ["/etc", "/var"].map(PathBuf::from) {
+                    let directory = system_layer(&at, place).join("upper");
+                    self.writable.push(at.clone());
+                    self.steps.push(Step::Kept { directory, at });
+                }
+            }
+        }
+    }
+
+    /// What is installed, and from where more is to be had. Not the passwords
+    /// for that.
+    fn packages(&mut self, host: &Host, place: &Place) {
+        match self.user {
+            User::Agent => {}
+            User::Root => {
+                for (at, shown) in &host.packages {
+                    self.steps.push(of_system(shown.clone(), at.clone(), place));
+                }
+                let hidden = host::PASSWORDS.iter().map(|at| Step::Hidden { at: at.into() });
+                self.steps.extend(hidden);
+            }
+        }
     }
 
     /// What is in memory, and the session's alone.
@@ -315,6 +391,19 @@ impl Plan {
         for (at, mode) in [("/tmp", 0o1777), home] {
             self.steps.push(Step::Memory { at: at.into(), mode });
             self.writable.push(at.into());
+        }
+        if self.user == User::Root {
+            // Programs that are being installed leave notes there.
+            self.steps.push(Step::Memory { at: "/run".into(), mode: 0o755 });
+            self.writable.push("/run".into());
+            for at in [
+                "/var/log/apt",
+                "/var/cache/apt/archives/partial",
+                "/var/cache/debconf",
+                "/var/backups",
+            ] {
+                self.steps.push(Step::Directory { at: at.into(), mode: 0o755 });
+            }
         }
         for at in ["/run", "/var/lib", "/var/cache", "/mnt", "/opt", "/root", "/srv", "/sys"] {
             self.steps.push(Step::Directory { at: at.into(), mode: 0o755 });
@@ -467,6 +556,18 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Where the changes to a directory of the system are kept.
+fn system_layer(at: &Path, place: &Place) -> PathBuf {
+    let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
+    place.layer.join(SYSTEM).join(name)
+}
+
+/// A directory of the system that root inside may change.
+fn of_system(host: PathBuf, at: PathBuf, place: &Place) -> Step {
+    let layer = system_layer(&at, place);
+    Step::Layered { host, upper: layer.join("upper"), work: layer.join("work"), at }
 }
 
 /// Why a directory of the host cannot be put there.

@@ -49,3 +49,13 @@ fn what_is_bound_into_the_workspace_passes_by_no_rule() {
         assert!(matches!(bound(name, read_only), Err(Refusal::Path { .. })), "{name}");
     }
 }
+
+#[test]
+fn users_inside_are_those_of_a_system() {
+    assert_eq!(Ids::One.extents(1000, 7), [(1000, 7, 1)]);
+    let range = |same| Ids::Range { outside: 5000, count: 100, same };
+    assert_eq!(range(None).extents(0, 7), [(0, 7, 1), (1, 5000, 100)]);
+    let extents = range(Some(42)).extents(0, 7);
+    assert_eq!(extents, [(0, 7, 1), (1, 5000, 41), (42, 42, 1), (43, 5042, 58)]);
+    assert_eq!(range(Some(1)).extents(0, 7), [(0, 7, 1), (1, 1, 1), (2, 5001, 99)]);
+}

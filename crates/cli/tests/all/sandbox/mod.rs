@@ -10,4 +10,5 @@ mod git;
 mod layer;
 mod limits;
 mod network;
+mod renames;
 mod systems;

@@ -1,6 +1,6 @@
 //! Another system tree than the host's, and being root inside.
 
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Harness, harness, needs};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
@@ -103,7 +103,7 @@ fn root_inside_changes_the_system_in_its_layer() {
         s.run("chmod +x /usr/local/bin/new; new").exits(0).prints("installed\n");
         assert!(!tree.join("usr/local/bin/new").exists());
         // What belongs to others is not root's.
-        s.run("chmod 777 /proc/sys || cat /etc/shadow || exit 7").exits(7);
+        s.run("chmod 777 /proc/sys || grep -v ':[*]:' /etc/shadow || exit 7").exits(7);
     });
 }
 
@@ -125,5 +125,45 @@ fn trees_that_are_none_are_refused() {
         assert!(
             String::from_utf8_lossy(&output.stderr).contains("takes a system tree that is yours")
         );
+    }
+}
+
+/// With a file of a user that the system has for its programs.
+const TINY_PACKAGE: &str = "mkdir -p tiny/DEBIAN tiny/usr/bin tiny/etc
+printf 'Package: sessile-tiny\\nVersion: 1\\nArchitecture: all\\nMaintainer: n <n@example.com>\\nDescription: tiny\\n' \
+    >tiny/DEBIAN/control
+printf '#!/bin/sh\\nchown man /usr/bin/sessile-tiny\\nadduser --system --quiet sessile-tiny\\n' >tiny/DEBIAN/postinst
+printf '#!/bin/sh\\necho installed\\n' >tiny/usr/bin/sessile-tiny
+echo x >tiny/etc/sessile-tiny
+chmod 755 tiny/DEBIAN/postinst tiny/usr/bin/sessile-tiny
+dpkg-deb --build tiny >/dev/null";
+
+#[test]
+fn root_inside_installs_packages_with_users_of_their_own() {
+    if !needs::has_program("apt-get") || !needs::has_program("adduser") {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return needs::not_permitted("a range of user ids");
+    }
+    for preset in ["full-access", "development"] {
+        let h = harness!();
+        let s = h.session_with(&["--sandbox", preset, "--root"]);
+        s.run(TINY_PACKAGE).exits(0);
+        s.run("apt-get install --yes ./tiny.deb >log 2>&1 || { cat log; false; }").exits(0);
+        s.run("sessile-tiny; stat -c %U /usr/bin/sessile-tiny; id -un sessile-tiny; cat /etc/sessile-tiny")
+            .exits(0)
+            .prints("installed\nman\nsessile-tiny\nx\n");
+        s.run("dpkg --status sessile-tiny | grep ^Status; cat /etc/apt/auth.conf* 2>/dev/null")
+            .prints("Status: install ok installed\n");
+        assert!(!Path::new("/usr/bin/sessile-tiny").exists());
+        assert!(!Path::new("/etc/sessile-tiny").exists());
+        // What was installed is there again in a new sandbox.
+        s.run("kill -9 $$").has("exit_code", 137);
+        s.run(
+            "sessile-tiny; dpkg --remove sessile-tiny >/dev/null 2>&1 && ls /usr/bin/sessile-tiny",
+        )
+        .exits(2)
+        .prints("installed\n");
     }
 }

@@ -1,7 +1,7 @@
 //! Names: making, moving, linking, removing.
 
 use std::ffi::CStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use super::files::kept_flags;
-use super::moving::{self, Named};
 use super::{
     Directory, EACH, NodeId, Outcome, Reply, Request, Sameness, Target, Tree, device, outside,
 };
 use crate::fuse::guard::{self, Creation};
+use crate::mover::carrying::{self, Named};
 use crate::policy::Level;
 
 impl Tree {
@@ -193,7 +193,7 @@ impl Tree {
         let kept = other.and_then(|other| self.keep(other));
         match rustix::fs::renameat_with(&*directory, name, &*new_directory, new_name, flags) {
             Err(Errno::XDEV) if !flags.contains(RenameFlags::EXCHANGE) => {
-                self.carry((&directory, name), (&new_directory, new_name), flags)?;
+                self.carry((directory.as_fd(), name), (new_directory.as_fd(), new_name), flags)?;
             }
             outcome => outcome?,
         }
@@ -218,9 +218,9 @@ impl Tree {
             Sameness::Name => {}
             Sameness::Inode => return Err(Errno::XDEV),
         }
-        let moving::Extent { entries, bytes } = moving::extent(from)?;
+        let carrying::Extent { entries, bytes } = carrying::extent(from)?;
         self.require_room(bytes + (entries + 1) * EACH)?;
-        let outcome = moving::carry(from, to, flags);
+        let outcome = carrying::carry(from, to, flags);
         self.directories.close_all();
         self.has_freed();
         outcome

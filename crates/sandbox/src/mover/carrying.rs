@@ -1,10 +1,11 @@
 //! Moving a directory that was there before the session: overlayfs in a user
 //! namespace refuses that (EXDEV), because it cannot write down where the
 //! directory comes from. So a new one is made, and what is in the old one is
-//! moved there, name by name, which overlayfs can do. Nobody else gets in
-//! between, because requests are served one after the other.
+//! moved there, name by name, which overlayfs can do.
 //!
 //! What fails in the middle is taken back, so that the old directory is whole.
+//! Under rules of paths nobody else gets in between. Elsewhere others may: who
+//! puts a new file into the old directory meanwhile makes the move fail.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,11 +16,18 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{Directory, Outcome};
+type Outcome = Result<(), Errno>;
 
 /// Others wait meanwhile. Past this a program has to copy by itself, as `mv` does.
 const MOST_ENTRIES: u64 = 20_000;
 const MOST_BYTES: u64 = 1 << 30;
+
+/// Files that are brought into the layer at a time. The disk takes as long for
+/// that many as for one.
+const AT_ONCE: usize = 16;
+/// Below this a thread is not worth it.
+const LEAST_SHARE: usize = 4;
+const STACK: usize = 64 << 10;
 
 /// What the new directory is called until all of it is there. A server that was
 /// killed may have left one, and somebody may have made another.
@@ -30,21 +38,21 @@ const MOST_STAGINGS: u32 = 100;
 const MOST_ATTRIBUTES: usize = 64 << 10;
 
 /// A name in a directory.
-pub(super) type Named<'a> = (&'a Directory, &'a CStr);
+pub(crate) type Named<'a> = (BorrowedFd<'a>, &'a CStr);
 
 /// How much there is to move.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Extent {
-    pub(super) entries: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Extent {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What a directory has in it.
 ///
 /// # Errors
 /// `EXDEV` if that is too much to be moved for somebody.
-pub(super) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
-    let root = open(directory.as_fd(), name).map_err(|_| Errno::XDEV)?;
+pub(crate) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
+    let root = open(directory, name).map_err(|_| Errno::XDEV)?;
     let mut extent = Extent::default();
     let mut unseen = vec![CString::default()];
     while let Some(at) = unseen.pop() {
@@ -65,35 +73,35 @@ pub(super) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
 }
 
 /// Moves a directory; `flags` are none, or that nothing is replaced.
-pub(super) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
+pub(crate) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
     check_target(to, flags)?;
-    let old = open(from.0.as_fd(), from.1)?;
+    let old = open(from.0, from.1)?;
+    bring_up(&old)?;
     let staging = make_staging(to.0)?;
-    let new = open(to.0.as_fd(), &staging)?;
+    let new = open(to.0, &staging)?;
     let mut carried = Carried { old, new, moved: Vec::new(), made: Vec::new(), gone: 0 };
-    let outcome = carried
-        .all()
-        .and_then(|()| rustix::fs::renameat_with(&**to.0, &staging, &**to.0, to.1, flags));
+    let outcome =
+        carried.all().and_then(|()| rustix::fs::renameat_with(to.0, &staging, to.0, to.1, flags));
     if let Err(errno) = outcome {
         carried.take_back();
-        let _ = rustix::fs::unlinkat(&**to.0, &staging, AtFlags::REMOVEDIR);
+        let _ = rustix::fs::unlinkat(to.0, &staging, AtFlags::REMOVEDIR);
         return Err(errno);
     }
     let outcome = carried
         .remove_old()
-        .and_then(|()| rustix::fs::unlinkat(&**from.0, from.1, AtFlags::REMOVEDIR));
+        .and_then(|()| rustix::fs::unlinkat(from.0, from.1, AtFlags::REMOVEDIR));
     if let Err(errno) = outcome {
         carried.take_back();
-        let _ = rustix::fs::unlinkat(&**to.0, to.1, AtFlags::REMOVEDIR);
+        let _ = rustix::fs::unlinkat(to.0, to.1, AtFlags::REMOVEDIR);
         return Err(errno);
     }
     Ok(())
 }
 
-fn make_staging(directory: &Directory) -> Result<CString, Errno> {
+fn make_staging(directory: BorrowedFd<'_>) -> Result<CString, Errno> {
     for number in 0..MOST_STAGINGS {
         let name = CString::new(format!("{STAGING}{number}")).map_err(|_| Errno::INVAL)?;
-        match rustix::fs::mkdirat(&**directory, &name, Mode::RWXU) {
+        match rustix::fs::mkdirat(directory, &name, Mode::RWXU) {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
@@ -104,7 +112,7 @@ fn make_staging(directory: &Directory) -> Result<CString, Errno> {
 
 /// As rename(2) has it: an empty directory is replaced, and nothing else.
 fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
-    let stat = match rustix::fs::statat(&**directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(()),
         found => found?,
     };
@@ -114,8 +122,43 @@ fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return Err(Errno::NOTDIR);
     }
-    let is_empty = entries(&open(directory.as_fd(), name)?, c"")?.is_empty();
+    let is_empty = entries(&open(directory, name)?, c"")?.is_empty();
     if is_empty { Ok(()) } else { Err(Errno::NOTEMPTY) }
+}
+
+/// Brings the files that were there before into the layer, several at a time. A
+/// rename does that as well, but the system writes each of them to the disk, and
+/// then one would wait for the other. What cannot be done here is left to that.
+fn bring_up(old: &OwnedFd) -> Outcome {
+    let mut files = Vec::new();
+    let mut unseen = vec![CString::default()];
+    while let Some(at) = unseen.pop() {
+        for (path, kind) in entries(old, &at)? {
+            match kind {
+                FileType::RegularFile => files.push(path),
+                FileType::Directory => unseen.push(path),
+                _ => {}
+            }
+        }
+    }
+    let share = files.len().div_ceil(AT_ONCE).max(LEAST_SHARE);
+    std::thread::scope(|scope| {
+        for files in files.chunks(share) {
+            let bring = move || files.iter().for_each(|file| bring_one_up(old, file));
+            // Without a thread there is the rename.
+            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, bring);
+        }
+    });
+    Ok(())
+}
+
+/// A change of its mode does so, also to the mode that it has.
+fn bring_one_up(old: &OwnedFd, file: &CStr) {
+    let Ok(stat) = rustix::fs::statat(old, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    if !mode.intersects(Mode::SUID | Mode::SGID) {
+        let _ = rustix::fs::chmodat(old, file, mode, AtFlags::empty());
+    }
 }
 
 /// What was done so far. Paths are from the two directories.
@@ -262,11 +305,6 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
-    use std::rc::Rc;
-
-    fn directory(path: &std::path::Path) -> Directory {
-        Rc::new(fs::File::open(path).unwrap().into())
-    }
 
     #[test]
     fn a_directory_is_there_whole_or_not_at_all() {
@@ -275,8 +313,8 @@ mod tests {
         fs::create_dir_all(at("old/deep/deeper")).unwrap();
         fs::write(at("old/deep/file"), "text").unwrap();
         fs::set_permissions(at("old/deep"), fs::Permissions::from_mode(0o750)).unwrap();
-        let top = directory(place.path());
-        let (old, new) = ((&top, c"old"), (&top, c"new"));
+        let top = fs::File::open(place.path()).unwrap();
+        let (old, new) = ((top.as_fd(), c"old"), (top.as_fd(), c"new"));
         assert_eq!(extent(old), Ok(Extent { entries: 3, bytes: 4 }));
 
         fs::write(at("new"), "").unwrap();

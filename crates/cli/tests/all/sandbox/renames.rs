@@ -1,0 +1,126 @@
+//! Directories that were there before the session are renamed as anywhere else,
+//! though the layer cannot do that by itself.
+
+use sessile_testkit::{Harness, harness, needs};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+/// With a directory that has a tree in it, and an empty one.
+fn make_tree(h: &Harness) {
+    let owner = fs::metadata(h.root()).expect("a directory");
+    let give = |path: &Path| {
+        chown(path, Some(owner.uid()), Some(owner.gid())).expect("it is given away");
+    };
+    for name in ["old", "old/deep", "old/deep/deeper", "empty", "full"] {
+        fs::create_dir(h.path(name)).expect("a directory");
+        give(&h.path(name));
+    }
+    for name in ["old/a", "old/deep/b", "old/deep/deeper/c", "full/x"] {
+        fs::write(h.path(name), name).expect("a file");
+        give(&h.path(name));
+    }
+}
+
+/// By mounts alone, as root and as an ordinary user.
+fn for_everybody(check: impl Fn(&Harness)) {
+    check(&harness!());
+    if rustix::process::geteuid().is_root() {
+        check(&Harness::unprivileged(env!("CARGO_BIN_EXE_sessile")));
+    }
+}
+
+#[test]
+fn a_directory_is_renamed_whole_in_every_language() {
+    for_everybody(|h| {
+        make_tree(h);
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        s.run_in(
+            "python",
+            "import os; os.rename('old', 'p'); print(open('p/deep/deeper/c').read())",
+        )
+        .exits(0)
+        .prints("old/deep/deeper/c\n");
+        s.run_in("node", "fs.renameSync('/workspace/p/deep/', 'empty')").exits(0);
+        s.run("find old p empty -type f 2>/dev/null | sort")
+            .prints("empty/b\nempty/deeper/c\np/a\n");
+        assert_eq!(fs::read(h.path("old/deep/b")).expect("a file"), b"old/deep/b");
+        assert!(!h.path("p").exists());
+    });
+}
+
+#[test]
+fn git_moves_a_directory() {
+    if !needs::has_program("git") {
+        return;
+    }
+    let h = harness!();
+    make_tree(&h);
+    for args in [&["init", "--quiet"][..], &["add", "old"]] {
+        let output = Command::new("git").args(args).current_dir(h.root()).output();
+        assert!(output.expect("git").status.success());
+    }
+    let s = h.session_with(&["--sandbox", "full-access"]);
+    s.run("git mv old new 2>&1 && git ls-files")
+        .exits(0)
+        .prints("new/a\nnew/deep/b\nnew/deep/deeper/c\n");
+}
+
+#[test]
+fn what_cannot_be_renamed_is_told_as_anywhere_else() {
+    for_everybody(|h| {
+        make_tree(h);
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        s.run_in(
+            "python",
+            "import os, errno
+def told(old, new, **more):
+    try:
+        os.rename(old, new, **more)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return 'done'
+os.symlink('old', 'link')
+print(told('old', 'full'), told('old', 'full/x'), told('nothing', 'new'), told('old', 'old/deep/new'),
+      told('old', '/tmp/new'), told('old/.', 'new'), told('old', ''), told('old', 'no/new'))
+os.chdir('old/deep')
+print(told('../../full', '../moved'), sorted(os.listdir('/workspace/old')))
+os.chdir('/workspace')
+directory = os.open('old', os.O_RDONLY)
+print(told('deep', '../beside', src_dir_fd=directory, dst_dir_fd=directory), os.listdir('beside/deeper'), os.listdir('old/moved'))
+print(told('link', 'other'), os.readlink('other'))",
+        )
+        .exits(0)
+        .prints(
+            "ENOTEMPTY ENOTDIR ENOENT EINVAL EXDEV EBUSY ENOENT ENOENT\n\
+             done ['a', 'deep', 'moved']\n\
+             done ['c'] ['x']\n\
+             done old\n",
+        );
+    });
+}
+
+#[test]
+fn renames_go_on_whatever_programs_end() {
+    let h = harness!();
+    make_tree(&h);
+    let s = h.session_with(&["--sandbox", "full-access"]);
+    // Everybody inside but the caller, which has no right to more.
+    s.run("touch f; (trap '' TERM; kill -KILL -1); mv f g; ls").exits(137);
+    s.run("mv g h 2>/dev/null || mv f h; python3 -c 'import os; os.rename(\"old\", \"new\")'; ls h new")
+        .exits(0)
+        .prints("h\n\nnew:\na\ndeep\n");
+}
+
+#[test]
+fn root_of_a_system_tree_renames_its_directories() {
+    if !rustix::process::geteuid().is_root() {
+        return needs::not_permitted("a layer on the system's directories");
+    }
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access", "--root"]);
+    s.run("python3 -c 'import os; os.rename(\"/usr/share/doc/bash\", \"/usr/share/doc/shell\")' && ls -d /usr/share/doc/shell /usr/share/doc/bash")
+        .exits(2)
+        .prints("/usr/share/doc/shell\n");
+}

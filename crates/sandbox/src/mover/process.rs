@@ -1,0 +1,205 @@
+//! The mover's loop: calls come in, most go on at once, some are worked on.
+
+use super::call::{self, Answer, Call, Place};
+use super::work::{Named, Rename};
+use crate::sys;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitOptions};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+/// As a set of capabilities: to read where callers have their paths.
+const SYS_PTRACE: u64 = 1 << 19;
+
+/// What a worker's exit says: 0 if it has done it, this if the call goes on, or
+/// the number of the error.
+const GOES_ON: i32 = 255;
+
+/// Until the sandbox or the keeper is gone.
+pub(super) fn run(init: BorrowedFd<'_>, socket: &OwnedFd, keeper: Pid) -> io::Result<()> {
+    let processes = open_directory(rustix::fs::CWD, c"/proc")?;
+    let mut kept = [init.as_raw_fd(), socket.as_raw_fd(), processes.as_raw_fd()];
+    crate::apply::leave_keeper(&mut kept);
+    sys::leave_groups();
+    sys::join(init, libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    sys::keep_capabilities(SYS_PTRACE)?;
+    // Joining may have undone it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(keeper) {
+        return Ok(());
+    }
+    rustix::process::umask(Mode::empty());
+    Mover { processes, listeners: Vec::new(), works: Vec::new() }.serve(init, socket)
+}
+
+struct Mover {
+    /// The /proc that has our numbers.
+    processes: OwnedFd,
+    listeners: Vec<Rc<OwnedFd>>,
+    works: Vec<Work>,
+}
+
+/// A call that a process of its own works on.
+struct Work {
+    call: Call,
+    listener: Rc<OwnedFd>,
+    pid: Pid,
+    ended: OwnedFd,
+}
+
+impl Mover {
+    fn serve(&mut self, init: BorrowedFd<'_>, socket: &OwnedFd) -> io::Result<()> {
+        loop {
+            let watched = [init, socket.as_fd()].into_iter();
+            let works = self.works.iter().map(|work| work.ended.as_fd());
+            let watched = watched.chain(works).chain(self.listeners.iter().map(|one| one.as_fd()));
+            let mut polled: Vec<_> =
+                watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            match rustix::event::poll(&mut polled, None) {
+                Err(Errno::INTR) => continue,
+                polled => polled?,
+            };
+            let news: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+            let (news, of_listeners) = news.split_at(2 + self.works.len());
+            if !news[0].is_empty() {
+                return Ok(());
+            }
+            self.hear(of_listeners);
+            self.finish();
+            if !news[1].is_empty() {
+                let Some([listener]) = sys::receive_descriptors(socket.as_fd())? else {
+                    return Ok(());
+                };
+                call::wake_in_turn(listener.as_fd());
+                self.listeners.push(Rc::new(listener));
+            }
+        }
+    }
+
+    fn hear(&mut self, news: &[PollFlags]) {
+        let listeners = self.listeners.clone();
+        for (listener, news) in listeners.iter().zip(news) {
+            if news.contains(PollFlags::IN)
+                && let Ok(Some(call)) = call::receive(listener.as_fd())
+            {
+                self.take(call, listener);
+            } else if news.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+                // None is left of those who had this filter.
+                self.listeners.retain(|one| !Rc::ptr_eq(one, listener));
+            }
+        }
+    }
+
+    fn take(&mut self, call: Call, listener: &Rc<OwnedFd>) {
+        let work = self.understand(&call, listener.as_fd()).and_then(|rename| start(&rename).ok());
+        match work {
+            None => call.answer(listener.as_fd(), Answer::GoOn),
+            Some((pid, ended)) => {
+                self.works.push(Work { call, listener: Rc::clone(listener), pid, ended });
+            }
+        }
+    }
+
+    /// The rename, if it is one of a directory.
+    fn understand(&self, call: &Call, listener: BorrowedFd<'_>) -> Option<Rename> {
+        let arguments = call.arguments()?;
+        let from = self.named(call, arguments.from)?;
+        let stat = rustix::fs::statat(&from.directory, &from.path, AtFlags::SYMLINK_NOFOLLOW);
+        if FileType::from_raw_mode(stat.ok()?.st_mode) != FileType::Directory {
+            return None;
+        }
+        // Root inside may become others, who may do less.
+        if self.told(call, "Uid:")? != rustix::process::geteuid().as_raw() {
+            return None;
+        }
+        let to = self.named(call, arguments.to)?;
+        let flags = RenameFlags::from_bits_retain(arguments.flags);
+        call.is_valid(listener).then_some(Rename { from, to, flags })
+    }
+
+    /// A number that the system tells of a caller: its process, or who it is to the
+    /// file system, which is the last of four.
+    fn told(&self, call: &Call, what: &str) -> Option<u32> {
+        let path = format!("{}/status", call.thread);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.processes, path, flags, Mode::empty()).ok()?;
+        let status = io::read_to_string(std::fs::File::from(file)).ok()?;
+        let numbers = status.lines().find_map(|line| line.strip_prefix(what))?;
+        numbers.split_whitespace().last()?.parse().ok()
+    }
+
+    fn named(&self, call: &Call, place: Place) -> Option<Named> {
+        let path = call.path(place)?;
+        let directory = if path.as_bytes().starts_with(b"/") {
+            open_directory(rustix::fs::CWD, c"/").ok()?
+        } else {
+            match place.directory {
+                libc::AT_FDCWD => {
+                    let current = CString::new(format!("{}/cwd", call.thread)).ok()?;
+                    open_directory(self.processes.as_fd(), &current).ok()?
+                }
+                // /proc would not show those of a process that is closed to others.
+                number => {
+                    let process = self.told(call, "Tgid:").and_then(|id| i32::try_from(id).ok())?;
+                    let process = sys::pidfd_of(process).ok()?;
+                    let flags = PidfdGetfdFlags::empty();
+                    rustix::process::pidfd_getfd(process, number, flags).ok()?
+                }
+            }
+        };
+        Some(Named { directory, path })
+    }
+
+    fn finish(&mut self) {
+        self.works.retain(|work| {
+            let status = match rustix::process::waitpid(Some(work.pid), WaitOptions::NOHANG) {
+                Ok(None) | Err(Errno::INTR) => return true,
+                Ok(Some((_, status))) => status.exit_status(),
+                Err(_) => None,
+            };
+            let answer = match status {
+                Some(0) => Answer::Done,
+                Some(GOES_ON) => Answer::GoOn,
+                Some(number) => Answer::Refused(Errno::from_raw_os_error(number)),
+                None => Answer::Refused(Errno::IO),
+            };
+            work.call.answer(work.listener.as_fd(), answer);
+            false
+        });
+    }
+}
+
+/// Forks a worker.
+fn start(rename: &Rename) -> io::Result<(Pid, OwnedFd)> {
+    // SAFETY: this process has a single thread, so the child has a consistent heap.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            let answer = match sys::keep_capabilities(0) {
+                Ok(()) => rename.perform(),
+                Err(_) => Answer::GoOn,
+            };
+            let code = match answer {
+                Answer::Done => 0,
+                Answer::GoOn => GOES_ON,
+                Answer::Refused(errno) => errno.raw_os_error(),
+            };
+            // SAFETY: ends this process without running anything of the keeper's.
+            unsafe { libc::_exit(code) }
+        }
+        pid => {
+            let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+            Ok((pid, rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
+        }
+    }
+}
+
+fn open_directory(at: BorrowedFd<'_>, path: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(at, path, flags, Mode::empty())?)
+}

@@ -1,0 +1,113 @@
+//! What is done for one call, in a process of its own: the rename itself, and
+//! where that cannot be done, moving what is in the directory.
+
+use super::call::Answer;
+use super::carrying;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A rename, as its caller has asked for it.
+#[derive(Debug)]
+pub(super) struct Rename {
+    pub(super) from: Named,
+    pub(super) to: Named,
+    pub(super) flags: RenameFlags,
+}
+
+/// A directory, and a path from there.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) directory: OwnedFd,
+    pub(super) path: CString,
+}
+
+impl Rename {
+    /// Does it, without any capability.
+    pub(super) fn perform(&self) -> Answer {
+        if self.flags.intersects(RenameFlags::EXCHANGE | RenameFlags::WHITEOUT) {
+            return Answer::GoOn;
+        }
+        let (Some((from, name)), Some((to, new_name))) = (self.from.open(), self.to.open()) else {
+            return Answer::GoOn;
+        };
+        // It says whether the caller may, too: the kernel looks at that before.
+        match rustix::fs::renameat_with(&from, &name, &to, &new_name, self.flags) {
+            Ok(()) => return Answer::Done,
+            Err(Errno::XDEV) if is_same_mount(&from, &to) => {}
+            // The kernel says it better.
+            Err(_) => return Answer::GoOn,
+        }
+        let (from, to) = ((from.as_fd(), &*name), (to.as_fd(), &*new_name));
+        let carried = carrying::extent(from).and_then(|_| carrying::carry(from, to, self.flags));
+        match carried {
+            Ok(()) => Answer::Done,
+            Err(
+                errno @ (Errno::NOTEMPTY
+                | Errno::EXIST
+                | Errno::NOTDIR
+                | Errno::NOSPC
+                | Errno::DQUOT),
+            ) => Answer::Refused(errno),
+            // The caller may copy, as `mv` does.
+            Err(_) => Answer::GoOn,
+        }
+    }
+}
+
+impl Named {
+    /// The directory that the last name of the path is in, and that name.
+    fn open(&self) -> Option<(OwnedFd, CString)> {
+        let (above, name) = split(&self.path)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // What such a link in /proc means is another thing for another process.
+        let resolve = ResolveFlags::NO_MAGICLINKS;
+        let above = rustix::fs::openat2(&self.directory, above, flags, Mode::empty(), resolve);
+        Some((above.ok()?, name))
+    }
+}
+
+/// The path above the last name, and that name. None where there is no name that
+/// could be changed.
+fn split(path: &CStr) -> Option<(CString, CString)> {
+    let bytes = path.to_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'/')? + 1;
+    let start = bytes[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (above, name) = (&bytes[..start], &bytes[start..end]);
+    if matches!(name, b"." | b"..") {
+        return None;
+    }
+    let above = if above.is_empty() { b"." } else { above };
+    Some((CString::new(above).ok()?, CString::new(name).ok()?))
+}
+
+fn is_same_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let mount = |fd: &OwnedFd| {
+        let stat = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+        (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
+    };
+    mount(one).is_some_and(|one| mount(other) == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_name_in_a_directory() {
+        let parts = |path: &CStr| {
+            let text = |part: CString| part.into_string().unwrap();
+            split(path).map(|(above, name)| (text(above), text(name)))
+        };
+        let is = |above: &str, name: &str| Some((above.to_owned(), name.to_owned()));
+        assert_eq!(parts(c"a"), is(".", "a"));
+        assert_eq!(parts(c"a//"), is(".", "a"));
+        assert_eq!(parts(c"/a"), is("/", "a"));
+        assert_eq!(parts(c"../a/b/"), is("../a/", "b"));
+        assert_eq!(parts(c"a/."), None);
+        assert_eq!(parts(c"a/../"), None);
+        assert_eq!(parts(c"///"), None);
+        assert_eq!(parts(c""), None);
+    }
+}
