@@ -3,11 +3,16 @@
 //! Sources are opened first, while the host's tree is as it was. Targets are
 //! opened within the new root, so that no link in what is shown leads out of it.
 
+mod ids;
+mod processes;
+
+pub(super) use ids::map_range;
+
 use super::init;
-use crate::limits::{Group, kernel_is_at_least};
-use crate::plan::{Access, HOSTNAME, Ids, Net, Plan, Step};
+use crate::limits::Group;
+use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
 use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
@@ -19,12 +24,6 @@ use std::path::{Path, PathBuf};
 
 /// A machine may not tell how much memory it has.
 const LEAST_PRIVATE: u64 = 1 << 20;
-
-/// Programs that watch files have one each. A user has 128 of them, and all of
-/// its sandboxes and other programs share these.
-const INOTIFY_INSTANCES: u64 = 32;
-/// Directories of a large project.
-const INOTIFY_WATCHES: u64 = 65536;
 
 /// What is said when all is done.
 pub(super) const DONE: &str = "done";
@@ -69,7 +68,7 @@ fn enter_group(group: Option<&Group>) -> Outcome<()> {
 fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) -> Outcome<()> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     prepare(kept).map_err(said("the first process"))?;
-    map_ids(plan, ids, guard).map_err(said("the user's numbers cannot be mapped"))?;
+    ids::map_ids(plan, ids, guard).map_err(said("the user's numbers cannot be mapped"))?;
     sys::mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE, None)
         .map_err(said("mounts cannot be separated from the host's"))?;
     let sources = plan.steps.iter().map(open_source).collect::<Outcome<Vec<_>>>()?;
@@ -135,44 +134,6 @@ fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
     // A keeper that has ended already has left us to its guardian, which ends
     // all that it inherits. There is no number in here to tell by.
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
-}
-
-/// The caller is the user inside, and nobody else is anybody; or others are,
-/// which only those outside can do.
-fn map_ids(plan: &Plan, (uid, gid): (u32, u32), keeper: BorrowedFd<'_>) -> io::Result<()> {
-    let inside = plan.user.id();
-    match plan.ids {
-        Ids::One => {}
-        Ids::Range { .. } => {
-            let read = rustix::io::read(keeper, &mut [0; 1])?;
-            return if read == 1 { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) };
-        }
-    }
-    std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/gid_map", format!("{inside} {gid} 1\n"))?;
-    std::fs::write("/proc/self/uid_map", format!("{inside} {uid} 1\n"))
-}
-
-/// In the keeper: who is who in the new sandbox, whose first process waits for it.
-pub(super) fn map_range(
-    pid: Pid,
-    plan: &Plan,
-    ids: (u32, u32),
-    to: BorrowedFd<'_>,
-) -> io::Result<()> {
-    match plan.ids {
-        Ids::One => return Ok(()),
-        Ids::Range { .. } => {}
-    }
-    for (file, id) in [("gid_map", ids.1), ("uid_map", ids.0)] {
-        let extents = plan.ids.extents(plan.user.id(), id).into_iter();
-        let map: String = extents
-            .map(|(inside, outside, count)| format!("{inside} {outside} {count}\n"))
-            .collect();
-        std::fs::write(format!("/proc/{}/{file}", pid.as_raw_nonzero()), map)?;
-    }
-    rustix::io::write(to, b"1").map(drop)?;
-    Ok(())
 }
 
 /// What a step takes from the host.
@@ -411,59 +372,6 @@ impl Root<'_> {
         self.place(at, new.mount(NOSUID | NOEXEC)?.as_fd())
     }
 
-    /// What the kernel tells and lets itself be told: processes, and what is on
-    /// a list. Root of the host is root of these files, whatever it is inside.
-    fn processes(&self, at: &Path) -> Outcome<()> {
-        let failed = |error: io::Error| {
-            format!(
-                "{}: {error}; the host's own /proc is covered in places, as containers have it",
-                at.display()
-            )
-        };
-        let mounted = NewFileSystem::of(c"proc").and_then(|new| new.mount(NOSUID | NODEV | NOEXEC));
-        let mounted = mounted.map_err(failed)?;
-        self.place(at, mounted.as_fd()).map_err(failed)?;
-        // No user namespace within this one, should the filter ever let a call
-        // pass; without one there are no others.
-        let most = self.open(&at.join("sys/user/max_user_namespaces"), libc::O_WRONLY);
-        let most = most.and_then(|file| File::from(file).write_all(b"0"));
-        most.map_err(failed)?;
-        self.bound_numbers(at);
-        let names = std::fs::read_dir(format!("/proc/self/fd/{}", mounted.as_raw_fd()));
-        for name in names.map_err(failed)?.filter_map(Result::ok).map(|entry| entry.file_name()) {
-            let Some(name) = name.to_str() else { continue };
-            let path = at.join(name);
-            match shown(name) {
-                Shown::AsItIs => {}
-                Shown::ReadOnly => self.make_read_only(&path).map_err(failed)?,
-                Shown::Not => self.hide(&path).map_err(failed)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// What the system lets a namespace bound for itself, and what would run out
-    /// for everybody of this user. Where it does not, that is no reason to fail.
-    fn bound_numbers(&self, at: &Path) {
-        let write = |name: &str, value: u64| {
-            let file = self.open(&at.join("sys").join(name), libc::O_WRONLY);
-            let _ = file.and_then(|file| File::from(file).write_all(value.to_string().as_bytes()));
-        };
-        write("user/max_inotify_instances", INOTIFY_INSTANCES);
-        write("user/max_inotify_watches", INOTIFY_WATCHES);
-        // Before that version it is the whole machine's.
-        if let Some(most) = self.plan.hold.numbers.filter(|_| kernel_is_at_least(6, 14)) {
-            write("kernel/pid_max", most);
-        }
-    }
-
-    fn make_read_only(&self, at: &Path) -> io::Result<()> {
-        let there = self.open(at, libc::O_PATH)?;
-        let again = sys::clone_tree_of(there.as_fd())?;
-        sys::restrict(again.as_fd(), RDONLY | NOSUID | NODEV | NOEXEC, Depth::This)?;
-        sys::attach(again.as_fd(), there.as_fd())
-    }
-
     /// Puts nothing in the place of what is there.
     fn hide(&self, at: &Path) -> io::Result<()> {
         let there = match self.open(at, libc::O_PATH) {
@@ -507,27 +415,6 @@ fn layers([lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
     let failed = |error: io::Error| format!("the layer on the workspace: {error}");
     set().map_err(failed)?;
     new.mount(NOSUID | NODEV).map_err(failed)
-}
-
-enum Shown {
-    AsItIs,
-    ReadOnly,
-    Not,
-}
-
-/// What there is in /proc beside processes. What is not known is not shown.
-fn shown(name: &str) -> Shown {
-    if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Shown::AsItIs;
-    }
-    match name {
-        "self" | "thread-self" | "net" | "mounts" => Shown::AsItIs,
-        "cpuinfo" | "meminfo" | "stat" | "loadavg" | "uptime" | "version" | "filesystems"
-        | "vmstat" | "swaps" | "diskstats" | "partitions" | "devices" | "cgroups" | "misc"
-        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" => Shown::AsItIs,
-        "sys" => Shown::ReadOnly,
-        _ => Shown::Not,
-    }
 }
 
 /// A new network has a loopback, which is down.

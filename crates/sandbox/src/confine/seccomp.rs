@@ -182,8 +182,8 @@ impl Filter {
             unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
         match (c_int::try_from(result), self.telling) {
             (Ok(0), Telling::Nobody) => Ok(None),
-            // SAFETY: the call has just made it, and nobody else knows of it.
             (Ok(listener @ 0..), Telling::Mover) => {
+                // SAFETY: the call has just made it, and nobody else knows of it.
                 Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
             }
             _ => Err(io::Error::last_os_error()),

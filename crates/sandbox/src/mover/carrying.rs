@@ -134,10 +134,10 @@ fn bring_up(old: &OwnedFd) -> Outcome {
     let mut unseen = vec![CString::default()];
     while let Some(at) = unseen.pop() {
         for (path, kind) in entries(old, &at)? {
-            match kind {
-                FileType::RegularFile => files.push(path),
-                FileType::Directory => unseen.push(path),
-                _ => {}
+            if kind == FileType::RegularFile {
+                files.push(path);
+            } else if kind == FileType::Directory {
+                unseen.push(path);
             }
         }
     }

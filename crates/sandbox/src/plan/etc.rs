@@ -2,7 +2,8 @@
 //! name resolution. Nothing that may have a secret in it.
 
 use super::host::{EtcEntry, Host};
-use super::{AGENT, Access, HOME, HOSTNAME, Place, Plan, Step, User, is_small, of_system};
+use super::root::of_system;
+use super::{AGENT, Access, HOME, HOSTNAME, Place, Plan, Step, User, is_small};
 use crate::policy::Network;
 use std::path::{Path, PathBuf};
 

@@ -4,20 +4,24 @@
 //! The new root is a file system in memory that has only what is put there. A
 //! step that puts something in a place makes the directories above it.
 
+mod binds;
 mod elf;
 pub mod environment;
 mod etc;
 pub mod host;
 mod installation;
 mod programs;
+mod root;
 mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
 use crate::limits::{self, Hold};
 use crate::mover;
-use crate::policy::{Bind, FileMode, HostRule, Level, Network, Policy};
+use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
+pub use root::Ids;
+use root::of_system;
 use std::path::{Path, PathBuf};
 
 /// Where the workspace is inside, and where runs begin.
@@ -112,40 +116,6 @@ impl User {
         match self {
             Self::Agent => AGENT,
             Self::Root => 0,
-        }
-    }
-}
-
-/// Which users there are inside, beside the one that programs are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ids {
-    /// Nobody.
-    One,
-    /// All others that a system has, by numbers outside that are nobody's; but
-    /// for one who owns some of what is shown, and has the same number.
-    Range { outside: u32, count: u32, same: Option<u32> },
-}
-
-impl Ids {
-    /// Who is who, if this is the user that programs are: by the number inside,
-    /// that outside, and how many.
-    pub(crate) fn extents(self, inside: u32, outside: u32) -> Vec<(u32, u32, u32)> {
-        let own = (inside, outside, 1);
-        let first = inside + 1;
-        match self {
-            Self::One => vec![own],
-            Self::Range { outside, count, same: None } => vec![own, (first, outside, count)],
-            Self::Range { outside, count, same: Some(same) } => {
-                let below = same.saturating_sub(first);
-                let above = count.saturating_sub(below + 1);
-                let all = [
-                    own,
-                    (first, outside, below),
-                    (same, same, 1),
-                    (same + 1, outside + below + 1, above),
-                ];
-                all.into_iter().filter(|(_, _, count)| *count > 0).collect()
-            }
         }
     }
 }
@@ -353,35 +323,6 @@ impl Plan {
         Ok(())
     }
 
-    /// What installing programs writes to, beside the system's programs.
-    fn kept(&mut self, place: &Place) {
-        match self.user {
-            User::Agent => {}
-            User::Root => {
-                for at in ["/etc", "/var"].map(PathBuf::from) {
-                    let directory = system_layer(&at, place).join("upper");
-                    self.writable.push(at.clone());
-                    self.steps.push(Step::Kept { directory, at });
-                }
-            }
-        }
-    }
-
-    /// What is installed, and from where more is to be had. Not the passwords
-    /// for that.
-    fn packages(&mut self, host: &Host, place: &Place) {
-        match self.user {
-            User::Agent => {}
-            User::Root => {
-                for (at, shown) in &host.packages {
-                    self.steps.push(of_system(shown.clone(), at.clone(), place));
-                }
-                let hidden = host::PASSWORDS.iter().map(|at| Step::Hidden { at: at.into() });
-                self.steps.extend(hidden);
-            }
-        }
-    }
-
     /// What is in memory, and the session's alone.
     fn private(&mut self) {
         let home = match self.user {
@@ -391,19 +332,6 @@ impl Plan {
         for (at, mode) in [("/tmp", 0o1777), home] {
             self.steps.push(Step::Memory { at: at.into(), mode });
             self.writable.push(at.into());
-        }
-        if self.user == User::Root {
-            // Programs that are being installed leave notes there.
-            self.steps.push(Step::Memory { at: "/run".into(), mode: 0o755 });
-            self.writable.push("/run".into());
-            for at in [
-                "/var/log/apt",
-                "/var/cache/apt/archives/partial",
-                "/var/cache/debconf",
-                "/var/backups",
-            ] {
-                self.steps.push(Step::Directory { at: at.into(), mode: 0o755 });
-            }
         }
         for at in ["/run", "/var/lib", "/var/cache", "/mnt", "/opt", "/root", "/srv", "/sys"] {
             self.steps.push(Step::Directory { at: at.into(), mode: 0o755 });
@@ -516,21 +444,6 @@ impl Plan {
         self.hide_below(&place.workspace, &at, place)
     }
 
-    /// A directory that the caller adds.
-    fn bind(&mut self, bind: &Bind, host: &Host, place: &Place, need: Need) -> Result<(), Refusal> {
-        let at = bind.inside().to_owned();
-        if let Some(reason) = taken(&at).or_else(|| against_rules(bind, need)) {
-            return Err(Refusal::Path { path: at, reason: reason.to_owned() });
-        }
-        let access = if bind.read_only { Access::ReadOnly } else { Access::Writable };
-        self.steps.push(Step::Tree { host: bind.host.clone(), at: at.clone(), access });
-        if access == Access::Writable {
-            self.writable.push(at.clone());
-        }
-        self.cover_sockets(host, &bind.host, &at);
-        self.hide_below(&bind.host, &at, place)
-    }
-
     /// Servers of the host that listen in a directory which is shown as it is.
     fn cover_sockets(&mut self, host: &Host, shown: &Path, at: &Path) {
         let covered = sockets::below(&host.sockets, shown, at);
@@ -555,57 +468,6 @@ impl Plan {
             }
         }
         Ok(())
-    }
-}
-
-/// Where the changes to a directory of the system are kept.
-fn system_layer(at: &Path, place: &Place) -> PathBuf {
-    let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
-    place.layer.join(SYSTEM).join(name)
-}
-
-/// A directory of the system that root inside may change.
-fn of_system(host: PathBuf, at: PathBuf, place: &Place) -> Step {
-    let layer = system_layer(&at, place);
-    Step::Layered { host, upper: layer.join("upper"), work: layer.join("work"), at }
-}
-
-/// Why a directory of the host cannot be put there.
-fn taken(at: &Path) -> Option<&'static str> {
-    let is_at = |path: &str| at == Path::new(path);
-    let is_below = |path: &str| at.starts_with(path);
-    if at.components().count() < 2 {
-        return Some("it would take the place of everything");
-    }
-    if is_below("/proc") || is_below("/dev") || is_below("/sys") {
-        return Some("that is the kernel's");
-    }
-    if is_below(OWN) {
-        return Some("that is Sessile's");
-    }
-    if [WORKSPACE, "/tmp", HOME, "/home", "/root", "/etc"].into_iter().any(is_at) {
-        return Some("that place is taken; choose another with HOST:INSIDE");
-    }
-    None
-}
-
-/// Why a directory of the host cannot be put into the workspace, whose rules
-/// would not hold for what is mounted there.
-fn against_rules(bind: &Bind, need: Need) -> Option<&'static str> {
-    if !bind.inside().starts_with(WORKSPACE) {
-        return None;
-    }
-    match need {
-        Need::Uniform(Level::Write) => None,
-        Need::Uniform(Level::Read) if bind.read_only => None,
-        Need::Uniform(Level::Read) => Some(
-            "by this policy the workspace can only be read: add :ro, or choose a place outside \
-             of /workspace with HOST:INSIDE",
-        ),
-        Need::Uniform(Level::None | Level::View) | Need::PerPath => Some(
-            "the rules for paths of the workspace would not hold there: choose a place outside \
-             of /workspace with HOST:INSIDE",
-        ),
     }
 }
 

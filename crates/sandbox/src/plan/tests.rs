@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::preset;
+use crate::policy::{Bind, preset};
 
 fn place() -> Place {
     Place {

@@ -66,7 +66,18 @@ const ATTEMPTS: &[Attempt] = &[
     ),
     py(
         "a file by its handle's name",
-        "syscall(303, -100, b'/etc', bytes([128, 0, 0, 0]) + bytes(200), bytes(8), 0); raise OSError",
+        "b = ctypes.create_string_buffer(struct.pack('Ii', 128, 0) + bytes(128))\nm = ctypes.create_string_buffer(8)\nsyscall(303, -100, b'/usr', ctypes.addressof(b), ctypes.addressof(m), 0)\nsyscall(304, os.open('/usr', 0), ctypes.addressof(b), 0)",
+    ),
+    py("a directory of the system, renamed", "os.rename('/usr/share/doc', '/usr/share/papers')"),
+    py("a directory of the system, moved here", "os.rename('/usr/share/doc', '/workspace/doc')"),
+    py("our pipes' directory, renamed", "os.rename('/.sessile', '/workspace/ours')"),
+    py(
+        "a directory behind a process's root, renamed",
+        "os.rename('/proc/1/root/usr/share', '/workspace/usr')",
+    ),
+    py(
+        "a directory behind a link, renamed",
+        "os.makedirs('swap', exist_ok=True)\nos.path.lexists('swap/l') or os.symlink('/usr', 'swap/l')\nos.rename('swap/l/share', 'swap/share')",
     ),
     py("a path by openat2", "syscall(437, -100, b'/', b'\\0' * 24, 24)"),
     py(

@@ -52,7 +52,11 @@ const ATTEMPTS: &[Attempt] = &[
     py("netfilter", "socket.socket(16, socket.SOCK_RAW, 12)"),
     py("request_key", "syscall(249, b'user', b'x', 0, -3)"),
     py("the keyring of the session before", "syscall(250, 1, b'_ses'); syscall(250, 11, -3, 0, 0)"),
-    py("memory of others, written to", "syscall(311, 1, 0, 0, 0, 0, 0); raise OSError"),
+    // Where it may, it finds nothing at that address.
+    py(
+        "memory of others, written to",
+        "b = ctypes.create_string_buffer(8)\nv = ctypes.create_string_buffer(struct.pack('QQQQ', ctypes.addressof(b), 8, 8, 8))\nat = ctypes.addressof(v)\ntry: syscall(311, 1, at, 1, at + 16, 1, 0)\nexcept OSError as e:\n    if e.errno != errno.EFAULT: raise",
+    ),
     py("a comparison with the first process", "syscall(312, os.getpid(), 1, 0, 0, 0)"),
     py("advice for another's memory", "syscall(440, os.pidfd_open(1), 0, 0, 21, 0)"),
     py("pages of another", "syscall(279, 1, 0, 0, 0, 0, 0)"),

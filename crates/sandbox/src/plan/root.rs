@@ -1,0 +1,92 @@
+//! What root inside has that others have not: users of their own for what is
+//! installed, and directories to install it to, which are kept with the layer.
+
+use super::host::{self, Host};
+use super::{Place, Plan, SYSTEM, Step, User};
+use std::path::{Path, PathBuf};
+
+/// Directories that apt and its like do not make themselves.
+const NOTES: &[&str] =
+    &["/var/log/apt", "/var/cache/apt/archives/partial", "/var/cache/debconf", "/var/backups"];
+
+/// Which users there are inside, beside the one that programs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// Nobody.
+    One,
+    /// All others that a system has, by numbers outside that are nobody's; but
+    /// for one who owns some of what is shown, and has the same number.
+    Range { outside: u32, count: u32, same: Option<u32> },
+}
+
+impl Ids {
+    /// Who is who, if this is the user that programs are: by the number inside,
+    /// that outside, and how many.
+    pub(crate) fn extents(self, inside: u32, outside: u32) -> Vec<(u32, u32, u32)> {
+        let own = (inside, outside, 1);
+        let first = inside + 1;
+        match self {
+            Self::One => vec![own],
+            Self::Range { outside, count, same: None } => vec![own, (first, outside, count)],
+            Self::Range { outside, count, same: Some(same) } => {
+                let below = same.saturating_sub(first);
+                let above = count.saturating_sub(below + 1);
+                let all = [
+                    own,
+                    (first, outside, below),
+                    (same, same, 1),
+                    (same + 1, outside + below + 1, above),
+                ];
+                all.into_iter().filter(|(_, _, count)| *count > 0).collect()
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What installing programs writes to, beside the system's programs.
+    pub(super) fn kept(&mut self, place: &Place) {
+        match self.user {
+            User::Agent => {}
+            User::Root => {
+                for at in ["/etc", "/var"].map(PathBuf::from) {
+                    let directory = system_layer(&at, place).join("upper");
+                    self.writable.push(at.clone());
+                    self.steps.push(Step::Kept { directory, at });
+                }
+                // Where programs that are being installed leave notes.
+                self.steps.push(Step::Memory { at: "/run".into(), mode: 0o755 });
+                self.writable.push("/run".into());
+                let made = NOTES.iter().map(|at| Step::Directory { at: at.into(), mode: 0o755 });
+                self.steps.extend(made);
+            }
+        }
+    }
+
+    /// What is installed, and from where more is to be had. Not the passwords
+    /// for that.
+    pub(super) fn packages(&mut self, host: &Host, place: &Place) {
+        match self.user {
+            User::Agent => {}
+            User::Root => {
+                for (at, shown) in &host.packages {
+                    self.steps.push(of_system(shown.clone(), at.clone(), place));
+                }
+                let hidden = host::PASSWORDS.iter().map(|at| Step::Hidden { at: at.into() });
+                self.steps.extend(hidden);
+            }
+        }
+    }
+}
+
+/// Where the changes to a directory of the system are kept.
+fn system_layer(at: &Path, place: &Place) -> PathBuf {
+    let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
+    place.layer.join(SYSTEM).join(name)
+}
+
+/// A directory of the system that root inside may change.
+pub(super) fn of_system(host: PathBuf, at: PathBuf, place: &Place) -> Step {
+    let layer = system_layer(&at, place);
+    Step::Layered { host, upper: layer.join("upper"), work: layer.join("work"), at }
+}
