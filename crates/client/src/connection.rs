@@ -29,9 +29,7 @@ pub enum ClientError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Frame(#[from] FrameError),
-    #[error(
-        "the keeper answered with something else than was asked for; it may be of another version"
-    )]
+    #[error("the keeper sent an unexpected answer; it may be of another version")]
     Unexpected,
     /// Why and when, and how to go on.
     #[error("{0}")]

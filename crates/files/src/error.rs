@@ -6,13 +6,13 @@ use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("{0} is outside of the workspace, or a link that leads out of it")]
+    #[error("{0} is outside the workspace, or a link that leads out of it")]
     Outside(String),
     #[error("{0:?} is no path in the workspace: {1}")]
     BadPath(String, &'static str),
     #[error("there is no {0}")]
     NotFound(String),
-    #[error("{0} is there already")]
+    #[error("{0} already exists")]
     Exists(String),
     #[error("{0} is not a directory")]
     NotADirectory(String),
@@ -20,9 +20,9 @@ pub enum FileError {
     IsADirectory(String),
     #[error("{0} is neither a file nor a directory")]
     NotAFile(String),
-    #[error("{0} is not empty; remove it with all that is in it (recursive)")]
+    #[error("{0} is not empty; use recursive to remove it with its contents")]
     NotEmpty(String),
-    #[error("{0} may not be used so: permission denied")]
+    #[error("{0}: permission denied")]
     Denied(String),
     #[error("there is no room for {0} on the disk")]
     NoRoom(String),

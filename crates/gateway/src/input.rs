@@ -75,7 +75,7 @@ impl InputError {
     pub fn unknown(name: &str, known: &[&str]) -> Self {
         de::Error::custom(match (nearest(name, known), known) {
             (Some(meant), _) => format!("unknown field {name:?}; did you mean {meant:?}?"),
-            (None, []) => format!("unknown field {name:?}; no fields are taken here"),
+            (None, []) => format!("unknown field {name:?}; no fields are accepted here"),
             (None, known) => format!("unknown field {name:?}; there are {}", known.join(", ")),
         })
     }

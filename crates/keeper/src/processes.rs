@@ -118,13 +118,15 @@ pub(crate) fn children(of: Pid) -> Vec<Pid> {
 }
 
 /// What a run is doing in the foreground: the trees below those children of
-/// its kernel that this run started and waits for.
+/// its kernel that this run started and waits for. One that may have been started
+/// with `&` counts only if there is no other.
 pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid> {
+    let mut started = children(kernel);
+    started.retain(|child| !is_earlier(*child, begun, pipes) && !is_asynchronous(*child));
+    let (doubtful, certain): (Vec<Pid>, Vec<Pid>) =
+        started.into_iter().partition(|child| may_be_asynchronous(*child));
     let mut work = Vec::new();
-    for child in children(kernel) {
-        if is_earlier(child, begun, pipes) || is_asynchronous(child) {
-            continue;
-        }
+    for child in if certain.is_empty() { doubtful } else { certain } {
         work.push(child);
         work.extend(descendants(child));
     }
@@ -194,6 +196,14 @@ fn is_asynchronous(pid: Pid) -> bool {
     let stdin = Process::new(pid).descriptor(0);
     let is_empty = || stdin.link().is_some_and(|target| target.as_os_str() == "/dev/null");
     ignores_interrupt(pid) && is_empty() && stdin.access() == Some(Access::Read)
+}
+
+/// Whether a process ignores both signals of a keyboard, as what was started with
+/// `&` does. In `a & b & c`, bash gives the second one the stdin of the run, so that
+/// nothing else tells it from a program that ignores them of its own accord.
+pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
+    let signals = Process::new(pid).signals();
+    signals.is_some_and(|s| s.ignored.has(libc::SIGINT) && s.ignored.has(libc::SIGQUIT))
 }
 
 /// Whether a child of zsh was started with `&`: such a one stands back behind

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    #[error("{url:?} is no place for saves: {why}")]
+    #[error("{url:?} is not a place for saves: {why}")]
     BadUrl { url: String, why: String },
 
     #[error("no credentials for {place}: {hint}")]

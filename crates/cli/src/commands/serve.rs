@@ -250,7 +250,7 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => bail!(
-            "cannot listen on {address}: another server is there already; stop it, or choose another address with --listen"
+            "cannot listen on {address}: another server is already there; stop it, or choose another address with --listen"
         ),
         Err(error) => bail!("cannot listen on {address}: {error}"),
     }

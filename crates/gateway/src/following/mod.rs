@@ -38,7 +38,7 @@ pub enum Asked {
 pub enum FollowingError {
     #[error(transparent)]
     Refused(#[from] Failure),
-    #[error("the keeper answered with something else than was asked for")]
+    #[error("the keeper sent an unexpected answer")]
     Unexpected,
 }
 

@@ -141,8 +141,11 @@ impl Keeper {
         if live.force != Force::None && language.is_shell() {
             // A program that a shell was just starting when SIGINT came may
             // have missed it; the shell has moved on, and would wait for it
-            // with the next one.
-            processes::signal(&live.awaited(), Signal::KILL);
+            // with the next one. One that ignores it has missed nothing: no shell
+            // moves on while it waits for such a one.
+            let mut missed = live.awaited();
+            missed.retain(|pid| !processes::may_be_asynchronous(*pid));
+            processes::signal(&missed, Signal::KILL);
         }
         let room = processes::make_room(pid, live.kernel.room());
         if let Room::Raised { to, .. } = room {

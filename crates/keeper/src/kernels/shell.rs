@@ -61,7 +61,7 @@ mod trigger;
 mod view;
 mod voice;
 mod zsh;
-use background::{Asking, Background, JobQuestions, Starts, starts_jobs};
+use background::{Asking, Background, Functions, JobQuestions, Starts};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -218,7 +218,7 @@ impl Shell {
                     .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
                 shell.functions = sources.collect();
             }
-            shell.background.has_starters = starts_jobs(text.as_bytes());
+            shell.background.functions = Functions::of_restored(text.as_bytes());
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }

@@ -220,7 +220,7 @@ pub enum Refusal {
          name one with --rootfs, or start the session without --root"
     )]
     NotOwner,
-    #[error("{0} cannot be had in this version; start the session without it")]
+    #[error("{0} is not supported in this version; start the session without it")]
     Unsupported(&'static str),
 }
 

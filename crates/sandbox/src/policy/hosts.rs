@@ -26,11 +26,11 @@ pub enum HostError {
     Port(String),
     #[error("{0:?} is an address in a form that is not taken; write it as in 192.0.2.1")]
     Number(String),
-    #[error("{0:?} is no IPv6 address; write it as in [2001:db8::1]")]
+    #[error("{0:?} is not an IPv6 address; write it as in [2001:db8::1]")]
     Ipv6(String),
     #[error("{0:?} has letters that are not ASCII; write the name as it is resolved, xn--…")]
     Unicode(String),
-    #[error("{0:?} is no name of a host")]
+    #[error("{0:?} is not a host name")]
     Name(String),
 }
 

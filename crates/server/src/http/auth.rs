@@ -150,7 +150,7 @@ impl Guard {
             }
             (Some(host), _) | (None, Some(host)) => Ok(host),
             (None, None) => {
-                let message = "the request does not say what the server is called";
+                let message = "the request does not name the server; send a Host header";
                 Err(ServiceError::new(ErrorCode::HostNotAllowed, message))
             }
         }

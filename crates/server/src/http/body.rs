@@ -33,7 +33,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
             Err(error) => {
-                let message = format!("the body is not what this takes: {error}");
+                let message = format!("the request body is not valid: {error}");
                 Err(ServiceError::new(ErrorCode::BadRequest, message))
             }
         }
@@ -194,7 +194,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 fn refuse_query(rejection: &QueryRejection) -> ServiceError {
     let text = rejection.body_text();
     let why = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-    ServiceError::bad_request(format!("the query is not what this takes: {why}"))
+    ServiceError::bad_request(format!("the query is not valid: {why}"))
 }
 
 /// The session in a path, by whatever the caller calls it.

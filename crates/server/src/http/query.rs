@@ -70,7 +70,7 @@ pub(super) async fn check(
         && let Some(path) = request.extensions().get::<MatchedPath>()
     {
         names.check(path.as_str(), request.method(), query).map_err(|error| {
-            ServiceError::bad_request(format!("the query is not what this takes: {error}"))
+            ServiceError::bad_request(format!("the query is not valid: {error}"))
         })?;
     }
     Ok(next.run(request).await)

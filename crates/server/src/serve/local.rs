@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    #[error("a local server is there already, at {}; it serves all of your programs", socket.display())]
+    #[error("a local server is already running at {}; it serves all your programs", socket.display())]
     Taken { socket: PathBuf },
     #[error(transparent)]
     Store(#[from] StoreError),

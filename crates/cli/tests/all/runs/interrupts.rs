@@ -324,6 +324,24 @@ fn a_command_may_handle_its_interrupt() {
     s.run("echo $x; trap -p INT").prints("2\ntrap -- 'echo trapped' SIGINT\n").is_kept();
 }
 
+/// In `a & b & c` bash starts the second one with the stdin of the run.
+#[test]
+fn all_background_jobs_of_an_interrupted_run_are_left_alone() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "dash"]) {
+        // Nothing but the end of its jobs ends a `wait` of zsh.
+        let ends: &[&str] = if shell == "zsh" { &["sleep 100"] } else { &["sleep 100", "wait"] };
+        for end in ends {
+            let s = h.session_of(shell);
+            let text = format!("sleep 1000 & sleep 1001 & sleep 1002 & {end}");
+            s.run_with(&["--timeout", "300ms"], text).timed_out().is_kept();
+            let jobs = s.sessile("jobs").json();
+            let left: Vec<_> = jobs.as_array().into_iter().flatten().collect();
+            assert_eq!(left.len(), 3, "{shell} {end}: {jobs}");
+        }
+    }
+}
+
 #[test]
 fn a_shell_that_cannot_be_interrupted_is_restored_and_says_so() {
     let h = harness!();

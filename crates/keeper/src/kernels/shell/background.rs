@@ -38,8 +38,7 @@ pub(super) struct Background {
     watched: Vec<Watched>,
     /// What the next reports are to begin with.
     pub(super) told: Vec<Report>,
-    /// The user has functions that start jobs.
-    pub(super) has_starters: bool,
+    pub(super) functions: Functions,
     /// The user has taken note of a job's number, or of `%1`.
     keeps_numbers: bool,
 }
@@ -58,6 +57,31 @@ pub(super) struct JobQuestions {
     pub(super) before: String,
     /// After it, about those that lived when it began. Empty where nothing is asked.
     pub(super) after: String,
+}
+
+/// Whether functions of the user's start jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Functions {
+    #[default]
+    StartNothing,
+    StartJobs,
+    /// Some may start processes that are no jobs, and that only `$!` tells of, too.
+    Substitute,
+}
+
+impl Functions {
+    /// Of a state that a new shell takes over.
+    pub(super) fn of_restored(text: &[u8]) -> Self {
+        Self::of_text(substitutes(text), starts_jobs(text))
+    }
+
+    fn of_text(substitutes: bool, starts_jobs: bool) -> Self {
+        match (substitutes, starts_jobs) {
+            (true, _) => Self::Substitute,
+            (false, true) => Self::StartJobs,
+            (false, false) => Self::StartNothing,
+        }
+    }
 }
 
 /// The jobs that a text starts, as far as it shows.
@@ -142,21 +166,24 @@ impl Shell {
     pub(super) fn starts(&mut self, order: &Order<'_>) -> Starts {
         let text = order.text;
         let starts = starts_jobs(text);
-        self.background.has_starters |= starts && defines_functions(text);
+        let substitutes = self.dialect.substitutes_processes() && substitutes(text);
         self.background.keeps_numbers |= keeps_numbers(text);
+        if defines_functions(text) {
+            let found = Functions::of_text(substitutes, starts);
+            self.background.functions = self.background.functions.max(found);
+        }
         if order.terminal.is_some() {
             return Starts::Shown;
         }
-        // In bash they are told apart from jobs by nothing.
-        let substitutes = ["<(", ">(", "coproc"].iter().any(|word| mentions(text, word));
+        let is_doubtful = substitutes || self.background.functions == Functions::Substitute;
         let names = if starts { job_name::names(text) } else { Names::default() };
-        match (starts, substitutes) {
+        let calls = self.background.functions == Functions::StartJobs
+            || (!self.dialect.substitutes_processes() && sources_files(text));
+        match (starts, is_doubtful) {
             (true, true) => Starts::One(names),
             (true, false) if names.is_only_one() => Starts::One(names),
             (true, false) => Starts::Many { names, floor: order.floor },
-            (false, false) if self.background.has_starters || sources_files(text) => {
-                Starts::Many { names, floor: order.floor }
-            }
+            (false, false) if calls => Starts::Many { names, floor: order.floor },
             (false, _) => Starts::Nothing,
         }
     }
@@ -346,12 +373,18 @@ fn operators(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-pub(super) fn starts_jobs(text: &[u8]) -> bool {
+fn starts_jobs(text: &[u8]) -> bool {
     operators(text).next().is_some()
 }
 
 fn defines_functions(text: &[u8]) -> bool {
     mentions(text, "()") || mentions(text, "function ")
+}
+
+/// Processes that are started for their output or input are told from jobs by
+/// nothing: bash has them in `$!` as well, and answers for them.
+fn substitutes(text: &[u8]) -> bool {
+    ["<(", ">(", "coproc"].iter().any(|word| mentions(text, word))
 }
 
 /// What is sourced may start jobs.

@@ -159,6 +159,11 @@ pub(super) trait Dialect: Debug + Sync {
     /// ask again. Untold is for a shell that only has its list of jobs.
     fn status_of(&self, pid: &str) -> Status;
 
+    /// Whether it knows `<(command)`.
+    fn substitutes_processes(&self) -> bool {
+        true
+    }
+
     /// Has it do what a script of ours says.
     fn perform(&self, path: &str, voice: Voice) -> String {
         format!("{} {path}", voice.source)

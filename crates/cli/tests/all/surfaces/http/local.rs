@@ -126,7 +126,7 @@ fn a_second_one_in_the_foreground_is_told_of_the_first() {
     let h = harness!();
     let server = h.local_server(&[]);
     let said = h.no_server(&["--local"]);
-    assert!(said.contains("a local server is there already"), "{said}");
+    assert!(said.contains("a local server is already running"), "{said}");
     let said = h.sessile(&["serve", "--local", "--listen", "127.0.0.1:0"]).exits(2).errors();
     assert!(said.contains("--listen"), "{said}");
     server.get("/healthz").is(200);

@@ -21,7 +21,7 @@ fn an_unknown_name_in_a_query_is_refused_whatever_the_call() {
     let session = format!("/v1/sessions/{}", server.session());
     let path = format!("{session}/history?lmit=5");
     refused(&server, "GET", &path, None, "unknown field \"lmit\"; did you mean \"limit\"?");
-    let known = "; no fields are taken here";
+    let known = "; no fields are accepted here";
     refused(&server, "GET", &format!("{session}?verbose=1"), None, known);
     refused(&server, "DELETE", &format!("{session}?force=true"), None, known);
     let body = json!({"command": "x=1"});

@@ -41,7 +41,7 @@ fn a_second_server_on_the_same_port_says_so() {
     let h = harness!();
     let server = h.server(&[]);
     let said = h.no_server(&["--listen", &server.address.to_string()]);
-    assert!(said.contains("another server is there already"), "{said}");
+    assert!(said.contains("another server is already there"), "{said}");
 }
 
 #[test]

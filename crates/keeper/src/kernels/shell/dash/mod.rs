@@ -28,6 +28,10 @@ impl Dialect for Dash {
         Status::Untold
     }
 
+    fn substitutes_processes(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         "sh"
     }
