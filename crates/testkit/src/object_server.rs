@@ -64,8 +64,7 @@ impl ObjectServer {
         loop {
             let ports = free_ports(8);
             let mut child = spawn(program, &folder, &ports);
-            if is_up(&mut child, ports[0]) {
-                make_bucket(ports[0]);
+            if is_up(&mut child, ports[0]) && has_bucket(&mut child, ports[0]) {
                 return Self { program: program.to_owned(), folder, ports, child };
             }
             // Somebody else has taken one of the ports.
@@ -208,9 +207,13 @@ pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(die_with_us) }
 }
 
-/// Its parts come up one after the other, and until then it refuses.
-fn make_bucket(port: u16) {
-    until("a bucket", || asks(port, "PUT").then_some(()));
+/// Makes the bucket. Its parts come up one after the other, and until then it refuses. One
+/// that has lost another of its ports to somebody else goes in the middle of that.
+fn has_bucket(child: &mut Child, port: u16) -> bool {
+    until("a bucket", || match child.try_wait().expect("a child") {
+        Some(_) => Some(false),
+        None => asks(port, "PUT").then_some(true),
+    })
 }
 
 /// Whether a request for the bucket succeeds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
@@ -258,7 +259,7 @@ def test_a_local_runtime_without_a_model_says_what_to_do() -> None:
     with pytest.raises(sessile.InvalidConfigurationError) as failure:
         for _ in stream(Agent(runtime=LocalRuntime(debug=lines.append)), "do it"):
             pass
-    assert "add a [[model]] to its configuration" in str(failure.value)
+    assert re.search(r"add a \[\[model\]\] to /.*/local/sessile\.toml, and end it with `kill \d+`", str(failure.value))
     assert lines[-1] == "POST /v1/agents: 400"
 
 

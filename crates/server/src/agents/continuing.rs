@@ -23,6 +23,8 @@ const IDLE: &str = "idle timeout";
 
 const CONVERSATION: &str = "the conversation";
 const STATE: &str = "variables and other state of the interpreters";
+const ELSEWHERE: &str = "what of the interpreters did not come back when somebody else used the \
+    session";
 
 /// What is left of an agent whose directory is gone.
 #[derive(Debug)]
@@ -93,7 +95,10 @@ impl Service {
         if let Some(moved) = moved {
             return Err(super::moving::elsewhere(&moved));
         }
-        let continuity = self.wake_agent(caller, id).await?;
+        let mut continuity = self.wake_agent(caller, id).await?;
+        if continuity.is_live() {
+            continuity = self.since_last_look(caller, id).await?;
+        }
         let place = self.place(caller, id).await?;
         if thread_file::is_there(&place.directory) {
             return Ok(continuity);
@@ -303,6 +308,24 @@ impl Service {
         let place = self.place(caller, id).await?;
         let jobs = blocking(move || Ok(jobs::lost(&place.directory))).await?;
         Ok(told(became, jobs))
+    }
+
+    /// What became of a session that lives, and that somebody else may have brought back.
+    async fn since_last_look(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Continuity, ServiceError> {
+        let place = self.place(caller, id).await?;
+        blocking(move || {
+            if !jobs::is_of_another_keeper(&place.directory) {
+                return Ok(Continuity::default());
+            }
+            let mut lost = jobs::lost(&place.directory);
+            lost.push(ELSEWHERE.to_owned());
+            Ok(Continuity { status: Status::Restored, as_of_run: None, lost })
+        })
+        .await
     }
 }
 

@@ -153,6 +153,17 @@ pub(super) fn lost(directory: &Directory) -> Vec<String> {
     names(seen.jobs, &unseen)
 }
 
+/// Whether the session has another keeper than the one that was last looked at: it was
+/// lost, and whoever used it first was told.
+pub(super) fn is_of_another_keeper(directory: &Directory) -> bool {
+    let Ok(Seen { keeper_pid: Some(seen), .. }) = directory.read_json(JOBS) else { return false };
+    directory
+        .metadata()
+        .ok()
+        .and_then(|metadata| metadata.keeper_pid)
+        .is_some_and(|pid| pid != seen)
+}
+
 /// The newest thing that a session's history tells of: a run that is over, or a rewind.
 fn last_run(directory: &Directory) -> u64 {
     directory.history().newest(1).last().map_or(0, |entry| entry.run.0)

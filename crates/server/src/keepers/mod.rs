@@ -137,14 +137,12 @@ impl Keepers {
 
     /// Connects to a session's keeper; one that was lost is started anew.
     pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<Reached, ServiceError> {
-        if let Some(reached) = self.reach_idle(&place) {
+        if let Some(mut reached) = self.reach_idle(&place) {
+            reached.continuity = self.untold(&place.id);
             return Ok(reached);
         }
         let (link, continuity) = match Link::open(place.directory.clone()).await {
-            Ok(link) => {
-                let taken = lock(&self.taken).remove(&place.id);
-                (link, taken.unwrap_or(Continuity::Live))
-            }
+            Ok(link) => (link, self.untold(&place.id)),
             Err(LinkError::Gone) => {
                 lock(&self.reached).remove(&place.id);
                 let continuity = self.revive(&place).await?;
@@ -154,6 +152,26 @@ impl Keepers {
         };
         let place = lock(&self.reached).entry(place.id.clone()).or_insert(place).clone();
         Ok(Reached { place, continuity, link: Some(link) })
+    }
+
+    /// What is to be told of a session that lives.
+    fn untold(&self, id: &SessionId) -> Continuity {
+        lock(&self.taken).remove(id).unwrap_or(Continuity::Live)
+    }
+
+    /// Connects to a session's keeper, if it has one. One that was lost is left to who needs
+    /// it, and so is what is to be told of it.
+    pub(crate) async fn reach_live(
+        &self,
+        place: &Arc<Place>,
+    ) -> Result<Option<Reached>, ServiceError> {
+        let link = match Link::open(place.directory.clone()).await {
+            Ok(link) => link,
+            Err(LinkError::Gone) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let place = lock(&self.reached).entry(place.id.clone()).or_insert(place.clone()).clone();
+        Ok(Some(Reached { place, continuity: Continuity::Live, link: Some(link) }))
     }
 
     /// Over a connection that is there already.

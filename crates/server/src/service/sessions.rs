@@ -535,11 +535,10 @@ impl Service {
         let directory = place.directory.clone();
         let status = blocking(move || Ok(directory.observed_metadata()?.status)).await?;
         if matches!(status, SessionStatus::Active | SessionStatus::Starting) {
-            return match self.keepers.reach(place.clone()).await {
-                Ok(reached) => Ok(Some(reached)),
+            return match self.keepers.reach_live(place).await {
                 // Between the look and the call.
                 Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
-                Err(error) => Err(error),
+                outcome => outcome,
             };
         }
         Ok(None)

@@ -149,6 +149,33 @@ fn a_keeper_killed_at_each_question_loses_no_call() {
     check(&h, &id, &view);
 }
 
+/// As a machine that goes down: server and keeper go at once, with whoever watches.
+#[test]
+fn all_of_them_killed_at_each_question_lose_no_call() {
+    let model = ModelServer::hesitant(Format::Messages, script());
+    let h = harness();
+    let mut server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "count");
+    let mut asked = 0;
+    for _ in 0..STEPS + 2 {
+        asked += 1;
+        model.wait_for_request(asked);
+        let client = h.begin(&["agent", "resume", &id], b"");
+        super::kill_keeper(&server, &id);
+        server.kill();
+        client.process().kill();
+        let _ = client.finish();
+        model.release();
+        server = serve(&h, &model);
+        asked += 1;
+        model.wait_for_request(asked);
+    }
+    let view = ended(&server, &id, task);
+    check(&h, &id, &view);
+    assert_eq!(entries(&h, &id, "continued").len(), STEPS + 2, "each loss is told once");
+}
+
 /// A call that says that it has begun, and then waits to be let go on.
 fn gated(n: usize) -> Say {
     exec(&format!("echo {n} >> log; : > begun-{n}; read line < gate-{n}; echo {n} >> done"))

@@ -209,6 +209,30 @@ fn runs_that_nobody_has_looked_at_since_are_named() {
 }
 
 #[test]
+fn a_session_that_somebody_else_has_brought_back_is_told() {
+    let script = vec![exec("x=41; sleep 1000 &"), text("set"), text("I see"), text("fine")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "set x");
+    ended(&server, &id, task);
+    wait_seen(&h, &id, "sleep 1000", 1);
+    kill_keeper(&server, &id);
+    // This one is told, and the agent is not there to hear it.
+    h.sessile(&["exec", &id, "--", ":"]).exits(0);
+    let task = begin(&server, &id, "go on");
+    let view = ended(&server, &id, task);
+    assert_eq!(view["continuity"]["status"], "restored", "{view}");
+    let lost = view["continuity"]["lost"].to_string();
+    assert!(lost.contains("sleep 1000") && lost.contains("somebody else"), "{view}");
+    assert!(shown(&model).contains("somebody else used the session"), "{}", shown(&model));
+    // It is told once.
+    let task = begin(&server, &id, "and on");
+    assert_eq!(ended(&server, &id, task)["continuity"]["status"], "live");
+}
+
+#[test]
 fn what_was_lost_with_a_keeper_is_named() {
     let script = vec![
         exec("x=41; sleep 1000 & disown"),
