@@ -302,7 +302,8 @@ fn keep_busy_after_its_run(s: &Session<'_>) {
     s.run("sleep 1000 & x=5").exits(0);
     // With a job there are four lines for each run, and a prompt after each: the last one
     // comes after the report.
-    s.run("n=0; PROMPT_COMMAND='((n++ == 3)) && until [ -e go ]; do sleep 0.01; done'").exits(0);
+    s.run("/bin/true; n=0; PROMPT_COMMAND='((n++ == 3)) && until [ -e go ]; do sleep 0.01; done'")
+        .exits(0);
 }
 
 #[test]
