@@ -300,10 +300,11 @@ fn the_directories_of_kernels_are_not_changed_from_inside() {
 /// who may have its pipes: for its next order it needs others.
 fn keep_busy_after_its_run(s: &Session<'_>) {
     s.run("sleep 1000 & x=5").exits(0);
-    // With a job there are four lines for each run, and a prompt after each: the last one
-    // comes after the report.
-    s.run("/bin/true; n=0; PROMPT_COMMAND='((n++ == 3)) && until [ -e go ]; do sleep 0.01; done'")
-        .exits(0);
+    // The last word of the command before is that of the report.
+    s.run(
+        "/bin/true; PROMPT_COMMAND='[[ $_ == \"r \"* ]] && until [ -e go ]; do sleep 0.01; done'",
+    )
+    .exits(0);
 }
 
 #[test]
