@@ -226,6 +226,12 @@ impl Kernel {
         self.queue.is_empty() && self.busy_with().is_none()
     }
 
+    /// Whether its state is the one after its last run: also of one that is gone, whose
+    /// last state may still be written down.
+    pub(crate) fn has_no_run(&self) -> bool {
+        matches!(self.process, Process::Idle | Process::Dying)
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.process, Process::Idle)
     }
@@ -245,7 +251,7 @@ impl Kernel {
     }
 
     pub(crate) fn is_at_rest(&self) -> bool {
-        matches!(self.process, Process::Idle | Process::Preparing(_))
+        matches!(self.process, Process::Idle | Process::Preparing(_) | Process::Dying)
     }
 
     /// The run that a capture would be "as of" now.

@@ -30,7 +30,7 @@ impl Core {
         self.is_open() && self.kernels.values().all(Kernel::is_settled)
     }
 
-    /// Whether a kernel is up and has no run; one may be about to begin.
+    /// Whether a kernel is there and has no run; one may be about to begin.
     #[must_use]
     pub fn is_at_rest(&self, language: Language) -> bool {
         self.kernels.get(&language).is_some_and(Kernel::is_at_rest)
@@ -111,11 +111,10 @@ impl Core {
         self.kernels.values().find_map(|kernel| kernel.place(run))
     }
 
-    /// Whether the kernel could be looked into right now, and what its state
-    /// would be "as of".
+    /// The run that a kernel's state is "as of", if it is at none.
     #[must_use]
     pub fn idle_as_of(&self, language: Language) -> Option<RunNo> {
-        self.kernels.get(&language).filter(|k| k.is_idle()).map(Kernel::finished)
+        self.kernels.get(&language).filter(|k| k.has_no_run()).map(Kernel::finished)
     }
 
     #[must_use]

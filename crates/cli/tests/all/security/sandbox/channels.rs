@@ -296,23 +296,26 @@ fn the_directories_of_kernels_are_not_changed_from_inside() {
     });
 }
 
-/// Leaves a shell that waits for a file when its run has reported, beside somebody
-/// who may have its pipes: for its next order it needs others.
-fn keep_busy_after_its_run(s: &Session<'_>) {
-    s.run("sleep 1000 & x=5").exits(0);
-    // With a job there are four lines for each run, and a prompt after each: the last one
-    // comes after the report.
-    s.run("n=0; PROMPT_COMMAND='((n++ == 3)) && until [ -e go ]; do sleep 0.01; done'").exits(0);
+/// Leaves a shell busy with what it does before each prompt, until `RELEASE`, and
+/// somebody beside it who may have its pipes: for its next order it needs others.
+fn keep_busy_between_runs(s: &Session<'_>) {
+    let prompt = "while [ -e hold ]; do sleep 0.01; done";
+    s.run(format!("sleep 1000 & x=5; PROMPT_COMMAND='{prompt}'")).exits(0);
+    s.run_in("python", "import os; open('hold', 'w').close()").exits(0);
+    // For that it gets a line, with a prompt after it.
+    s.sessile("state").exits(0);
+    s.run_in("python", "os.system('true')").exits(0);
 }
 
+const RELEASE: &str = "os.remove('hold')";
+
 #[test]
-fn a_shell_that_is_busy_after_its_run_keeps_nobody_waiting() {
+fn a_shell_that_is_busy_between_runs_keeps_nobody_waiting() {
     for_everybody(|h| {
         let s = h.session_with(&["--sandbox", "full-access"]);
-        s.run_in("python", "y = 1").exits(0);
-        keep_busy_after_its_run(&s);
+        keep_busy_between_runs(&s);
         s.run_with(&["--background"], "echo $x").has("run", 4);
-        s.run_in("python", "open('go', 'w').close(); print(y)").prints("1\n");
+        s.run_in("python", RELEASE).exits(0);
         let waited = h.sessile(&["wait", s.id(), "4"]).json();
         assert_eq!((&waited["stdout"], &waited["kernel"]), (&"5\n".into(), &"kept".into()));
         s.run("echo $x").prints("5\n").is_kept();
@@ -323,9 +326,10 @@ fn a_shell_that_is_busy_after_its_run_keeps_nobody_waiting() {
 fn a_run_that_its_shell_has_not_heard_of_is_interrupted() {
     for_everybody(|h| {
         let s = h.session_with(&["--sandbox", "full-access"]);
-        keep_busy_after_its_run(&s);
+        keep_busy_between_runs(&s);
         let late = s.run_with(&["--timeout", "300ms"], "x=6").timed_out().is_kept();
         assert!(late.notes().contains("not begun"), "{}", late.notes());
+        s.run_in("python", RELEASE).exits(0);
         s.run("echo $x").prints("5\n").is_kept();
     });
 }
