@@ -159,7 +159,13 @@ CTRL_C_STREAM = CTRL_C.replace(
 
 @pytest.mark.parametrize("program", [CTRL_C, CTRL_C_ASYNC, CTRL_C_STREAM], ids=["sync", "async", "stream"])
 def test_ctrl_c_interrupts_the_run_and_keeps_the_session(program: str) -> None:
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    # Tests that were started in the background ignore it, and so would the program.
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stdout is not None
     session = Session.attach(process.stdout.readline().strip())
     wait_for_run(session, 2)

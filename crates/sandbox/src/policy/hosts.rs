@@ -337,11 +337,11 @@ mod tests {
             ("0x7f000001", "form that is not taken"),
             ("127.1", "form that is not taken"),
             ("0177.0.0.1", "form that is not taken"),
-            ("fe80::1%eth0", "no IPv6 address"),
-            ("[::1", "no IPv6 address"),
+            ("fe80::1%eth0", "not an IPv6 address"),
+            ("[::1", "not an IPv6 address"),
             ("bücher.example", "xn--"),
-            ("a b.com", "no name"),
-            ("a..com", "no name"),
+            ("a b.com", "not a host name"),
+            ("a..com", "not a host name"),
         ] {
             let error = text.parse::<HostRule>().expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
