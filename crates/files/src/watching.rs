@@ -3,6 +3,7 @@
 use crate::entry::Kind;
 use crate::path::Inside;
 use crate::root::{Links, Root};
+use crate::writing::is_aside;
 use crate::{FileError, Result};
 use rustix::fs::OFlags;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -44,6 +45,17 @@ pub struct Watcher {
     is_recursive: bool,
     watched: HashMap<i32, Inside>,
     base: Inside,
+    /// The move of a file that was written aside by us, and replaces another.
+    replacing: Option<u32>,
+}
+
+/// An event, as the system tells it.
+struct Happened {
+    watch: i32,
+    events: ReadFlags,
+    /// What the two halves of a move have in common.
+    cookie: u32,
+    name: Option<Vec<u8>>,
 }
 
 impl Watcher {
@@ -53,7 +65,8 @@ impl Watcher {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
             .map_err(|_| FileError::TooManyWatches(path.to_string()))?;
         let watched = HashMap::new();
-        let mut watcher = Self { root, inotify, is_recursive, watched, base: path.clone() };
+        let base = path.clone();
+        let mut watcher = Self { root, inotify, is_recursive, watched, base, replacing: None };
         watcher.watch(path)?;
         if is_recursive {
             watcher.watch_below(path, &mut |_, _| {})?;
@@ -129,8 +142,9 @@ impl Watcher {
         loop {
             match reader.next() {
                 Ok(event) => {
+                    let (watch, events, cookie) = (event.wd(), event.events(), event.cookie());
                     let name = event.file_name().map(|name| name.to_bytes().to_vec());
-                    happened.push((event.wd(), event.events(), name));
+                    happened.push(Happened { watch, events, cookie, name });
                 }
                 Err(Errno::INTR) => continue,
                 Err(_) => break,
@@ -139,19 +153,14 @@ impl Watcher {
                 break;
             }
         }
-        for (number, events, name) in happened {
-            self.happened(number, events, name.as_deref(), &mut told)?;
+        for one in &happened {
+            self.happened(one, &mut told)?;
         }
         Ok(told)
     }
 
-    fn happened(
-        &mut self,
-        number: i32,
-        events: ReadFlags,
-        name: Option<&[u8]>,
-        told: &mut Vec<Change>,
-    ) -> Result<()> {
+    fn happened(&mut self, happened: &Happened, told: &mut Vec<Change>) -> Result<()> {
+        let (number, events) = (happened.watch, happened.events);
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             let (kind, path) = (ChangeKind::Overflow, self.base.clone());
             told.push(Change { kind, path, is_directory: true });
@@ -162,16 +171,29 @@ impl Watcher {
             return Ok(());
         }
         let Some(directory) = self.watched.get(&number) else { return Ok(()) };
-        let Some(name) = name else {
+        let Some(name) = &happened.name else {
             if events.contains(ReadFlags::DELETE_SELF) && *directory == self.base {
                 let (kind, path) = (ChangeKind::Removed, self.base.clone());
                 told.push(Change { kind, path, is_directory: true });
             }
             return Ok(());
         };
+        if is_aside(name) {
+            if events.contains(ReadFlags::MOVED_FROM) {
+                self.replacing = Some(happened.cookie);
+            }
+            return Ok(());
+        }
         let path = directory.join(name);
+        if is_unnamed(name) && self.root.at(&path, OFlags::PATH, Links::Followed).is_err() {
+            return Ok(());
+        }
         let is_directory = events.contains(ReadFlags::ISDIR);
-        let kind = if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+        let is_replaced = events.contains(ReadFlags::MOVED_TO)
+            && self.replacing.take_if(|cookie| *cookie == happened.cookie).is_some();
+        let kind = if is_replaced {
+            ChangeKind::Modified
+        } else if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
             ChangeKind::Created
         } else if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
             ChangeKind::Removed
@@ -193,6 +215,11 @@ impl Watcher {
         }
         Ok(())
     }
+}
+
+/// The system's name for a file that has none: `#` and its number.
+fn is_unnamed(name: &[u8]) -> bool {
+    name.strip_prefix(b"#").is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }
 
 impl AsFd for Watcher {

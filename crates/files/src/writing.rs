@@ -159,6 +159,10 @@ impl Draft {
             self.aside = Some(name);
         }
         let Some(aside) = &self.aside else { return Ok(()) };
+        // So that who watches is told of a new file, and not of one that was replaced.
+        if !self.was_there && self.link(&self.name).is_ok() {
+            return rustix::fs::unlinkat(&self.parent, aside, AtFlags::empty());
+        }
         let flags = match self.writing.replace {
             Replace::Yes => RenameFlags::empty(),
             Replace::No => RenameFlags::NOREPLACE,
@@ -198,9 +202,18 @@ fn aside(parent: &OwnedFd) -> rustix::io::Result<(File, Option<OsString>)> {
     Ok((file.into(), Some(name)))
 }
 
+/// What files are called until they are put in their place.
+const ASIDE: &str = ".sessile-";
+
 /// A name that nothing has.
 fn unused() -> rustix::io::Result<OsString> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    Ok(format!(".sessile-{:016x}", u64::from_ne_bytes(random)).into())
+    Ok(format!("{ASIDE}{:016x}", u64::from_ne_bytes(random)).into())
+}
+
+/// Whether a file of this name is on its way to its place.
+pub(crate) fn is_aside(name: &[u8]) -> bool {
+    let number = name.strip_prefix(ASIDE.as_bytes());
+    number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit))
 }

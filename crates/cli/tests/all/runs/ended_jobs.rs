@@ -45,6 +45,15 @@ fn a_job_that_ends_within_its_run_is_told_with_its_status() {
 }
 
 #[test]
+fn a_job_that_was_disowned_has_no_made_up_status() {
+    let h = harness!();
+    let s = h.session();
+    let text = "(exit 9) & disown; while kill -0 $! 2>/dev/null; do :; done";
+    let told = ended(&s.run(text).exits(0));
+    assert!(told.iter().all(|job| job["exit_code"] != 0), "{told:?}");
+}
+
+#[test]
 fn a_command_that_is_not_there_is_told_at_once_or_with_the_next_answer() {
     let h = harness!();
     for shell in Harness::shells(&["bash", "zsh"]) {

@@ -41,6 +41,8 @@ pub(super) struct Background {
     pub(super) functions: Functions,
     /// The user has taken note of a job's number, or of `%1`.
     keeps_numbers: bool,
+    /// The user has disowned jobs: bash answers 0 for these, however they ended.
+    disowns: bool,
 }
 
 #[derive(Debug)]
@@ -168,6 +170,7 @@ impl Shell {
         let starts = starts_jobs(text);
         let substitutes = self.dialect.substitutes_processes() && substitutes(text);
         self.background.keeps_numbers |= keeps_numbers(text);
+        self.background.disowns |= mentions(text, "disown");
         if defines_functions(text) {
             let found = Functions::of_text(substitutes, starts);
             self.background.functions = self.background.functions.max(found);
@@ -313,6 +316,7 @@ impl Shell {
 
     fn tell_job(&mut self, job: Watched, exit_code: Option<i32>) {
         let Watched { pid, run, command } = job;
+        let exit_code = exit_code.filter(|code| *code != 0 || !self.background.disowns);
         let ended = JobEnded { pid, run, command, exit_code };
         self.background.told.push(Report::JobEnded(ended));
     }

@@ -233,6 +233,17 @@ fn what_happens_to_files_is_told() {
     assert_eq!(next().0, "ready");
     p.put("/content?path=d/a", b"x").is(201);
     assert_eq!(next(), ("created".to_owned(), "d/a".to_owned()));
+    // Nothing is told of how it is replaced; what came before may be told of the first.
+    p.put("/content?path=d/a", b"xy").is(200);
+    p.put("/content?path=d/b", b"").is(201);
+    loop {
+        let (name, path) = next();
+        if path == "d/b" {
+            assert_eq!(name, "created");
+            break;
+        }
+        assert_eq!((name.as_str(), path.as_str()), ("modified", "d/a"));
+    }
     p.server.exec_at(&p.session, "echo more >> d/a");
     while next() != ("modified".to_owned(), "d/a".to_owned()) {}
     p.server.exec_at(&p.session, "mkdir -p e/f; echo x > e/f/g");
