@@ -101,9 +101,11 @@ impl ClientError {
             Some(store) => format!(", or restore its last save from {}", store.url),
             None => String::new(),
         };
+        // Only what a shell knew outlives a session.
+        let has_left_state = metadata.language.is_shell() && metadata.execution_count > 0;
         let from = match metadata.sandbox {
-            Some(_) => String::new(),
-            None => format!(", with what its shell knew by --from {id}"),
+            None if has_left_state => format!(", with what its shell knew by --from {id}"),
+            None | Some(_) => String::new(),
         };
         Self::Ended(format!("Session {id} {why}{when}; start a new one{from}{restore}"))
     }
