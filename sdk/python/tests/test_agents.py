@@ -142,6 +142,10 @@ def test_a_cancelled_task_is_stopped_and_the_agent_goes_on(scripted: Callable[..
         going = asyncio.ensure_future(run_async(agent, "wait"))
         while not (place.workspace / "begun").exists():
             await asyncio.sleep(0.01)
+        for asked in (agent.begin("more"), agent.fork(), agent.rewind(0)):
+            with pytest.raises(sessile.SessionBusyError, match="wait for it, or cancel it$") as busy:
+                await asked  # type: ignore[misc]
+            assert "wait=True" not in str(busy.value)
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going
@@ -210,7 +214,10 @@ def test_agents_fork_go_back_and_move(scripted: Callable[..., Place]) -> None:
     assert (place.workspace / "file").read_text() == "one\n"
     with pytest.raises(sessile.SandboxError) as failure:
         agent.rewind(99)
-    assert failure.value.status == 404
+    assert failure.value.status == 404 and "as new as" not in str(failure.value)
+    with pytest.raises(sessile.SandboxError) as full:
+        agent.move_to(elsewhere.runtime, workspace=str(elsewhere.workspace))
+    assert full.value.code == "bad_directory" and "that exists" not in str(full.value)
 
     home = elsewhere.workspace / "home"
     agent.move_to(elsewhere.runtime, workspace=str(home))
