@@ -233,6 +233,18 @@ def test_agents_fork_go_back_and_move(scripted: Callable[..., Place]) -> None:
     assert moved.value.code == "agent_moved"
 
 
+def test_an_agent_can_be_confined_and_have_its_prices(scripted: Callable[..., Place]) -> None:
+    place = scripted(call("touch made; echo $?"), "done")
+    agent = place.agent(sandbox="read-only", limits={"max_cost": 1000, "price": {"input": 7.0, "output": 7.0}})
+    try:
+        result = run(agent, "write")
+    except sessile.UnavailableError as error:
+        pytest.skip(str(error))
+    assert "Read-only" in result.steps[0].calls[0].output or "denied" in result.steps[0].calls[0].output
+    assert not (place.workspace / "made").exists()
+    assert result.cost == pytest.approx((result.usage.input_tokens + result.usage.output_tokens) * 7e-6)
+
+
 def test_what_goes_wrong_is_told_by_a_stable_word(
     scripted: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:

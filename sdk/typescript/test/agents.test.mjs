@@ -235,6 +235,22 @@ test("a task whose beginning was answered into the void is not begun twice", asy
   await proxy.close();
 });
 
+test("an agent can be confined, and have its prices", async (t) => {
+  const here = await scripted([exec("touch made; echo $?"), "done"]);
+  const agent = new Agent({ ...here.place, sandbox: "read-only", limits: { maxCost: 1000, price: { input: 7, output: 7 } } });
+  try {
+    const { steps, usage, cost } = await run(agent, "write");
+    assert.match(steps[0].calls[0].output, /Read-only|denied/);
+    assert.equal(existsSync(join(here.workspace, "made")), false);
+    assert.ok(Math.abs(cost - (usage.inputTokens + usage.outputTokens) * 7e-6) < 1e-9);
+  } catch (error) {
+    if (error.code !== "sandbox_unavailable") throw error;
+    t.skip(error.message);
+  } finally {
+    await ended(here);
+  }
+});
+
 test("what goes wrong is told by a stable word, and nothing is lost", async () => {
   const unknown = { status: 404, body: { error: { message: "no such model: test-1" } } };
   const here = await scripted([unknown]);
