@@ -201,9 +201,11 @@ class Patience:
             return trouble.cause
         said = str(trouble.cause) or type(trouble.cause).__name__
         if self._is_tls(trouble, endpoint):
-            hint = "if it speaks TLS, use https:// in its address"
             return errors.ConnectionError(
-                endpoint.shown, said, message=f"What is at '{endpoint.shown}' does not speak HTTP.", hint=hint
+                endpoint.shown,
+                said,
+                message=f"What is at '{endpoint.shown}' does not speak HTTP.",
+                hint="if it speaks TLS, use https:// in its address",
             )
         if self._was_sent:
             return errors.ConnectionError(
