@@ -142,6 +142,10 @@ def test_a_cancelled_task_is_stopped_and_the_agent_goes_on(scripted: Callable[..
         going = asyncio.ensure_future(run_async(agent, "wait"))
         while not (place.workspace / "begun").exists():
             await asyncio.sleep(0.01)
+        for asked in (agent.begin("more"), agent.fork(), agent.rewind(0)):
+            with pytest.raises(sessile.SessionBusyError, match="wait for it, or cancel it$") as busy:
+                await asked  # type: ignore[misc]
+            assert "wait=True" not in str(busy.value)
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going
@@ -210,7 +214,10 @@ def test_agents_fork_go_back_and_move(scripted: Callable[..., Place]) -> None:
     assert (place.workspace / "file").read_text() == "one\n"
     with pytest.raises(sessile.SandboxError) as failure:
         agent.rewind(99)
-    assert failure.value.status == 404
+    assert failure.value.status == 404 and "as new as" not in str(failure.value)
+    with pytest.raises(sessile.SandboxError) as full:
+        agent.move_to(elsewhere.runtime, workspace=str(elsewhere.workspace))
+    assert full.value.code == "bad_directory" and "that exists" not in str(full.value)
 
     home = elsewhere.workspace / "home"
     agent.move_to(elsewhere.runtime, workspace=str(home))
@@ -224,6 +231,18 @@ def test_agents_fork_go_back_and_move(scripted: Callable[..., Place]) -> None:
     with pytest.raises(sessile.SandboxError) as moved:
         run(left, "more")
     assert moved.value.code == "agent_moved"
+
+
+def test_an_agent_can_be_confined_and_have_its_prices(scripted: Callable[..., Place]) -> None:
+    place = scripted(call("touch made; echo $?"), "done")
+    agent = place.agent(sandbox="read-only", limits={"max_cost": 1000, "price": {"input": 7.0, "output": 7.0}})
+    try:
+        result = run(agent, "write")
+    except sessile.UnavailableError as error:
+        pytest.skip(str(error))
+    assert "Read-only" in result.steps[0].calls[0].output or "denied" in result.steps[0].calls[0].output
+    assert not (place.workspace / "made").exists()
+    assert result.cost == pytest.approx((result.usage.input_tokens + result.usage.output_tokens) * 7e-6)
 
 
 def test_what_goes_wrong_is_told_by_a_stable_word(

@@ -338,6 +338,52 @@ def test_a_certificate_that_is_not_known_names_verify(tmp_path: Path) -> None:
             Client(f"https://127.0.0.1:{listening.getsockname()[1]}", "token").run(":")
 
 
+def test_plain_http_to_a_port_with_tls_says_to_use_https(tmp_path: Path) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def alert() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(1 << 16)
+                # As TLS says that it was sent something else.
+                connection.sendall(b"\x15\x03\x01\x00\x02\x02\x16")
+
+    threading.Thread(target=alert, daemon=True).start()
+    with pytest.raises(sessile.ConnectionError, match="does not speak HTTP.*use https://"):
+        Client(f"http://127.0.0.1:{listening.getsockname()[1]}", "token").run(":")
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+
+
+def test_a_server_that_went_for_good_may_have_done_what_it_was_asked() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def once() -> None:
+        connection, _ = listening.accept()
+        connection.recv(1 << 16)
+        listening.close()
+        connection.close()
+
+    threading.Thread(target=once, daemon=True).start()
+    with pytest.raises(sessile.ConnectionError, match="went away.*not known whether the request was carried out"):
+        Client(f"http://127.0.0.1:{listening.getsockname()[1]}", "token").run(":")
+
+
+def test_a_hint_is_not_said_twice() -> None:
+    from sessile._core.refusals import Asked, make
+
+    hint = "use a token that covers this workspace"
+    assert str(make("forbidden", f"/x is outside; {hint}", hint, 403, Asked())) == f"/x is outside; {hint}"
+    assert str(make("forbidden", "/x is outside", hint, 403, Asked())) == f"/x is outside ({hint})"
+    message = "/x: it is not empty; name a new or empty directory"
+    error = make("bad_directory", message, "name a directory that exists", 400, Asked())
+    assert (str(error), error.hint) == (message, "name a new or empty directory")
+
+
 def test_errors_have_what_they_are_about_in_fields(server: Server) -> None:
     with Session() as session:
         with pytest.raises(sessile.FileNotFoundError) as missing:

@@ -120,6 +120,17 @@ def test_changes_of_files_are_told_from_the_call_on(session: Session) -> None:
         assert list(rest) == []
 
 
+def test_a_watch_sees_the_files_of_all_directories_below_unless_told_otherwise(session: Session) -> None:
+    session.make_directory("tree/deep")
+    for recursive, first in ((True, "tree/deep/a"), (False, "tree/b")):
+        with session.watch("tree", recursive=recursive) as changes:
+            session.exec("touch tree/deep/a; touch tree/b; rm tree/deep/a tree/b")
+            assert next(change for change in changes if change.change == "created").path == first
+    with session.watch("tree") as changes:
+        session.exec("touch tree/deep/a")
+        assert next(changes).path == "tree/deep/a"
+
+
 def test_a_watch_that_missed_something_says_so(mortal: Server) -> None:
     """What happens while the server is not there, nobody sees."""
     session = Client(mortal.url, token_of(mortal)).session()

@@ -50,6 +50,21 @@ def test_a_result_says_everything_about_its_run() -> None:
         assert failed.error == sessile.CodeError("ZeroDivisionError", "division by zero")
 
 
+def test_results_name_the_jobs_that_have_ended() -> None:
+    with Session() as session:
+        command = "(exit 3) & while kill -0 $! 2>/dev/null; do :; done"
+        results = [session.exec(command), session.background(command).wait()]
+        stream = session.stream(command)
+        results += [event.result for event in stream if isinstance(event, Exited) and event.result]
+        assert len(results) == 3
+        for result in results:
+            (job,) = result.jobs_ended
+            assert job == sessile.EndedJob(job.pid, result.run, "(exit 3)", 3) and job.failed
+            assert "jobs_ended=" in repr(result)
+        assert session.eval(command, language="bash").jobs_ended[0].exit_code == 3
+        assert session.exec("echo").jobs_ended == ()
+
+
 def test_check_raises_with_the_result() -> None:
     with Session() as session:
         assert session.exec(":", check=True).success

@@ -80,6 +80,15 @@ def test_openai_agents_sdk(session: Session) -> None:
     assert result.final_output == "done" and seen[0]["output"] == "42"
 
 
+def test_a_model_is_told_of_jobs_that_have_failed(session: Session) -> None:
+    from sessile.tools.anthropic import bash_tool
+
+    ended = "& while kill -0 $! 2>/dev/null; do :; done"
+    bash = bash_tool(session, timeout=60)
+    assert bash.call({"command": f"(exit 3) {ended}"}) == "[background job ended: (exit 3), exit code 3]"
+    assert bash.call({"command": f"(exit 0) {ended}"}) == "[no output]"
+
+
 def test_anthropic_tool_and_bash_tool(session: Session) -> None:
     pytest.importorskip("anthropic")
     from anthropic.types import ToolBash20250124Param, ToolParam, ToolUseBlock

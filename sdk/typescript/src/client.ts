@@ -175,7 +175,7 @@ export class Client {
       const body = await collect(response, call.signal);
       const status = response.statusCode ?? 0;
       const value = parse(body);
-      if (status >= 400) throw new Refused(fromAnswer(status, value), retryAfter(response));
+      if (status >= 400) throw new Refused(fromAnswer(status, value, call.path), retryAfter(response));
       return { status, value: value as T, headers: response.headers };
     });
   }
@@ -193,7 +193,7 @@ export class Client {
     return this.attempts(call, async (response) => {
       const status = response.statusCode ?? 0;
       if (status < 400) return response;
-      throw new Refused(fromAnswer(status, parse(await collect(response, call.signal))), retryAfter(response));
+      throw new Refused(fromAnswer(status, parse(await collect(response, call.signal)), call.path), retryAfter(response));
     });
   }
 
@@ -271,7 +271,10 @@ export class Client {
           : { kind: "unanswered", reached: (error as Unanswered).reached },
       );
       if (verdict.kind === "give up") {
-        throw isRefusal ? (error as Refused).error : gaveUp(error as Unanswered, this.endpoint);
+        if (isRefusal) throw (error as Refused).error;
+        const { reached, cause } = error as Unanswered;
+        // Whatever became of the last attempt, an earlier one may have been heard.
+        throw gaveUp(wasReached && reached === "unsent" ? new Unanswered("broken", cause) : (error as Unanswered), this.endpoint);
       }
       if (verdict.afterMs > 0) await pause(verdict.afterMs, signal, wasReached);
       if (verdict.startLocal) await this.startLocal();

@@ -3,7 +3,7 @@
  * and a `hint` that says what to do. The codes of the server are passed on as
  * they are; those that only a client can have are in {@link ClientCode}.
  */
-import { hintFor } from "./hints.js";
+import { hintFor, says } from "./hints.js";
 import type { Result } from "./result.js";
 
 /** Codes of errors that do not come from the server. */
@@ -45,7 +45,7 @@ export class SessileError extends Error {
 
   constructor(message: string, details: ErrorDetails) {
     const hint = details.hint ?? "";
-    super(hint && !details.isVerbatim && !message.includes(hint) ? `${message}; ${hint}` : message);
+    super(hint && !details.isVerbatim && !says(message, hint) ? `${message}; ${hint}` : message);
     if (details.cause !== undefined) {
       Object.defineProperty(this, "cause", { value: details.cause, enumerable: false, configurable: true });
     }
@@ -224,14 +224,14 @@ const BY_CODE: Record<string, Kind> = {
 };
 
 /** The error for an answer of the server. */
-export function fromAnswer(status: number, body: unknown): SessileError {
+export function fromAnswer(status: number, body: unknown, path = ""): SessileError {
   const { code, message, hint } = detail(body) ?? {
     code: "unexpected_answer",
     message: `the server answered with status ${status}`,
     hint: "check that the address is that of a Sessile server",
   };
   const kind = BY_CODE[code] ?? byStatus(status);
-  return new kind(message, { code, hint: hintFor(code, hint), status });
+  return new kind(message, { code, hint: hintFor(code, hint, message, path), status });
 }
 
 function byStatus(status: number): Kind {

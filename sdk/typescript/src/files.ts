@@ -146,9 +146,9 @@ export class Files {
     return unpack(response, to, others);
   }
 
-  /** What happens to the files below a path, as it happens, until the session ends. Begins with `ready`. */
+  /** What happens to the files below a path, as it happens, until the session ends. Begins with `ready`. `recursive: false`: only to those right in it. */
   async *watch(path = ".", options: SignalOption & { recursive?: boolean } = {}): AsyncGenerator<FileChange> {
-    const { recursive, signal } = options;
+    const { recursive = true, signal } = options;
     const reopen = (): Call => ({ method: "GET", path: `${this.path}/watch`, query: { path, recursive }, lane: "wait" });
     for await (const { event, data } of this.open.events(reopen, ({ event }) => event === "ended", signal)) {
       if (event === "ended") return;

@@ -25,7 +25,28 @@ const HINTS: Readonly<Record<string, string>> = {
 /** Signs that a hint is for those who write requests. */
 const OF_REQUESTS = /\/v1\/|\/openapi\.json|\/docs\b|Authorization:|Content-Type:|Idempotency-Key|"\w+": |\w=true|new key/;
 
-/** The hint for an error of the server. */
-export function hintFor(code: string, hint: string): string {
+/** The same for agents, whose methods take other options. Most of the messages say it themselves. */
+const OF_AGENTS: Readonly<Record<string, string>> = { busy: "wait for the task, or cancel it", not_found: "" };
+
+/** So begins the message of a server that does not know the call. */
+const NOWHERE = "there is nothing at ";
+
+/** The hint for an error of the server; `path` is that of the call. */
+export function hintFor(code: string, hint: string, message = "", path = ""): string {
+  const ofAgent = path.startsWith("/v1/agents") && !message.startsWith(NOWHERE) ? OF_AGENTS[code] : undefined;
+  if (code === "bad_directory" || ofAgent !== undefined) {
+    const advice = message.includes("; ") ? message.slice(message.lastIndexOf("; ") + 2) : "";
+    if (advice && !OF_REQUESTS.test(advice)) return advice;
+    if (ofAgent !== undefined) return ofAgent;
+  }
   return OF_REQUESTS.test(hint) ? (HINTS[code] ?? hint) : hint;
+}
+
+const LITTLE = new Set(["a", "an", "and", "for", "it", "of", "or", "that", "the", "this", "to", "with"]);
+
+/** Whether a text has all the words of a hint that matter. */
+export function says(text: string, hint: string): boolean {
+  const words = (of: string) => of.toLowerCase().match(/[\w=:-]+/g) ?? [];
+  const said = new Set(words(text));
+  return text.includes(hint) || words(hint).every((word) => LITTLE.has(word) || said.has(word));
 }

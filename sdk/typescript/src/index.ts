@@ -37,7 +37,7 @@ export { Layer, type LayerApplied, type LayerDiff, type LayerDiscarded, type Lay
 export { localSocket, startLocal } from "./local.js";
 export type { Bind, PermissionLevel, PermissionRule, Policy, Preset, ResourceLimits, SandboxPolicy } from "./policy.js";
 export { Port, type PortAnswer, type PortRequest } from "./port.js";
-export { type Continuity, type Language, Result } from "./result.js";
+export { type Continuity, type EndedJob, type Language, Result } from "./result.js";
 export {
   createOpenClawCodingTools,
   createRuntimeTool,

@@ -3,6 +3,8 @@ import { CommandError, CommandLimitError, CommandTimeoutError } from "./errors.j
 import { type Camel, type Schemas, camel } from "./shapes.js";
 
 export type Language = Schemas["Language"];
+/** A job of a shell that is over. `exitCode` is absent if the shell has forgotten it. */
+export type EndedJob = Camel<Schemas["EndedJob"]>;
 export type Continuity = Camel<Schemas["Continuity"]>;
 
 /** A run that has finished. */
@@ -34,6 +36,8 @@ export class Result {
   readonly truncated: Camel<Schemas["Truncations"]> | undefined;
   /** Limits of its sandbox that it has met. */
   readonly limitsMet: readonly Schemas["MetLimit"][];
+  /** Jobs of a shell that have ended within this run, or since the one before. */
+  readonly jobsEnded: readonly EndedJob[];
   /** What became of the session since it was last used. */
   readonly continuity: Continuity;
   private readonly bytes: { stdout?: Uint8Array; stderr?: Uint8Array } = {};
@@ -55,6 +59,7 @@ export class Result {
     this.repeated = wire.repeated ?? false;
     this.truncated = wire.truncated && camel(wire.truncated);
     this.limitsMet = wire.limits_met ?? [];
+    this.jobsEnded = camel(wire.jobs_ended ?? []);
     this.continuity = wire.continuity ? camel(wire.continuity) : { status: "live" };
   }
 

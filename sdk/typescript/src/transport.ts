@@ -207,6 +207,13 @@ function tooLate(deadline: number): TimeoutError {
 export function gaveUp(error: Unanswered, endpoint: string): ConnectionError {
   const cause = error.cause as NodeJS.ErrnoException;
   const why = cause.code ?? cause.message;
+  if (endpoint.startsWith("http:") && why.startsWith("HPE_")) {
+    return new ConnectionError(`what is at ${endpoint} does not speak HTTP (${why})`, endpoint, {
+      code: "connection_failed",
+      hint: "if it speaks TLS, use https:// in its address",
+      cause,
+    });
+  }
   if (error.reached === "untrusted") {
     return new ConnectionError(`${endpoint} is not a server that can be trusted (${why})`, endpoint, {
       code: "connection_failed",

@@ -132,7 +132,9 @@ test("an aborted task is cancelled, and the agent goes on from there", async () 
   const rejected = assert.rejects(going, { name: "AbortError" });
   const watching = new sdk.Client({ url: here.server.url, token: here.server.token });
   while (!existsSync(join(here.workspace, "begun"))) await watching.health();
-  await assert.rejects(run(agent, "more"), sdk.BusyError);
+  for (const asked of [() => run(agent, "more"), () => agent.fork(), () => agent.rewind(0)]) {
+    await assert.rejects(asked(), (error) => error instanceof sdk.BusyError && /wait for it, or cancel it$/.test(error.message) && /cancel/.test(error.hint));
+  }
   stop.abort();
   await rejected;
   assert.equal((await agent.info()).status, "idle");
@@ -186,7 +188,7 @@ test("a rewind takes back conversation, interpreters and files together", async 
   assert.equal(again.output, "two");
   await agent.undo();
   assert.deepEqual((await agent.tasks()).map(({ task, takenBack }) => [task, takenBack ?? false]), [[3, true], [2, true], [1, false]]);
-  await assert.rejects(agent.rewind(99), sdk.NotFoundError);
+  await assert.rejects(agent.rewind(99), (error) => error instanceof sdk.NotFoundError && !/as new as/.test(error.message));
   await ended(here);
 });
 
@@ -231,6 +233,22 @@ test("a task whose beginning was answered into the void is not begun twice", asy
   runtime.client.close();
   await ended(here);
   await proxy.close();
+});
+
+test("an agent can be confined, and have its prices", async (t) => {
+  const here = await scripted([exec("touch made; echo $?"), "done"]);
+  const agent = new Agent({ ...here.place, sandbox: "read-only", limits: { maxCost: 1000, price: { input: 7, output: 7 } } });
+  try {
+    const { steps, usage, cost } = await run(agent, "write");
+    assert.match(steps[0].calls[0].output, /Read-only|denied/);
+    assert.equal(existsSync(join(here.workspace, "made")), false);
+    assert.ok(Math.abs(cost - (usage.inputTokens + usage.outputTokens) * 7e-6) < 1e-9);
+  } catch (error) {
+    if (error.code !== "sandbox_unavailable") throw error;
+    t.skip(error.message);
+  } finally {
+    await ended(here);
+  }
 });
 
 test("what goes wrong is told by a stable word, and nothing is lost", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 import { howToGetOne } from "../dist/esm/binary.js";
+import { fromAnswer } from "../dist/esm/errors.js";
 import { sdk } from "./support/sdk.mjs";
 import { Server, certificate } from "./support/server.mjs";
 
@@ -229,6 +231,35 @@ test("TLS is spoken, and certificates are checked", async () => {
   const unknown = safe.client();
   await assert.rejects(unknown.health(), (error) => error instanceof ConnectionError && /CERT/.test(error.message));
   await safe.stop({ tls: { ca: readFileSync(cert) } });
+});
+
+test("plain HTTP to a port with TLS is told to use https", async () => {
+  const { key, cert } = certificate(server.root);
+  const safe = await Server.start(["--tls-cert", cert, "--tls-key", key]);
+  const plain = safe.client({ url: safe.url.replace("https:", "http:") });
+  await assert.rejects(plain.health(), (error) => error instanceof ConnectionError && /does not speak HTTP.*use https:/.test(error.message));
+  await safe.stop({ tls: { ca: readFileSync(cert) } });
+});
+
+test("a server that went for good may have done what it was asked", async () => {
+  const going = createTcpServer((socket) => {
+    going.close();
+    socket.once("data", () => socket.destroy());
+  }).listen(0, "127.0.0.1");
+  await once(going, "listening");
+  const lost = new Client({ url: `http://127.0.0.1:${going.address().port}`, env: {} });
+  await assert.rejects(Session.start({ client: lost }), { code: "connection_lost", hint: /may have been done/ });
+  lost.close();
+});
+
+test("a hint is not said twice", () => {
+  const error = (code, message, hint, path) => fromAnswer(400, { error: { code, message, hint } }, path);
+  const hint = "use a token that covers this workspace";
+  assert.equal(error("forbidden", `/x is outside; ${hint}`, hint).message, `/x is outside; ${hint}`);
+  assert.equal(error("forbidden", "/x is outside", hint).message, `/x is outside; ${hint}`);
+  const full = error("bad_directory", "/x: it is not empty; name a new or empty directory", "name a directory that exists");
+  assert.deepEqual([full.message, full.hint], ["/x: it is not empty; name a new or empty directory", "name a new or empty directory"]);
+  assert.equal(error("not_found", "there is nothing at /v1/agents/x/y", "see /docs for what there is", "/v1/agents/x/y").hint, "check that the server is as new as this package");
 });
 
 async function drain(events) {

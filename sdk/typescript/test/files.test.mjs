@@ -94,6 +94,19 @@ test("changes are told as they happen", async () => {
   assert.deepEqual(rest, ["ready"]);
 });
 
+test("a watch sees the files of all directories below, unless told otherwise", async () => {
+  const { files } = session;
+  await files.makeDirectory("tree/deep");
+  const made = async (options) => {
+    for await (const { type, path } of files.watch("tree", options)) {
+      if (type === "ready") await session.exec("touch tree/deep/a; touch tree/b; rm tree/deep/a tree/b");
+      if (type === "created") return path;
+    }
+  };
+  assert.equal(await made(), "tree/deep/a");
+  assert.equal(await made({ recursive: false }), "tree/b");
+});
+
 test("a session that was ended has no files any more", async () => {
   const ended = await Session.start({ client: session.client });
   await ended.writeFile("left.txt", "left\n");

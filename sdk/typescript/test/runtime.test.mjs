@@ -44,6 +44,11 @@ test("state persists, and follows cd, export and import", async () => {
   assert.deepEqual([state.working_dir, state.env_vars.COLOUR, state.history.length], ["/tmp", "blue", 6]);
 });
 
+test("jobs that have ended are named", async () => {
+  const { jobsEnded } = await call(tool(), { action: "exec", command: "(exit 3) & while kill -0 $! 2>/dev/null; do :; done" });
+  assert.deepEqual(jobsEnded.map(({ command, exitCode }) => [command, exitCode]), [["(exit 3)", 3]]);
+});
+
 test("the value of a shell's code is what it printed", async () => {
   const runtime = tool();
   assert.equal((await call(runtime, { action: "eval", command: "x=41; echo $((x + 1))", language: "bash" })).result, "42");

@@ -42,6 +42,19 @@ test("a result tells what happened, and check() throws what went wrong", async (
   await session.end();
 });
 
+test("results name the jobs that have ended", async () => {
+  const session = await start();
+  const command = "(exit 3) & while kill -0 $! 2>/dev/null; do :; done";
+  const results = [await session.exec(command), await (await session.background(command)).wait(), await session.eval(command, { language: "bash" })];
+  for await (const event of session.stream(command)) if (event.type === "exited") results.push(event.result);
+  assert.equal(results.length, 4);
+  for (const { jobsEnded, run } of results) {
+    assert.deepEqual(jobsEnded, [{ pid: jobsEnded[0].pid, run, command: "(exit 3)", exitCode: 3 }]);
+  }
+  assert.deepEqual((await session.exec("echo")).jobsEnded, []);
+  await session.end();
+});
+
 test("bytes come as they are, input and variables are for one run", async () => {
   const session = await start();
   const raw = await session.exec("printf '\\377\\000a'");

@@ -76,7 +76,7 @@ from .records import (
     SessionInfo,
     State,
 )
-from .results import CodeError, Continuity, ExecResult, MetLimit, Output, Result, Screen
+from .results import CodeError, Continuity, EndedJob, ExecResult, MetLimit, Output, Result, Screen
 
 # The name that AgentFense has for it.
 SessionWrapper = SandboxSession
@@ -144,6 +144,7 @@ __all__ = [
     "ConflictError",
     "ConnectionError",
     "Continuity",
+    "EndedJob",
     "Event",
     "ExecResult",
     "Exited",

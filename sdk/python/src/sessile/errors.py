@@ -15,6 +15,7 @@ what to do.
 from __future__ import annotations
 
 import builtins
+import re
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Type
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class SandboxError(Exception):
         text = self.message
         if self.details:
             text += f" Details: {self.details}"
-        if self.hint:
+        if self.hint and not _says(text, self.hint):
             text += f" ({self.hint})"
         return text
 
@@ -95,6 +96,21 @@ class SandboxError(Exception):
         # Errors cross processes (multiprocessing, executors), whatever their
         # constructors take.
         return _rebuilt, (type(self), self.args, dict(self.__dict__))
+
+
+def _says(text: str, hint: str) -> bool:
+    """Whether a text has all the words of a hint that matter.
+
+    >>> _says("a task is not over; wait for it, or cancel it", "wait for the task, or cancel it")
+    True
+    >>> _says("the session is busy", "pass wait=True")
+    False
+    """
+    wanted = set(re.findall(r"[\w=-]+", hint.lower())) - _LITTLE
+    return wanted <= set(re.findall(r"[\w=-]+", text.lower()))
+
+
+_LITTLE = {"a", "an", "and", "for", "it", "of", "or", "that", "the", "this", "to", "with"}
 
 
 def _rebuilt(kind: Type[SandboxError], args: Tuple[Any, ...], fields: Dict[str, Any]) -> SandboxError:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .errors import CommandExecutionError, CommandLimitError, CommandTimeoutError
 
-__all__ = ["CodeError", "Continuity", "ExecResult", "MetLimit", "Output", "Result", "Screen"]
+__all__ = ["CodeError", "Continuity", "EndedJob", "ExecResult", "MetLimit", "Output", "Result", "Screen"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,24 @@ class MetLimit:
     """Bytes, or processes and threads."""
     evidence: str = "counted"
     """``counted`` by the system, or ``guessed`` from how the run has ended."""
+
+
+@dataclass(frozen=True)
+class EndedJob:
+    """A job of a shell that is over."""
+
+    pid: int
+    run: int
+    """The run that started it."""
+    command: Optional[str] = None
+    """If that is plain from the run's text."""
+    exit_code: Optional[int] = None
+    """None if the shell has forgotten it."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is known to have failed."""
+        return self.exit_code not in (None, 0)
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,7 @@ class Result:
         timed_out, interrupted: whether it was made to end.
         truncated: for streams that were too long for the answer, what was left out.
         limits_met: limits of its sandbox that it has met.
+        jobs_ended: jobs of a shell that have ended within this run, or since the one before.
     """
 
     stdout: str
@@ -111,6 +130,7 @@ class Result:
     raw_stdout: Optional[bytes] = field(default=None, repr=False)
     raw_stderr: Optional[bytes] = field(default=None, repr=False)
     limits_met: Tuple[MetLimit, ...] = ()
+    jobs_ended: Tuple[EndedJob, ...] = ()
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], command: Optional[str] = None, session_id: str = "") -> Result:
@@ -140,6 +160,10 @@ class Result:
             raw_stdout,
             raw_stderr,
             tuple(MetLimit(met["resource"], met["limit"], met["evidence"]) for met in get("limits_met") or ()),
+            tuple(
+                EndedJob(job["pid"], job["run"], job.get("command"), job.get("exit_code"))
+                for job in get("jobs_ended") or ()
+            ),
         )
 
     def __repr__(self) -> str:
@@ -215,7 +239,17 @@ class Result:
         return {"text/plain": text, **self.data}
 
 
-_REMARKABLE = ("result", "error", "kernel", "timed_out", "interrupted", "limits_met", "notes", "truncated")
+_REMARKABLE = (
+    "result",
+    "error",
+    "kernel",
+    "timed_out",
+    "interrupted",
+    "limits_met",
+    "jobs_ended",
+    "notes",
+    "truncated",
+)
 
 ExecResult = Result
 

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { newKey } from "../client.js";
 import { InvalidRequestError } from "../errors.js";
 import type { SignalOption } from "../run.js";
+import { type SandboxPolicy, wirePolicy } from "../policy.js";
 import { environment } from "../requests.js";
 import { Session } from "../session.js";
 import type { Restored } from "../saving.js";
@@ -28,6 +29,8 @@ export interface AgentOptions {
   instructions?: string;
   /** Environment variables of its session. */
   env?: Record<string, string>;
+  /** Confines its session: what it may see, touch and use. */
+  sandbox?: SandboxPolicy;
   /** Tools whose calls wait for approval; `*` stands for all. Default: all, if there is an `onApproval`. */
   approve?: string[];
   /** Asked about each such call. */
@@ -48,6 +51,8 @@ export interface Limits {
   maxTimeMs?: number;
   /** In the currency of the model's prices. */
   maxCost?: number;
+  /** Of a million tokens, for `maxCost`. Default: as the server's configuration has it for the model. */
+  price?: { input?: number; cachedInput?: number; output?: number };
   /** The conversation is summed up when a request has had more tokens than this. */
   compactAboveTokens?: number;
 }
@@ -243,14 +248,15 @@ export class Agent {
   }
 
   private async make(signal: AbortSignal | undefined): Promise<Seat> {
-    const { workspace, name, model, instructions, env, onApproval, checkpoints, durable } = this.options;
+    const { workspace, name, model, instructions, env, sandbox, onApproval, checkpoints, durable } = this.options;
     const { isLocal } = this.client;
     const json = given({
       workspace: isLocal ? resolve(workspace ?? ".") : workspace,
       name,
       model,
       instructions,
-      env: environment(env, isLocal),
+      env: environment(env, isLocal && sandbox === undefined),
+      sandbox: sandbox === undefined ? undefined : wirePolicy(sandbox),
       approve: this.options.approve ?? (onApproval && ["*"]),
       checkpoints,
       durable,
@@ -280,6 +286,7 @@ function pathOf(id: string): string {
 }
 
 function wireLimits(limits: Limits): object {
-  const { maxSteps, maxTokens, maxTimeMs, maxCost, compactAboveTokens } = limits;
-  return given({ max_steps: maxSteps, max_tokens: maxTokens, max_time_ms: maxTimeMs, max_cost: maxCost, compact_above_tokens: compactAboveTokens });
+  const { maxSteps, maxTokens, maxTimeMs, maxCost, compactAboveTokens, price } = limits;
+  const wirePrice = price && given({ input: price.input, cached_input: price.cachedInput, output: price.output });
+  return given({ max_steps: maxSteps, max_tokens: maxTokens, max_time_ms: maxTimeMs, max_cost: maxCost, compact_above_tokens: compactAboveTokens, price: wirePrice });
 }

@@ -192,6 +192,7 @@ function outputOf(result: Result, timeout: number): RuntimeOutput {
   if (result.result !== undefined) output.result = result.result;
   if (result.kernel !== "kept") output.kernel = result.kernel;
   if (result.notes.length > 0) output.notes = result.notes;
+  if (result.jobsEnded.length > 0) output.jobsEnded = result.jobsEnded;
   if (result.truncated) output.truncated = result.truncated;
   return output;
 }

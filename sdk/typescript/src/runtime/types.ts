@@ -1,6 +1,7 @@
 /** The shapes of OpenClaw's runtime, and what is added to them. */
 import type { Client } from "../client.js";
 import type { SandboxPolicy } from "../policy.js";
+import type { EndedJob } from "../result.js";
 
 export type RuntimeType = "bash" | "python" | "node";
 
@@ -30,6 +31,8 @@ export interface RuntimeOutput {
   /** What became of the interpreter, if it is not the one of before. */
   kernel?: string;
   notes?: readonly string[];
+  /** Jobs in the background that have ended within this command, or since the one before. */
+  jobsEnded?: readonly EndedJob[];
   /** How much of a stream was left out. */
   truncated?: unknown;
 }

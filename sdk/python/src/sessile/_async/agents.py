@@ -14,6 +14,7 @@ from .._core import requests
 from .._core.requests import Repeat, Request
 from .._core.sse import Message
 from ..errors import InvalidConfigurationError, SessionBusyError
+from ..permissions import SandboxSetting, sandbox_setting
 from ..runtimes import LocalRuntime, Runtime
 from ..threads import (
     AgentEvent,
@@ -177,8 +178,9 @@ class AsyncAgent:
             ``on_approval``.
         on_approval: asked about each such call: True, False, or a text that says why not.
         limits: for tasks that do not say: ``max_steps``, ``max_tokens``, ``max_time_ms``,
-            ``max_cost``, ``compact_above_tokens``.
+            ``max_cost``, ``compact_above_tokens``, ``price``.
         env: environment variables of its session.
+        sandbox: True, a preset's name, or a policy: what its session may see, change and use.
         name: a name for its session.
         checkpoints: how many steps can be taken back, files included (10); 0 for none.
         durable: whether its session is saved in idle time; as the server was told, if not given.
@@ -194,8 +196,9 @@ class AsyncAgent:
         instructions: Optional[str] = None,
         approve: Optional[Sequence[str]] = None,
         on_approval: Optional[Approver] = None,
-        limits: Optional[Mapping[str, float]] = None,
+        limits: Optional[Mapping[str, Any]] = None,
         env: Optional[Mapping[str, str]] = None,
+        sandbox: SandboxSetting = None,
         name: Optional[str] = None,
         checkpoints: Optional[int] = None,
         durable: Optional[bool] = None,
@@ -213,6 +216,7 @@ class AsyncAgent:
             "on_approval": on_approval,
             "limits": limits,
             "env": env,
+            "sandbox": sandbox,
             "name": name,
             "checkpoints": checkpoints,
             "durable": durable,
@@ -243,7 +247,7 @@ class AsyncAgent:
         return self._info.thread_id if self._info else None
 
     async def begin(
-        self, task: str, *, limits: Optional[Mapping[str, float]] = None, on_approval: Optional[Approver] = None
+        self, task: str, *, limits: Optional[Mapping[str, Any]] = None, on_approval: Optional[Approver] = None
     ) -> AsyncTask:
         """Begins a task, and does not wait for it. The first one makes the session."""
         info = await self._sit()
@@ -257,7 +261,7 @@ class AsyncAgent:
         return AsyncTask(self, info.session_id, begun["task"], info.entries, approver)
 
     async def run(
-        self, task: str, *, limits: Optional[Mapping[str, float]] = None, on_approval: Optional[Approver] = None
+        self, task: str, *, limits: Optional[Mapping[str, Any]] = None, on_approval: Optional[Approver] = None
     ) -> AgentResult:
         """Carries a task out, in the agent's session and thread; the first task makes them."""
         return await (await self.begin(task, limits=limits, on_approval=on_approval)).result()
@@ -402,13 +406,16 @@ class AsyncAgent:
         approve = options["approve"]
         if approve is None and options["on_approval"]:
             approve = ["*"]
-        env = {**(carried() if client.is_local else {}), **(options["env"] or {})}
+        sandbox = sandbox_setting(options["sandbox"])
+        # What a sandbox is not told, it cannot tell.
+        env = {**(carried() if client.is_local and sandbox is None else {}), **(options["env"] or {})}
         body = {
             "workspace": client._directory(options["workspace"]),
             "name": options["name"],
             "model": options["model"],
             "instructions": options["instructions"],
             "env": env or None,
+            "sandbox": sandbox,
             "approve": list(approve) if approve else None,
             "checkpoints": options["checkpoints"],
             "durable": options["durable"],
@@ -424,7 +431,7 @@ async def run(
     agent: AsyncAgent,
     task: str,
     *,
-    limits: Optional[Mapping[str, float]] = None,
+    limits: Optional[Mapping[str, Any]] = None,
     on_approval: Optional[Approver] = None,
 ) -> AgentResult:
     """Carries a task out, in the agent's session and thread; the first task makes them."""
@@ -435,7 +442,7 @@ async def stream(
     agent: AsyncAgent,
     task: str,
     *,
-    limits: Optional[Mapping[str, float]] = None,
+    limits: Optional[Mapping[str, Any]] = None,
     on_approval: Optional[Approver] = None,
 ) -> AsyncIterator[AgentEvent]:
     """The same, as it happens."""

@@ -90,7 +90,10 @@ class AsyncRemoteWire:
 def _broken(error: Exception) -> Broken:
     """Whether the server can have got a request that failed like this."""
     unsent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-    return Broken(Failure.UNSENT if unsent else Failure.LOST, str(error) or type(error).__name__)
+    failure = Failure.UNSENT if unsent else Failure.LOST
+    said = str(error) or type(error).__name__
+    is_foreign = isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in said
+    return Broken(failure, said, is_foreign)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -20,12 +20,13 @@ class Asked:
     subject: str = ""
     operation: str = "this"
     path: Optional[str] = None
+    is_agent: bool = False
 
 
 def asked(request: Request) -> Asked:
     """
     >>> asked(Request("PUT", "/v1/sessions/sess_1/files/content?path=src%2Fa", subject="sess_1"))
-    Asked(subject='sess_1', operation='write', path='src/a')
+    Asked(subject='sess_1', operation='write', path='src/a', is_agent=False)
     >>> asked(Request("POST", "/v1/sessions")).operation
     'start'
     """
@@ -34,6 +35,8 @@ def asked(request: Request) -> Asked:
     path = _path_of(request, query) if "/files" in call else None
     if (request.method, call) == ("POST", "/v1/sessions"):
         return Asked(request.subject, "start")
+    if call.startswith("/v1/agents"):
+        return Asked(request.subject, last if last.isalpha() else "this", is_agent=True)
     if last in ("content", "archive"):
         return Asked(request.subject, "read" if request.method == "GET" else "write", path)
     if last == "files":
@@ -102,7 +105,7 @@ _FORBIDDEN = {"forbidden", "untrusted", "host_not_allowed", "origin_not_allowed"
 def make(
     code: str, message: str, hint: Optional[str], status: Optional[int], about: Asked
 ) -> errors.SandboxError:
-    rest: "dict[str, Any]" = {"code": code, "hint": hint_for(code, hint), "status": status}
+    rest: "dict[str, Any]" = {"code": code, "hint": hint_for(code, hint, message, about.is_agent), "status": status}
     if code in _PLAIN:
         return _PLAIN[code](message, **rest)
     if code == "unauthorized":

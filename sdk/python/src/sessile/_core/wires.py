@@ -19,9 +19,11 @@ PIECE = 1 << 16
 class Broken(Exception):
     """A connection that could not be made, or broke; and whether the server can have got the request."""
 
-    def __init__(self, failure: Failure, said: str) -> None:
+    def __init__(self, failure: Failure, said: str, is_foreign: bool = False) -> None:
         super().__init__(said)
         self.failure = failure
+        self.is_foreign = is_foreign
+        """What came was not HTTP: TLS is spoken there, perhaps."""
 
 
 @dataclass(frozen=True)

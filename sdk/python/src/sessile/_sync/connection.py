@@ -178,6 +178,7 @@ class Patience:
     def reset(self) -> None:
         self._count = 0
         self._since = 0.0
+        self._was_sent = False
 
     def after(self, trouble: Trouble, request: Request) -> None:
         """Returns when it is time for the next. Raises when there is none."""
@@ -185,6 +186,7 @@ class Patience:
         now = time.monotonic()
         self._since = self._since or now
         self._count += 1
+        self._was_sent = self._was_sent or trouble.failure is retry.Failure.LOST
         so_far = retry.Attempts(self._count, now - self._since, self._connection._is_known)
         pause = retry.pause(trouble.failure, request.repeat, so_far, trouble.retry_after)
         if pause is None:
@@ -199,7 +201,14 @@ class Patience:
         if isinstance(trouble.cause, errors.SandboxError):
             return trouble.cause
         said = str(trouble.cause) or type(trouble.cause).__name__
-        if trouble.failure is retry.Failure.LOST:
+        if self._is_tls(trouble, endpoint):
+            return errors.ConnectionError(
+                endpoint.shown,
+                said,
+                message=f"What is at '{endpoint.shown}' does not speak HTTP.",
+                hint="if it speaks TLS, use https:// in its address",
+            )
+        if self._was_sent:
             return errors.ConnectionError(
                 endpoint.shown,
                 said,
@@ -208,3 +217,9 @@ class Patience:
             )
         hint = None if isinstance(endpoint, Local) else _what_to_do(said)
         return errors.ConnectionError(endpoint.shown, said, hint=hint)
+
+    def _is_tls(self, trouble: Trouble, endpoint: Endpoint) -> bool:
+        """Whether a server that never answered seems to have been waiting for TLS."""
+        if self._connection._is_known or isinstance(endpoint, Local) or not endpoint.url.startswith("http:"):
+            return False
+        return isinstance(trouble.cause, Broken) and trouble.cause.is_foreign

@@ -84,6 +84,9 @@ def text_of(result: Result) -> str:
         parts.append("[interrupted: it took too long]")
     elif result.exit_code != 0:
         parts.append(f"[exit code {result.exit_code}]")
+    for job in result.jobs_ended:
+        if job.failed:
+            parts.append(f"[background job ended: {job.command or f'pid {job.pid}'}, exit code {job.exit_code}]")
     parts.extend(f"[{note}]" for note in result.notes)
     return "\n".join(part for part in parts if part) or "[no output]"
 
