@@ -26,7 +26,7 @@ pub struct Applied {
     pub skipped: Vec<Skipped>,
 }
 
-/// A path that was left alone, and why.
+/// A path of which all or something was left alone, and why.
 #[derive(Clone, Debug)]
 pub struct Skipped {
     pub path: Vec<u8>,
@@ -36,6 +36,7 @@ pub struct Skipped {
 const SPECIAL: &str = "FIFOs, sockets and devices are not applied";
 const HOLDS_HIDDEN: &str = "there are files in it that the session may not see";
 const NOT_EMPTY: &str = "there is something in it";
+const SET_IDS: &str = "only its set-user-ID and set-group-ID bits, which are never applied";
 
 impl Layer {
     /// Brings changes to the real directory, all of them or those of some paths.
@@ -81,14 +82,19 @@ impl Layer {
             }
             let brought = self.bring(change, force);
             match brought.map_err(halted(change, applied.paths.len()))? {
-                None => applied.paths.push(change.path.clone()),
+                None => {
+                    applied.paths.push(change.path.clone());
+                    if change.after.as_ref().is_some_and(copying::has_set_ids) {
+                        applied.skip(change, SET_IDS);
+                    }
+                }
                 Some(reason) => applied.skip(change, reason),
             }
         }
         // Last, because one that may not be written to could not be filled.
         for change in changes.iter().rev() {
             if let Some(after) = change.after.filter(|after| after.kind == Kind::Directory) {
-                let set = copying::set_mode(&self.real, &change.path, after.mode);
+                let set = copying::apply_mode(&self.real, &change.path, after.mode);
                 set.map_err(halted(change, applied.paths.len()))?;
             }
         }

@@ -5,6 +5,7 @@ use crate::base::began;
 use crate::beneath::{Tree, join};
 use crate::found::{Found, Kind, Mark, Node, Time};
 use crate::ledger::{Ledger, Version};
+use crate::moving::{self, Moves, Part};
 use crate::scope::Selection;
 use crate::{Layer, LayerError, Result, Skipped, renames};
 use rustix::io::Errno;
@@ -84,7 +85,9 @@ pub(crate) struct Changes {
 impl Layer {
     pub(crate) fn changes(&self, ledger: &Ledger, selection: &Selection) -> Result<Changes> {
         let begun = began(&self.upper, ledger, self.begun)?;
-        let mut walk = Walk { layer: self, ledger, selection, begun, changes: Changes::default() };
+        let moves = moving::in_layer(&self.ledger);
+        let changes = Changes::default();
+        let mut walk = Walk { layer: self, ledger, selection, begun, moves, changes };
         walk.directory(b"", Below::Shows);
         let mut changes = walk.changes;
         changes.list.sort_by(|a, b| a.path.cmp(&b.path));
@@ -107,6 +110,8 @@ struct Walk<'a> {
     selection: &'a Selection,
     /// When the layer came into being.
     begun: Time,
+    /// Directories that are just being moved.
+    moves: Moves,
     changes: Changes,
 }
 
@@ -145,6 +150,15 @@ impl Walk<'_> {
         let names = self.note(path, names);
         for name in &names {
             let path = join(path, name);
+            match self.moves.part(&path) {
+                Some(Part::Staging) => continue,
+                Some(Part::Old) => {
+                    let reason = moving::REASON.to_owned();
+                    self.changes.skipped.push(Skipped { path, reason });
+                    continue;
+                }
+                None => {}
+            }
             let looked = self.layer.upper.look(&path);
             if let Some(upper) = self.note(&path, looked) {
                 let visited = self.visit(&path, &upper);

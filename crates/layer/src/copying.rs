@@ -1,7 +1,7 @@
 //! Putting files, links and directories into a tree.
 
 use crate::beneath::{Tree, look_at};
-use crate::found::{Found, Kind, Mark, Time};
+use crate::found::{Found, Kind, Mark, Node, Time};
 use crate::{LayerError, Result};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
@@ -157,6 +157,24 @@ pub(crate) fn timespec(time: Time) -> Timespec {
     Timespec { tv_sec: time.div_euclid(1_000_000_000), tv_nsec: time.rem_euclid(1_000_000_000) }
 }
 
+/// The bits that make a program run as its owner or its group.
+const SET_IDS: u32 = 0o6000;
+/// The latter. A directory with it gives its group to what is made in it.
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// Whether a file has bits that are never applied.
+pub(crate) fn has_set_ids(node: &Node) -> bool {
+    node.kind == Kind::File && node.mode & SET_IDS != 0
+}
+
+/// Gives a directory of the real tree the permissions that it has in the layer. Its
+/// group's bit it can lose by that; to have it, it must have got it from the
+/// directory above.
+pub(crate) fn apply_mode(real: &Tree, path: &[u8], mode: u32) -> Result<()> {
+    let there = real.look(path)?.map_or(0, |found| found.node.mode);
+    set_mode(real, path, mode & (!SET_IDS | there & SET_GROUP_ID))
+}
+
 /// Gives a directory its permissions.
 pub(crate) fn set_mode(tree: &Tree, path: &[u8], mode: u32) -> Result<()> {
     // Beyond these a directory may have a group's bit, which files inherit.
@@ -196,7 +214,7 @@ pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8]) -> Result<()> {
         if to.look(above)?.is_none() {
             copy(from, to, above, Way::New)?;
             if let Some(found) = from.look(above)? {
-                set_mode(to, above, found.node.mode | 0o700)?;
+                apply_mode(to, above, found.node.mode | 0o700)?;
             }
         }
     }

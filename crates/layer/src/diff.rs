@@ -3,6 +3,7 @@
 
 use crate::apply::check_selection;
 use crate::changes::{Change, Old, Sort};
+use crate::copying::has_set_ids;
 use crate::found::{Kind, Node};
 use crate::quoting::prefixed;
 use crate::scope::Selection;
@@ -179,8 +180,12 @@ impl Layer {
                 // `git apply` would refuse the whole diff for content that is not
                 // there, if this were below a header, or ended in `differ` behind
                 // one that has nothing else. Such a line it passes over.
+                let bits = match (before, after) {
+                    (None, Some(new)) if has_set_ids(&new) => format!(", mode {:04o}", new.mode),
+                    _ => String::new(),
+                };
                 let mut text = format!(
-                    "{kind} {old_name} and {new_name} differ: {old_size} and {new_size} bytes{hint}\n"
+                    "{kind} {old_name} and {new_name} differ: {old_size} and {new_size} bytes{bits}{hint}\n"
                 );
                 if before.is_some() && after.is_some() && !told.is_empty() {
                     text = text + &head + &told;

@@ -32,6 +32,7 @@ mod discard;
 mod error;
 mod found;
 mod ledger;
+mod moving;
 mod quoting;
 mod renames;
 mod replica;

@@ -12,7 +12,7 @@ pub mod check;
 pub mod confine;
 pub mod fuse;
 pub mod limits;
-mod mover;
+pub mod mover;
 pub mod plan;
 pub mod policy;
 pub mod proxy;

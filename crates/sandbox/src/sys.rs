@@ -253,25 +253,43 @@ pub(crate) fn join(process: BorrowedFd<'_>, namespaces: c_int) -> io::Result<()>
     checked(c_long::from(unsafe { libc::setns(process.as_raw_fd(), namespaces) })).map(drop)
 }
 
+/// Half of a thread's capabilities, a bit for each.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Capabilities {
+    effective: u32,
+    permitted: u32,
+    pub(crate) inheritable: u32,
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: i32,
+}
+
+/// The version with two halves, and the calling thread.
+const OWN_CAPABILITIES: CapabilityHeader = CapabilityHeader { version: 0x2008_0522, pid: 0 };
+
+/// The lower half, and the upper one.
+pub(crate) fn capabilities() -> io::Result<[Capabilities; 2]> {
+    let mut header = OWN_CAPABILITIES;
+    let mut halves = [Capabilities::default(); 2];
+    // SAFETY: both are ours, and what the system reads and writes there.
+    checked(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, halves.as_mut_ptr()) })?;
+    Ok(halves)
+}
+
+pub(crate) fn set_capabilities(halves: &[Capabilities; 2]) -> io::Result<()> {
+    let mut header = OWN_CAPABILITIES;
+    // SAFETY: both are ours, and what the system reads there.
+    checked(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, halves.as_ptr()) }).map(drop)
+}
+
 /// Gives up all capabilities but these, a bit for each.
 pub(crate) fn keep_capabilities(kept: u64) -> io::Result<()> {
-    const VERSION: u32 = 0x2008_0522;
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: i32,
-    }
-    #[repr(C)]
-    struct Set {
-        effective: u32,
-        permitted: u32,
-        inheritable: u32,
-    }
-    let set = |half: u32| Set { effective: half, permitted: half, inheritable: 0 };
-    let header = Header { version: VERSION, pid: 0 };
-    let sets = [set(kept as u32), set((kept >> 32) as u32)];
-    // SAFETY: both are ours, and what the system reads there.
-    checked(unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) }).map(drop)
+    let half = |bits: u32| Capabilities { effective: bits, permitted: bits, inheritable: 0 };
+    set_capabilities(&[half(kept as u32), half((kept >> 32) as u32)])
 }
 
 /// Leaves all supplementary groups, where one may.

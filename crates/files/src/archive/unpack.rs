@@ -57,6 +57,19 @@ impl Root {
     /// When it is no tar, has a name that leads out, or there is no room; what
     /// came before that is there.
     pub fn unpack(&self, path: &Inside, from: impl Read) -> Result<Unpacked> {
+        self.unpack_telling(path, from, &mut |_| ())
+    }
+
+    /// The same, and tells how far it is.
+    ///
+    /// # Errors
+    /// As [`Root::unpack`].
+    pub fn unpack_telling(
+        &self,
+        path: &Inside,
+        from: impl Read,
+        tell: &mut dyn FnMut(&Unpacked),
+    ) -> Result<Unpacked> {
         self.make_all(path)?;
         let mut archive = Archive::new(from);
         let mut unpacking = Unpacking {
@@ -65,6 +78,7 @@ impl Root {
             told: Unpacked::default(),
             directories: BTreeMap::new(),
             piece: vec![0; PIECE],
+            tell,
         };
         let wrong = |error: io::Error| FileError::BadArchive(error.to_string());
         for entry in archive.entries().map_err(wrong)? {
@@ -92,6 +106,7 @@ struct Unpacking<'a> {
     /// Those that are to have other permissions in the end.
     directories: BTreeMap<Inside, u32>,
     piece: Vec<u8>,
+    tell: &'a mut dyn FnMut(&Unpacked),
 }
 
 impl Unpacking<'_> {
@@ -159,12 +174,14 @@ impl Unpacking<'_> {
             left = left.saturating_sub(length as u64);
             draft.write(&self.piece[..length])?;
             self.told.bytes += length as u64;
+            (self.tell)(&self.told);
         }
         if left > 0 {
             return Err(FileError::BadArchive(format!("it ends in the middle of {path}")));
         }
         draft.finish()?;
         self.told.files += 1;
+        (self.tell)(&self.told);
         Ok(())
     }
 

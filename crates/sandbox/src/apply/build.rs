@@ -157,7 +157,10 @@ fn open_source(step: &Step) -> Outcome<Source> {
         }
         Step::Device { host, .. } => {
             let device = sys::clone_tree(&text(host)?).map_err(named(host))?;
-            sys::restrict(device.as_fd(), NOSUID | NOEXEC, Depth::This).map_err(named(host))?;
+            // It can be written to all the same; its mode and owner cannot be changed,
+            // and they are the host's.
+            let attributes = RDONLY | NOSUID | NOEXEC;
+            sys::restrict(device.as_fd(), attributes, Depth::This).map_err(named(host))?;
             Source::Mount(device)
         }
         Step::Layered { host, upper, work, .. } => {
@@ -230,12 +233,15 @@ impl Root<'_> {
                 Source::Mount(tree),
             ) => self.place(at, tree.as_fd()).map_err(named(at)),
             (Step::Memory { at, mode }, _) => self.memory(at, *mode).map_err(named(at)),
-            (Step::Layered { at, .. }, Source::Layers { lower, upper, work }) => {
-                let layers = layers([&lower, &upper, &work])?;
+            (Step::Layered { host, at, .. }, Source::Layers { lower, upper, work }) => {
+                let layers = layers(host, [&lower, &upper, &work])?;
                 self.place(at, layers.as_fd()).map_err(named(at))
             }
-            (Step::Guarded { at, .. }, Source::Layers { lower, upper, work }) => {
-                self.guard(at, &layers([&lower, &upper, &work])?)
+            (Step::Guarded { source, at }, Source::Layers { lower, upper, work }) => {
+                let Step::Layered { host, .. } = &**source else {
+                    return Err(format!("{}: it has no layer", at.display()));
+                };
+                self.guard(at, &layers(host, [&lower, &upper, &work])?)
             }
             (Step::Guarded { at, .. }, Source::Mount(tree)) => self.guard(at, &tree),
             (Step::Processes { at }, _) => self.processes(at),
@@ -391,14 +397,16 @@ impl Root<'_> {
             let null = self
                 .open(Path::new("/dev/null"), libc::O_PATH)
                 .or_else(|_| open_path(Path::new("/dev/null")))?;
-            sys::clone_tree_of(null.as_fd())?
+            let null = sys::clone_tree_of(null.as_fd())?;
+            sys::restrict(null.as_fd(), RDONLY | NOSUID | NOEXEC, Depth::This)?;
+            null
         };
         sys::attach(nothing.as_fd(), there.as_fd())
     }
 }
 
 /// A directory with a layer on top that takes the changes.
-fn layers([lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
+fn layers(host: &Path, [lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
     let new = NewFileSystem::of(c"overlay").map_err(|_| {
         "this system has no overlayfs; `modprobe overlay` (as root) gives it, \
          or start with --files direct"
@@ -412,9 +420,26 @@ fn layers([lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
         set(c"workdir", work)?;
         new.set_flag(c"userxattr")
     };
-    let failed = |error: io::Error| format!("the layer on the workspace: {error}");
+    let failed = |error: io::Error| format!("the layer on {}: {error}", host.display());
     set().map_err(failed)?;
-    new.mount(NOSUID | NODEV).map_err(failed)
+    new.mount(NOSUID | NODEV).map_err(|error| match mounted_below(host) {
+        Some(mount) if error.raw_os_error() == Some(libc::EINVAL) => format!(
+            "the layer on {}: Linux makes none on a directory with a mount in it, and {} is one; \
+             unmount it, or start with --files direct",
+            host.display(),
+            mount.display()
+        ),
+        Some(_) | None => failed(error),
+    })
+}
+
+/// What is mounted somewhere in a directory.
+fn mounted_below(directory: &Path) -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    // Blanks and the like are written as numbers.
+    let mut places = places.map(|place| PathBuf::from(place.replace("\\040", " ")));
+    places.find(|place| place != directory && place.starts_with(directory))
 }
 
 /// A new network has a loopback, which is down.

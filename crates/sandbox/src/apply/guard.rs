@@ -4,14 +4,16 @@
 
 use super::tally::Tally;
 use crate::fuse::{Account, Caching, IdMap, IdRange, Server};
+use crate::mover::record::Records;
 use crate::plan::{Guard, Plan};
 use crate::rules::Rules;
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
+use sessile_subids::Extent;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Over which init gives what is needed: the keeper's end first.
 pub(super) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -26,14 +28,21 @@ pub(super) fn start(
     given: BorrowedFd<'_>,
     (uid, gid): (u32, u32),
     plan: &Plan,
+    init: Pid,
     tally: Option<&Tally>,
 ) -> io::Result<Option<Pid>> {
     let Some([source, device]) = sys::receive_descriptors(given)? else { return Ok(None) };
-    let ranges = |id| {
-        let extents = plan.ids.extents(plan.user.id(), id).into_iter();
+    let ranges = |extents: Vec<Extent>| {
+        let extents = extents.into_iter();
         extents.map(|(inside, outside, count)| IdRange { inside, outside, count }).collect()
     };
-    let ids = IdMap { users: ranges(uid), groups: ranges(gid) };
+    let inside = plan.user.id();
+    let ids = if plan.ids.are_inside_only() {
+        IdMap::default()
+    } else {
+        let users = ranges(plan.ids.users(inside, uid));
+        IdMap { users, groups: ranges(plan.ids.groups(inside, gid)) }
+    };
     let caching = if guard.is_alone { Caching::ALONE } else { Caching::SHARED };
     let account = match (&guard.account, tally) {
         (Some(account), Some(tally)) => {
@@ -51,13 +60,28 @@ pub(super) fn start(
     let mut kept = vec![source.as_raw_fd(), device.as_raw_fd()];
     let counted = account.iter().flat_map(|(_, descriptors, _)| descriptors);
     kept.extend(counted.map(AsRawFd::as_raw_fd));
+    // There is a layer.
+    let records = guard.is_alone.then(|| Records::of(&plan.base)).transpose()?;
+    kept.extend(records.as_ref().map(|records| records.as_fd().as_raw_fd()));
     let rules = Rules::new(&guard.policy);
+    // Who may give files to those inside.
+    let namespace = plan.ids.are_inside_only().then(|| sys::pidfd_of(init.as_raw_nonzero().get()));
+    let namespace = namespace.transpose()?;
+    kept.extend(namespace.as_ref().map(AsRawFd::as_raw_fd));
+    let keeper = rustix::process::getpid();
     // SAFETY: the caller has a single thread, so the child has a consistent heap.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             leave_keeper(&mut kept);
-            let served = Server::new(source, rules, ids, caching).and_then(|server| {
+            if let Some(namespace) = &namespace {
+                join_users(namespace.as_fd(), keeper);
+            }
+            let served = Server::new(&source, rules, ids, caching).and_then(|server| {
+                let server = match records {
+                    Some(records) => server.with_records(&source, records),
+                    None => server,
+                };
                 // It takes privileges over the machine.
                 let server = match account {
                     // What passes by here cannot be counted.
@@ -74,6 +98,17 @@ pub(super) fn start(
             unsafe { libc::_exit(i32::from(served.is_err())) }
         }
         pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Root of the sandbox's users, with none of its processes or mounts.
+fn join_users(init: BorrowedFd<'_>, keeper: Pid) {
+    let joined = sys::join(init, libc::CLONE_NEWUSER);
+    // Joining may have undone it.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    if joined.is_err() || rustix::process::getppid() != Some(keeper) {
+        // SAFETY: ends this process without running anything of the keeper's.
+        unsafe { libc::_exit(1) }
     }
 }
 

@@ -119,7 +119,7 @@ impl Sandbox {
         let _ = build::map_range(pid, plan, ids, given.as_fd());
         // It waits for answers before it is done.
         let guard = match &plan.guard {
-            Some(guard) => guard::start(guard, given.as_fd(), ids, plan, tally.as_ref())?,
+            Some(guard) => guard::start(guard, given.as_fd(), ids, plan, pid, tally.as_ref())?,
             None => None,
         };
         let proxy = match &plan.net {
@@ -143,7 +143,8 @@ impl Sandbox {
         let pidfd = sys::pidfd_of(pid.as_raw_nonzero().get())?;
         let root = Self::root_of(pid)?;
         let ends = File::from(ends);
-        let mover = plan.has_mover().then(|| Mover::start(pidfd.as_fd())).transpose();
+        let mover =
+            plan.has_mover().then(|| Mover::start(pidfd.as_fd(), &plan.base, &wall)).transpose();
         let mover = mover.inspect_err(|_| {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         })?;

@@ -112,6 +112,7 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
             "ptrace of kernels by their keeper alone",
             host.tracing_missing.clone(),
         ),
+        users(&host),
         system_calls(),
         second_wall(),
     ];
@@ -147,7 +148,7 @@ fn try_preset(name: &str, host: &Host, place: &Path) -> std::io::Result<Result<(
         Ok(path)
     };
     let place = Place {
-        session: format!("check-{}", std::process::id()),
+        group: format!("check-{}", std::process::id()),
         workspace: below("workspace")?,
         layer: below("layer")?,
         scratch: below("scratch")?,
@@ -170,6 +171,24 @@ fn reap(pid: Pid) {
     let is_interrupted =
         || matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR));
     while is_interrupted() {}
+}
+
+/// By trying: whoever has a range may not be allowed to use it here.
+fn users(host: &Host) -> Finding {
+    let what = "packages with --root";
+    match (&host.range, &host.range_missing) {
+        (Some(_), _) => match sessile_subids::Owner::try_it() {
+            Ok(()) => Finding::enforced(what, "a range of user ids"),
+            Err(error) => Finding {
+                what,
+                status: Status::Missing,
+                by: format!("a range of user ids is there, and cannot be used: {error}"),
+                remedy: None,
+            },
+        },
+        (None, Some(missing)) => Finding::missing(what, missing.clone()),
+        (None, None) => Finding::enforced(what, "one user"),
+    }
 }
 
 fn system_calls() -> Finding {

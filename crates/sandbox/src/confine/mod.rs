@@ -9,7 +9,7 @@ use crate::plan::{Plan, User};
 use crate::sys;
 use landlock::Paths;
 pub(crate) use landlock::{KNOWS_ABSTRACT_SOCKETS, version as landlock_version};
-use seccomp::{Filter, Telling};
+use seccomp::{Exception, Filter, Telling};
 use std::ffi::{c_int, c_ulong};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -44,7 +44,15 @@ impl Wall {
         };
         let rlimits = plan.hold.rlimits();
         let telling = if plan.has_mover() { Telling::Mover } else { Telling::Nobody };
-        Ok(Self { filter: Filter::compiled(telling), paths: Paths::new(plan)?, keeps, rlimits })
+        let exception = plan.is_root_in_layers().then_some(Exception::RootInLayers);
+        let filter = Filter::compiled(telling, exception);
+        Ok(Self { filter, paths: Paths::new(plan)?, keeps, rlimits })
+    }
+
+    /// The second wall alone, for one who works in a program's place.
+    pub(crate) fn raise_paths(&self) -> io::Result<()> {
+        prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0)?;
+        self.paths.enforce()
     }
 
     /// Only makes system calls. Whoever is told of calls gets the end to be told
@@ -88,30 +96,9 @@ const TOKEN: u32 = 36;
 
 /// The program that comes next has it, and passes it on. Only makes system calls.
 fn raise_token() -> io::Result<()> {
-    const VERSION: u32 = 0x2008_0522;
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: i32,
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Default)]
-    struct Set {
-        effective: u32,
-        permitted: u32,
-        inheritable: u32,
-    }
-    let mut header = Header { version: VERSION, pid: 0 };
-    let mut sets = [Set::default(); 2];
-    // SAFETY: both are ours, and what the system reads and writes there.
-    let result = unsafe {
-        libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr());
-        sets[1].inheritable |= 1 << (TOKEN - 32);
-        libc::syscall(libc::SYS_capset, &raw mut header, sets.as_ptr())
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let mut halves = crate::sys::capabilities()?;
+    halves[1].inheritable |= 1 << (TOKEN - 32);
+    crate::sys::set_capabilities(&halves)?;
     prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE as c_ulong, c_ulong::from(TOKEN))
 }
 

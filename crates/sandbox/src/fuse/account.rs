@@ -101,7 +101,7 @@ impl Account {
         if self.full.is_some_and(|since| since.elapsed() < PAUSE) {
             return;
         }
-        let layer = layer_bytes(&self.upper).unwrap_or(self.limit) + unnamed.bytes;
+        let layer = bytes_below(&self.upper).unwrap_or(self.limit) + unnamed.bytes;
         let private = private_bytes(&self.private);
         self.used = layer + private;
         let rest = self.limit.saturating_sub(self.used);
@@ -170,7 +170,7 @@ fn private_bytes(fd: &OwnedFd) -> u64 {
 /// What a directory takes, with all below it. A file with several names is
 /// counted once. Directories are opened from the one above, so that none is too
 /// deep to be found.
-fn layer_bytes(top: &OwnedFd) -> io::Result<u64> {
+pub(crate) fn bytes_below(top: &OwnedFd) -> io::Result<u64> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut links = HashSet::new();
     let mut bytes = 0;

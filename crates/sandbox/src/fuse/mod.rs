@@ -47,8 +47,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 pub(crate) use account::Account;
+pub(crate) use account::bytes_below;
 pub use ids::{IdMap, IdRange};
 
+use crate::mover::record::Records;
 use crate::rules::Rules;
 use device::{Device, Received};
 use message::{Operation, Reply, Request};
@@ -90,6 +92,13 @@ impl Server {
     #[must_use]
     pub fn without_passthrough(mut self) -> Self {
         self.tree.forbid_passthrough();
+        self
+    }
+
+    /// Writes moves of directories down, so that none is left in the middle.
+    #[must_use]
+    pub(crate) fn with_records(mut self, source: impl AsFd, records: Records) -> Self {
+        self.tree.keep_records(source.as_fd(), records);
         self
     }
 

@@ -21,6 +21,8 @@ use super::ids::{IdMap, inside, outside};
 use super::message::{Operation, Reply, Request};
 use super::nodes::{NodeId, Nodes, Place, ROOT, Sameness};
 use super::{Caching, Outcome, device};
+use crate::mover::record::Records;
+use crate::plan::WORKSPACE;
 use crate::policy::Level;
 use crate::rules::Rules;
 
@@ -42,6 +44,8 @@ pub(super) struct Tree {
     told: Told,
     /// What may be written, if that is limited.
     account: Option<Account>,
+    /// Where moves are written down, if there is a layer.
+    records: Option<Records>,
 }
 
 /// Whether the kernel reads and writes files by itself.
@@ -90,11 +94,18 @@ impl Tree {
             user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
             told: Told::default(),
             account: None,
+            records: None,
         })
     }
 
     pub(super) fn forbid_passthrough(&mut self) {
         self.passthrough = Passthrough::No;
+    }
+
+    /// What was killed in the middle is taken back first.
+    pub(super) fn keep_records(&mut self, source: BorrowedFd<'_>, records: Records) {
+        records.recover(source, WORKSPACE.as_bytes());
+        self.records = Some(records);
     }
 
     pub(super) fn keep_account(&mut self, account: Account) {

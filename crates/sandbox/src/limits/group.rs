@@ -1,8 +1,8 @@
 //! Control groups: made for a sandbox, entered by its processes, read, removed.
 //!
 //! ```text
-//!  <where this user may>/sessile-<session>/1/   the processes of one sandbox
-//!                                          2/   of the next, should its init be killed
+//!  <where this user may>/sessile-<session>-<place>/1/   the processes of one sandbox
+//!                                                  2/   of the next, should its init be killed
 //! ```
 //!
 //! Nothing here is trusted to be left by anybody: whoever removes a group kills
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// A group that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupPlan {
-    /// The session.
+    /// Of the session, in its place.
     pub name: String,
     /// One for each hierarchy.
     pub parts: Vec<PartPlan>,
@@ -67,7 +67,9 @@ const PREFIX: &str = "sessile-";
 
 /// Whether a path is what groups of that session are in: nothing else is removed.
 fn is_top_of(path: &Path, session: &str) -> bool {
-    path.file_name().is_some_and(|name| name.to_str() == Some(&format!("{PREFIX}{session}")))
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let place = name.strip_prefix(PREFIX).and_then(|name| name.strip_prefix(session));
+    place.is_some_and(|place| place.is_empty() || place.starts_with('-'))
         && path.join("cgroup.procs").exists()
 }
 
@@ -365,5 +367,9 @@ mod tests {
         remove(std::slice::from_ref(&other), "other");
         assert!(other.join("1").is_dir() && !is_group(&other));
         assert!(is_top_of(&other, "other") && !is_top_of(&other, "mine"));
+        let placed = place.path().join("sessile-other-1f");
+        fs::create_dir_all(&placed).unwrap();
+        fs::write(placed.join("cgroup.procs"), "").unwrap();
+        assert!(is_top_of(&placed, "other") && !is_top_of(&placed, "oth"));
     }
 }

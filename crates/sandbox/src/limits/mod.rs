@@ -10,11 +10,15 @@
 //! | processes | `pids.max` | `RLIMIT_NPROC`, which counts within a user namespace; root has none |
 //! | open files | `RLIMIT_NOFILE` | the same |
 //! | layer | the guard counts what is written; private directories are one file system of that size | the same |
+//!
+//! A layer without a limit leaves a part of the disk to others: `disk`.
 
+mod disk;
 mod group;
 mod hold;
 mod means;
 
+pub use disk::{Disk, Look, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
 pub use hold::{DEFAULT_PROCESSES, Held, Hold, hold};
 pub(crate) use means::kernel_is_at_least;

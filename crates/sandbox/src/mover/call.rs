@@ -123,6 +123,7 @@ impl Call {
             directory: directory as c_int,
             address,
         };
+        #[cfg(target_arch = "x86_64")]
         let here = libc::AT_FDCWD as u64;
         let [a, b, c, d, e, _] = self.arguments;
         let (from, to, flags) = match c_long::from(self.number) {

@@ -16,6 +16,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::record::Record;
+
 type Outcome = Result<(), Errno>;
 
 /// Others wait meanwhile. Past this a program has to copy by itself, as `mv` does.
@@ -29,8 +31,8 @@ const AT_ONCE: usize = 16;
 const LEAST_SHARE: usize = 4;
 const STACK: usize = 64 << 10;
 
-/// What the new directory is called until all of it is there. A server that was
-/// killed may have left one, and somebody may have made another.
+/// What the new directory is called until all of it is there. Somebody may have made
+/// one of that name.
 const STAGING: &str = ".sessile-moving-";
 const MOST_STAGINGS: u32 = 100;
 
@@ -72,16 +74,34 @@ pub(crate) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
     Ok(extent)
 }
 
-/// Moves a directory; `flags` are none, or that nothing is replaced.
-pub(crate) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
+/// Where the directories that something is moved from and to are, for the record.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    pub(crate) from: Vec<u8>,
+    pub(crate) to: Vec<u8>,
+}
+
+/// Moves a directory; `flags` are none, or that nothing is replaced. What it does is
+/// in the record, which is of no use when this comes back.
+pub(crate) fn carry(
+    from: Named<'_>,
+    to: Named<'_>,
+    flags: RenameFlags,
+    (record, paths): (&mut Record, &Paths),
+) -> Outcome {
     check_target(to, flags)?;
     let old = open(from.0, from.1)?;
     bring_up(&old)?;
-    let staging = make_staging(to.0)?;
+    let staging = free_staging(to.0)?;
+    let path = |above: &[u8], name: &CStr| [above, b"/", name.to_bytes()].concat();
+    record.say([&path(&paths.from, from.1), &path(&paths.to, &staging), &path(&paths.to, to.1)])?;
+    rustix::fs::mkdirat(to.0, &staging, Mode::RWXU)?;
     let new = open(to.0, &staging)?;
     let mut carried = Carried { old, new, moved: Vec::new(), made: Vec::new(), gone: 0 };
-    let outcome =
-        carried.all().and_then(|()| rustix::fs::renameat_with(to.0, &staging, to.0, to.1, flags));
+    let outcome = carried
+        .all()
+        .and_then(|()| record.mark_whole())
+        .and_then(|()| rustix::fs::renameat_with(to.0, &staging, to.0, to.1, flags));
     if let Err(errno) = outcome {
         carried.take_back();
         let _ = rustix::fs::unlinkat(to.0, &staging, AtFlags::REMOVEDIR);
@@ -98,16 +118,34 @@ pub(crate) fn carry(from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outco
     Ok(())
 }
 
-fn make_staging(directory: BorrowedFd<'_>) -> Result<CString, Errno> {
+/// A name that is not taken. Whoever takes it meanwhile makes the move fail.
+fn free_staging(directory: BorrowedFd<'_>) -> Result<CString, Errno> {
     for number in 0..MOST_STAGINGS {
         let name = CString::new(format!("{STAGING}{number}")).map_err(|_| Errno::INVAL)?;
-        match rustix::fs::mkdirat(directory, &name, Mode::RWXU) {
-            Ok(()) => return Ok(name),
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
+        match rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(name),
+            found => found.map(drop)?,
         }
     }
     Err(Errno::XDEV)
+}
+
+/// Brings back what is in a new directory to the old one, of which a part is there.
+/// Nothing of it is replaced.
+pub(super) fn take_whole(new: &OwnedFd, old: &OwnedFd) -> Outcome {
+    // Those that may not be written to could not be emptied.
+    rustix::fs::fchmod(new, Mode::RWXU)?;
+    for (name, kind) in entries(new, c"")? {
+        if kind == FileType::Directory
+            && let Ok(old) = open(old.as_fd(), &name)
+        {
+            take_whole(&open(new.as_fd(), &name)?, &old)?;
+            rustix::fs::unlinkat(new, &name, AtFlags::REMOVEDIR)?;
+        } else {
+            rustix::fs::renameat_with(new, &name, old, &name, RenameFlags::NOREPLACE)?;
+        }
+    }
+    Ok(())
 }
 
 /// As rename(2) has it: an empty directory is replaced, and nothing else.
@@ -270,14 +308,14 @@ fn copy_attributes(from: &OwnedFd, to: &OwnedFd) -> Outcome {
     Ok(())
 }
 
-fn open(directory: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let path = if path.is_empty() { c"." } else { path };
     rustix::fs::openat(directory, path, flags, Mode::empty())
 }
 
 /// What is in a directory, by paths from the root.
-fn entries(root: &OwnedFd, at: &CStr) -> Result<Vec<(CString, FileType)>, Errno> {
+pub(super) fn entries(root: &OwnedFd, at: &CStr) -> Result<Vec<(CString, FileType)>, Errno> {
     let mut all = Vec::new();
     for entry in Dir::read_from(open(root.as_fd(), at)?)? {
         let entry = entry?;
@@ -303,6 +341,7 @@ fn entries(root: &OwnedFd, at: &CStr) -> Result<Vec<(CString, FileType)>, Errno>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mover::record::Records;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -315,6 +354,13 @@ mod tests {
         fs::set_permissions(at("old/deep"), fs::Permissions::from_mode(0o750)).unwrap();
         let top = fs::File::open(place.path()).unwrap();
         let (old, new) = ((top.as_fd(), c"old"), (top.as_fd(), c"new"));
+        let layer = tempfile::tempdir().unwrap();
+        let mut records = Records::of(layer.path()).unwrap();
+        let mut carry = |old, new, flags| {
+            let mut record = records.begin().unwrap();
+            let paths = Paths { from: b"/w".to_vec(), to: b"/w".to_vec() };
+            super::carry(old, new, flags, (&mut record, &paths))
+        };
         assert_eq!(extent(old), Ok(Extent { entries: 3, bytes: 4 }));
 
         fs::write(at("new"), "").unwrap();

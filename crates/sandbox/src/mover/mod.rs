@@ -14,24 +14,33 @@
 //!
 //! - **It may do no more than the programs.** It is in the sandbox's user and
 //!   mount namespaces, as the same user. The one capability it has is to read
-//!   where callers have their paths. What it forks to do the work has none.
+//!   where callers have their paths. What it forks to do the work has none, and is
+//!   behind the same second wall (Landlock) as the programs.
 //! - **Nobody inside can see it**, signal it or stop it: it has no number there.
 //! - **It decides nothing that protects anybody.** What it lets go on is checked
 //!   by the kernel as ever, and what it does itself the programs could do by
 //!   copying. So it is of no use to change a path while it looks at it.
+//! - **A move that is killed is taken back** when the layer is shown again, by what
+//!   was written down of it (`record`).
 //! - A program that has put itself behind another Landlock wall is not held by
 //!   that wall when it renames a directory of a layer to another place in it.
 
 mod call;
 pub(crate) mod carrying;
 mod process;
+pub(crate) mod record;
 mod work;
 
+pub use record::{Pending, pending};
+
+use crate::confine::Wall;
 use crate::limits::kernel_is_at_least;
+use record::Records;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 /// Whether the system can wait for an answer without a signal getting in
 /// between, after which a call would be made twice.
@@ -49,7 +58,10 @@ pub(crate) struct Mover {
 
 impl Mover {
     /// Starts it. The caller has a single thread.
-    pub(crate) fn start(init: BorrowedFd<'_>) -> io::Result<Self> {
+    /// Records are kept in the directory of the layer.
+    pub(crate) fn start(init: BorrowedFd<'_>, layer: &Path, wall: &Wall) -> io::Result<Self> {
+        let records = Records::of(layer)?;
+        let has_pending = records.are_there();
         let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
         let (socket, theirs) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
         let keeper = rustix::process::getpid();
@@ -57,13 +69,18 @@ impl Mover {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                let work = || process::run(init, &theirs, keeper);
+                let work = || process::run(init, &theirs, keeper, (records, wall));
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                 // SAFETY: ends this process without running anything of the keeper's.
                 unsafe { libc::_exit(1) }
             }
             pid => {
                 let pid = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?;
+                drop(theirs);
+                if has_pending {
+                    // No program sees what was left in the middle.
+                    rustix::io::read(&socket, &mut [0; 1])?;
+                }
                 Ok(Self { pid, socket })
             }
         }

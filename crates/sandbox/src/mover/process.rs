@@ -1,7 +1,9 @@
 //! The mover's loop: calls come in, most go on at once, some are worked on.
 
 use super::call::{self, Answer, Call, Place};
+use super::record::Records;
 use super::work::{Named, Rename};
+use crate::confine::Wall;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
@@ -20,9 +22,15 @@ const SYS_PTRACE: u64 = 1 << 19;
 const GOES_ON: i32 = 255;
 
 /// Until the sandbox or the keeper is gone.
-pub(super) fn run(init: BorrowedFd<'_>, socket: &OwnedFd, keeper: Pid) -> io::Result<()> {
+pub(super) fn run(
+    init: BorrowedFd<'_>,
+    socket: &OwnedFd,
+    keeper: Pid,
+    (records, wall): (Records, &Wall),
+) -> io::Result<()> {
     let processes = open_directory(rustix::fs::CWD, c"/proc")?;
-    let mut kept = [init.as_raw_fd(), socket.as_raw_fd(), processes.as_raw_fd()];
+    let kept = [init, socket.as_fd(), processes.as_fd(), records.as_fd()];
+    let mut kept = kept.map(|fd| fd.as_raw_fd());
     crate::apply::leave_keeper(&mut kept);
     sys::leave_groups();
     sys::join(init, libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
@@ -33,12 +41,22 @@ pub(super) fn run(init: BorrowedFd<'_>, socket: &OwnedFd, keeper: Pid) -> io::Re
         return Ok(());
     }
     rustix::process::umask(Mode::empty());
-    Mover { processes, listeners: Vec::new(), works: Vec::new() }.serve(init, socket)
+    let works = Vec::new();
+    let mut mover = Mover { processes, records, wall, listeners: Vec::new(), works };
+    // Somebody waits for it then.
+    if mover.records.are_there() {
+        mover.recover();
+        rustix::io::write(socket, b"r")?;
+    }
+    mover.serve(init, socket)
 }
 
-struct Mover {
+struct Mover<'a> {
     /// The /proc that has our numbers.
     processes: OwnedFd,
+    records: Records,
+    /// What the programs are behind.
+    wall: &'a Wall,
     listeners: Vec<Rc<OwnedFd>>,
     works: Vec<Work>,
 }
@@ -49,9 +67,10 @@ struct Work {
     listener: Rc<OwnedFd>,
     pid: Pid,
     ended: OwnedFd,
+    record: CString,
 }
 
-impl Mover {
+impl Mover<'_> {
     fn serve(&mut self, init: BorrowedFd<'_>, socket: &OwnedFd) -> io::Result<()> {
         loop {
             let watched = [init, socket.as_fd()].into_iter();
@@ -95,11 +114,11 @@ impl Mover {
     }
 
     fn take(&mut self, call: Call, listener: &Rc<OwnedFd>) {
-        let work = self.understand(&call, listener.as_fd()).and_then(|rename| start(&rename).ok());
-        match work {
+        let rename = self.understand(&call, listener.as_fd());
+        match rename.and_then(|rename| self.start(&rename).ok()) {
             None => call.answer(listener.as_fd(), Answer::GoOn),
-            Some((pid, ended)) => {
-                self.works.push(Work { call, listener: Rc::clone(listener), pid, ended });
+            Some((pid, ended, record)) => {
+                self.works.push(Work { call, listener: Rc::clone(listener), pid, ended, record });
             }
         }
     }
@@ -155,7 +174,8 @@ impl Mover {
     }
 
     fn finish(&mut self) {
-        self.works.retain(|work| {
+        let (mut works, mut was_killed) = (std::mem::take(&mut self.works), false);
+        works.retain(|work| {
             let status = match rustix::process::waitpid(Some(work.pid), WaitOptions::NOHANG) {
                 Ok(None) | Err(Errno::INTR) => return true,
                 Ok(Some((_, status))) => status.exit_status(),
@@ -167,34 +187,68 @@ impl Mover {
                 Some(number) => Answer::Refused(Errno::from_raw_os_error(number)),
                 None => Answer::Refused(Errno::IO),
             };
+            match status {
+                Some(_) => self.records.end(&work.record),
+                None => was_killed = true,
+            }
             work.call.answer(work.listener.as_fd(), answer);
             false
         });
-    }
-}
-
-/// Forks a worker.
-fn start(rename: &Rename) -> io::Result<(Pid, OwnedFd)> {
-    // SAFETY: this process has a single thread, so the child has a consistent heap.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-            let answer = match sys::keep_capabilities(0) {
-                Ok(()) => rename.perform(),
-                Err(_) => Answer::GoOn,
-            };
-            let code = match answer {
-                Answer::Done => 0,
-                Answer::GoOn => GOES_ON,
-                Answer::Refused(errno) => errno.raw_os_error(),
-            };
-            // SAFETY: ends this process without running anything of the keeper's.
-            unsafe { libc::_exit(code) }
+        // Not while others are at work, whose records are there as well.
+        if was_killed && works.is_empty() {
+            self.recover();
         }
-        pid => {
-            let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
-            Ok((pid, rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
+        self.works = works;
+    }
+
+    /// Takes back what was killed in the middle, with no more rights than a worker.
+    fn recover(&self) {
+        // SAFETY: this process has a single thread, so the child has a consistent heap.
+        match unsafe { libc::fork() } {
+            0 => {
+                let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+                if sys::keep_capabilities(0).is_ok()
+                    && let Ok(root) = open_directory(rustix::fs::CWD, c"/")
+                {
+                    self.records.recover(root.as_fd(), b"");
+                }
+                // SAFETY: ends this process without running anything of the keeper's.
+                unsafe { libc::_exit(0) }
+            }
+            pid => {
+                if let Some(pid) = Pid::from_raw(pid) {
+                    let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+                }
+            }
+        }
+    }
+
+    /// Forks a worker.
+    fn start(&mut self, rename: &Rename) -> io::Result<(Pid, OwnedFd, CString)> {
+        let mut record = self.records.begin()?;
+        // SAFETY: this process has a single thread, so the child has a consistent heap.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+                let answer = match sys::keep_capabilities(0).and_then(|()| self.wall.raise_paths())
+                {
+                    Ok(()) => rename.perform(&mut record, self.processes.as_fd()),
+                    Err(_) => Answer::GoOn,
+                };
+                let code = match answer {
+                    Answer::Done => 0,
+                    Answer::GoOn => GOES_ON,
+                    Answer::Refused(errno) => errno.raw_os_error(),
+                };
+                // SAFETY: ends this process without running anything of the keeper's.
+                unsafe { libc::_exit(code) }
+            }
+            pid => {
+                let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+                let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+                Ok((pid, ended, record.name))
+            }
         }
     }
 }

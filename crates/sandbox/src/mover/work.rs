@@ -2,11 +2,12 @@
 //! where that cannot be done, moving what is in the directory.
 
 use super::call::Answer;
-use super::carrying;
+use super::carrying::{self, Paths};
+use super::record::Record;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// A rename, as its caller has asked for it.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(super) struct Named {
 
 impl Rename {
     /// Does it, without any capability.
-    pub(super) fn perform(&self) -> Answer {
+    pub(super) fn perform(&self, record: &mut Record, processes: BorrowedFd<'_>) -> Answer {
         if self.flags.intersects(RenameFlags::EXCHANGE | RenameFlags::WHITEOUT) {
             return Answer::GoOn;
         }
@@ -39,8 +40,13 @@ impl Rename {
             // The kernel says it better.
             Err(_) => return Answer::GoOn,
         }
+        let (Some(old), Some(new)) = (path_of(&from, processes), path_of(&to, processes)) else {
+            return Answer::GoOn;
+        };
+        let paths = Paths { from: old, to: new };
         let (from, to) = ((from.as_fd(), &*name), (to.as_fd(), &*new_name));
-        let carried = carrying::extent(from).and_then(|_| carrying::carry(from, to, self.flags));
+        let carried = carrying::extent(from)
+            .and_then(|_| carrying::carry(from, to, self.flags, (record, &paths)));
         match carried {
             Ok(()) => Answer::Done,
             Err(
@@ -80,6 +86,14 @@ fn split(path: &CStr) -> Option<(CString, CString)> {
     }
     let above = if above.is_empty() { b"." } else { above };
     Some((CString::new(above).ok()?, CString::new(name).ok()?))
+}
+
+/// Where a directory is in the sandbox: without a slash at the end.
+fn path_of(directory: &OwnedFd, processes: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    let link = format!("self/fd/{}", directory.as_raw_fd());
+    let path = rustix::fs::readlinkat(processes, link, Vec::new()).ok()?.into_bytes();
+    // One that was removed has a word behind it, and is not found again.
+    path.starts_with(b"/").then(|| if path == b"/" { Vec::new() } else { path })
 }
 
 fn is_same_mount(one: &OwnedFd, other: &OwnedFd) -> bool {

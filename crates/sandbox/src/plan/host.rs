@@ -2,9 +2,10 @@
 //! decided.
 
 use super::programs::{Programs, programs};
-use super::{Ids, etc, etc::PEOPLE};
+use super::{Ids, Mapper, Others, etc, etc::PEOPLE};
 use crate::check::Missing;
 use crate::limits::Means;
+use sessile_subids::SubIds;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -74,6 +75,8 @@ pub struct Host {
     pub groups: String,
     /// Numbers that may be given to users inside.
     pub range: Option<Ids>,
+    /// What it takes for that, and is not there.
+    pub range_missing: Option<Missing>,
     pub resolution: Vec<EtcEntry>,
     pub programs: Programs,
     /// What it takes for rules of single paths, and is not there.
@@ -137,6 +140,7 @@ impl Host {
             }
         };
         let user = rustix::process::geteuid().as_raw();
+        let range = range(user, tree).map_or_else(range_of_user, Ok);
         Self {
             programs,
             sockets: super::sockets::of_host(),
@@ -145,7 +149,8 @@ impl Host {
             packages: packages(tree),
             users: text_of(tree, "/etc/passwd"),
             groups: text_of(tree, "/etc/group"),
-            range: range(user, tree),
+            range: range.as_ref().ok().cloned(),
+            range_missing: range.err(),
             // Names are resolved as the host does it.
             resolution: entries(Path::new("/"), etc::RESOLUTION),
             tops,
@@ -225,7 +230,22 @@ fn range(user: u32, tree: &Path) -> Option<Ids> {
     // Who fetches packages, so that he can go on where others have begun.
     let fetcher = within(tree, Path::new(FETCHED)).and_then(|path| fs::metadata(path).ok());
     let same = fetcher.map(|directory| directory.uid()).filter(|id| (1..PEOPLE).contains(id));
-    can.then_some(Ids::Range { outside: FIRST_OUTSIDE, count: OTHERS, same })
+    let others = Others { outside: FIRST_OUTSIDE, count: OTHERS, same };
+    can.then_some(Ids::Range { users: others, groups: others, by: Mapper::Keeper })
+}
+
+/// Others have a range if their administrator has given them one.
+fn range_of_user() -> Result<Ids, Missing> {
+    let range = SubIds::of_caller().map_err(|none| Missing {
+        what: none.what,
+        remedy: format!("an administrator can allow it: `{}`", none.command),
+    })?;
+    let others = |outside| Others { outside, count: sessile_subids::WANTED, same: None };
+    Ok(Ids::Range {
+        users: others(range.first_user),
+        groups: others(range.first_group),
+        by: Mapper::Programs(range),
+    })
 }
 
 fn entries(tree: &Path, names: &[&str]) -> Vec<EtcEntry> {

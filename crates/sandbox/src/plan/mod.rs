@@ -20,8 +20,8 @@ use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
-pub use root::Ids;
 use root::of_system;
+pub use root::{Ids, Mapper, Others};
 use std::path::{Path, PathBuf};
 
 /// Where the workspace is inside, and where runs begin.
@@ -48,8 +48,8 @@ const SMALL: u64 = 64 << 10;
 /// What there is to build a sandbox around.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The session.
-    pub session: String,
+    /// What the session's control group is called.
+    pub group: String,
     /// The directory that is the workspace.
     pub workspace: PathBuf,
     /// Where the session keeps what is written.
@@ -194,6 +194,28 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether files that are made there are made on the host, where others may
+    /// find them.
+    fn writes_to_host(&self) -> bool {
+        match self {
+            Self::Tree { access, .. } => *access == Access::Writable,
+            Self::Guarded { source, .. } => source.writes_to_host(),
+            Self::Layered { .. }
+            | Self::Kept { .. }
+            | Self::Directory { .. }
+            | Self::Link { .. }
+            | Self::Text { .. }
+            // Mounted read-only, which does not keep anybody from using it.
+            | Self::Device { .. }
+            | Self::Memory { .. }
+            | Self::Processes { .. }
+            | Self::Terminals { .. }
+            | Self::Hidden { .. } => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     ReadOnly,
@@ -231,7 +253,7 @@ pub enum Refusal {
 pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
     unsupported(policy)?;
     let need = Rules::new(policy).need();
-    let hold = limits::hold(&policy.limits, &host.means, &place.session);
+    let hold = limits::hold(&policy.limits, &host.means, &place.group);
     let hold = hold.map_err(Refusal::Limit)?;
     if policy.network == Network::Full
         && let Some(missing) = check::network_missing(host.landlock)
@@ -243,7 +265,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     }
     let mut plan = Plan {
         user: if policy.root { User::Root } else { User::Agent },
-        ids: host.range.filter(|_| policy.root).unwrap_or(Ids::One),
+        ids: host.range.clone().filter(|_| policy.root).unwrap_or(Ids::One),
         net: match &policy.network {
             Network::Full => Net::Hosts,
             Network::None => Net::Own,
@@ -255,6 +277,11 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         guard: None,
         hold,
     };
+    if policy.root
+        && let Some(missing) = &host.range_missing
+    {
+        plan.hold.notes.push(one_user(missing));
+    }
     plan.system(policy, host, place)?;
     plan.kept(place);
     plan.private();
@@ -289,6 +316,30 @@ impl Plan {
     /// Where the guard has the layer, it does so itself.
     pub(crate) fn has_mover(&self) -> bool {
         mover::can_be_had() && self.steps.iter().any(|step| matches!(step, Step::Layered { .. }))
+    }
+
+    /// Whether programs are root, and all that they write stays the session's own:
+    /// in its layers, which only its user can reach, or in memory.
+    pub(crate) fn is_root_in_layers(&self) -> bool {
+        self.user == User::Root && !self.steps.iter().any(Step::writes_to_host)
+    }
+
+    /// Whether what is written goes to a layer, on the disk of the session.
+    #[must_use]
+    pub fn has_layer(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Layered { .. } | Step::Kept { .. } => true,
+            Step::Guarded { source, .. } => matches!(**source, Step::Layered { .. }),
+            Step::Directory { .. }
+            | Step::Link { .. }
+            | Step::Text { .. }
+            | Step::Tree { .. }
+            | Step::Device { .. }
+            | Step::Memory { .. }
+            | Step::Processes { .. }
+            | Step::Terminals { .. }
+            | Step::Hidden { .. } => false,
+        })
     }
 
     /// Programs and libraries. Root inside has a layer on each of its directories.
@@ -477,6 +528,13 @@ impl Plan {
 #[must_use]
 pub fn slate_bytes(private_bytes: u64) -> u64 {
     (private_bytes / 16).clamp(1 << 20, 256 << 20)
+}
+
+/// What root inside cannot do without a range of ids.
+fn one_user(missing: &Missing) -> String {
+    format!(
+        "root inside is the only user there, so packages with users of their own cannot be installed: {missing}"
+    )
 }
 
 /// Whether a file is copied rather than mounted.

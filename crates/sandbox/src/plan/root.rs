@@ -3,6 +3,7 @@
 
 use super::host::{self, Host};
 use super::{Place, Plan, SYSTEM, Step, User};
+use sessile_subids::{Extent, SubIds};
 use std::path::{Path, PathBuf};
 
 /// Directories that apt and its like do not make themselves.
@@ -10,36 +11,70 @@ const NOTES: &[&str] =
     &["/var/log/apt", "/var/cache/apt/archives/partial", "/var/cache/debconf", "/var/backups"];
 
 /// Which users there are inside, beside the one that programs are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
     /// Nobody.
     One,
-    /// All others that a system has, by numbers outside that are nobody's; but
-    /// for one who owns some of what is shown, and has the same number.
-    Range { outside: u32, count: u32, same: Option<u32> },
+    /// All others that a system has.
+    Range { users: Others, groups: Others, by: Mapper },
+}
+
+/// By numbers outside that are nobody's; but for one who owns some of what is
+/// shown, and has the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Others {
+    pub outside: u32,
+    pub count: u32,
+    pub same: Option<u32>,
+}
+
+/// Who says who is who.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mapper {
+    /// The keeper, which is root.
+    Keeper,
+    /// The system's programs for users who have a range.
+    Programs(SubIds),
 }
 
 impl Ids {
     /// Who is who, if this is the user that programs are: by the number inside,
     /// that outside, and how many.
-    pub(crate) fn extents(self, inside: u32, outside: u32) -> Vec<(u32, u32, u32)> {
-        let own = (inside, outside, 1);
-        let first = inside + 1;
+    pub(crate) fn users(&self, inside: u32, outside: u32) -> Vec<Extent> {
         match self {
-            Self::One => vec![own],
-            Self::Range { outside, count, same: None } => vec![own, (first, outside, count)],
-            Self::Range { outside, count, same: Some(same) } => {
-                let below = same.saturating_sub(first);
-                let above = count.saturating_sub(below + 1);
-                let all = [
-                    own,
-                    (first, outside, below),
-                    (same, same, 1),
-                    (same + 1, outside + below + 1, above),
-                ];
-                all.into_iter().filter(|(_, _, count)| *count > 0).collect()
-            }
+            Self::One => vec![(inside, outside, 1)],
+            Self::Range { users, .. } => users.extents(inside, outside),
         }
+    }
+
+    pub(crate) fn groups(&self, inside: u32, outside: u32) -> Vec<Extent> {
+        match self {
+            Self::One => vec![(inside, outside, 1)],
+            Self::Range { groups, .. } => groups.extents(inside, outside),
+        }
+    }
+
+    /// Whether whoever handles the files of others has to be in the namespace for
+    /// that: outside, only root may.
+    pub(crate) fn are_inside_only(&self) -> bool {
+        match self {
+            Self::One | Self::Range { by: Mapper::Keeper, .. } => false,
+            Self::Range { by: Mapper::Programs(_), .. } => true,
+        }
+    }
+}
+
+impl Others {
+    pub(super) fn extents(self, inside: u32, own: u32) -> Vec<Extent> {
+        let Self { outside, count, same } = self;
+        let own = (inside, own, 1);
+        let first = inside + 1;
+        let Some(same) = same else { return vec![own, (first, outside, count)] };
+        let below = same.saturating_sub(first);
+        let above = count.saturating_sub(below + 1);
+        let all =
+            [own, (first, outside, below), (same, same, 1), (same + 1, outside + below + 1, above)];
+        all.into_iter().filter(|(_, _, count)| *count > 0).collect()
     }
 }
 

@@ -3,7 +3,7 @@ use crate::policy::{Bind, preset};
 
 fn place() -> Place {
     Place {
-        session: "sess_1".to_owned(),
+        group: "sess_1".to_owned(),
         workspace: "/srv/project".into(),
         layer: "/srv/layer".into(),
         scratch: "/dev/shm/scratch".into(),
@@ -51,9 +51,29 @@ fn what_is_bound_into_the_workspace_passes_by_no_rule() {
 }
 
 #[test]
+fn root_writes_to_layers_alone_unless_something_of_the_host_is_writable() {
+    let host = Host { is_owned: true, ..host() };
+    let bind = |read_only| Bind { host: "/x".into(), inside: None, read_only };
+    for name in ["full-access", "read-only", "development"] {
+        let is = |change: &dyn Fn(&mut Policy)| {
+            let mut policy = Policy { root: true, ..preset(name).unwrap() };
+            change(&mut policy);
+            plan(&policy, &host, &place()).unwrap().is_root_in_layers()
+        };
+        assert!(is(&|_| {}), "{name}");
+        assert!(is(&|policy| policy.binds = vec![bind(true)]), "{name}");
+        assert!(!is(&|policy| policy.root = false), "{name}");
+        if name != "read-only" {
+            assert!(!is(&|policy| policy.files = FileMode::Direct), "{name}");
+        }
+        assert!(!is(&|policy| policy.binds = vec![bind(true), bind(false)]), "{name}");
+    }
+}
+
+#[test]
 fn users_inside_are_those_of_a_system() {
-    assert_eq!(Ids::One.extents(1000, 7), [(1000, 7, 1)]);
-    let range = |same| Ids::Range { outside: 5000, count: 100, same };
+    assert_eq!(Ids::One.users(1000, 7), [(1000, 7, 1)]);
+    let range = |same| Others { outside: 5000, count: 100, same };
     assert_eq!(range(None).extents(0, 7), [(0, 7, 1), (1, 5000, 100)]);
     let extents = range(Some(42)).extents(0, 7);
     assert_eq!(extents, [(0, 7, 1), (1, 5000, 41), (42, 42, 1), (43, 5042, 58)]);

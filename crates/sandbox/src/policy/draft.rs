@@ -1,11 +1,12 @@
 //! What somebody wrote: read strictly, then resolved onto what it extends.
 
+use sessile_protocol::wording::reworded;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Bind, FileMode, Limits, Network, Policy, PolicyError, Rule, preset};
+use super::{Bind, FileMode, Limits, Network, Policy, PolicyError, Rule, preset, sizes};
 
 /// What a policy extends when it does not say.
 pub const DEFAULT_PRESET: &str = "development";
@@ -76,8 +77,10 @@ impl Draft {
             line: at.map_or(1, |at| line(text, &at)),
             reason: reason.lines().collect::<Vec<_>>().join("; "),
         };
-        let draft: Self =
-            toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
+        let plain = sizes::in_bytes(text).map_err(|(at, reason)| wrong(Some(at), &reason))?;
+        let text = plain.as_str();
+        let draft: Self = toml::from_str(text)
+            .map_err(|error| wrong(error.span(), &reworded(error.message())))?;
         draft.check().map_err(|error| match error {
             PolicyError::Field { field, reason } => {
                 wrong(find(text, &field), &format!("{field}: {reason}"))
@@ -103,7 +106,7 @@ impl Draft {
             Value::Object(_) => serde_path_to_error::deserialize(value).map_err(|error| {
                 let field = error.path().to_string();
                 let field = if field == "." { String::new() } else { field };
-                PolicyError::field(field, error.inner().to_string())
+                PolicyError::field(field, reworded(&error.inner().to_string()))
             })?,
             Value::Number(_) | Value::Array(_) => {
                 return Err(PolicyError::field(

@@ -12,6 +12,7 @@ mod network;
 mod pattern;
 mod presets;
 mod rule;
+mod sizes;
 
 use std::path::PathBuf;
 

@@ -122,7 +122,10 @@ fn what_is_wrong_in_a_request_is_told_with_its_field() {
         (json!("nope"), "there is no preset \"nope\""),
         (json!(7), "sandbox: write true, the name of a preset, or an object"),
         (json!({"netwrk": "none"}), "sandbox.netwrk: unknown field `netwrk`"),
-        (json!({"limits": {"pids": "many"}}), "sandbox.limits.pids: invalid type"),
+        (
+            json!({"limits": {"pids": "many"}}),
+            "sandbox.limits.pids: must be a whole number, 0 or more",
+        ),
         (
             json!({"permissions": [{"pattern": "a", "permission": "rw"}]}),
             "sandbox.permissions[0].permission: unknown variant `rw`",

@@ -38,12 +38,24 @@ pub(crate) enum Refusal {
     OtherPort(u16),
     #[error("an address is reached only if the list of hosts has it")]
     Literal,
-    #[error("it is {address}, {kind}; to allow that, add the address to the list of hosts")]
-    Special { address: IpAddr, kind: &'static str },
+    #[error(
+        "it is {address}, {kind}; to allow that, add the address to the list of hosts: \
+         --network {host},{}",
+        written(*address)
+    )]
+    Special { host: Host, address: IpAddr, kind: &'static str },
     #[error("the request's Host header says {0}")]
     OtherHost(String),
     #[error("{why}")]
     Malformed { asked: String, why: String },
+}
+
+/// An address as the list has it.
+fn written(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
 }
 
 /// The list.
@@ -83,7 +95,7 @@ impl Admission {
         {
             return Ok(());
         }
-        Err(Refusal::Special { address, kind })
+        Err(Refusal::Special { host: target.host.clone(), address, kind })
     }
 
     /// Whether the list has the address itself.
@@ -157,6 +169,19 @@ mod tests {
         assert!(!admit("a.com:80", "169.254.169.254"));
         assert!(!admit("a.com:80", "0.0.0.0"));
         assert!(!admit("localhost:80", "10.0.0.2"));
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_name_and_that_is_enough() {
+        for (address, written) in [("10.0.0.5", "10.0.0.5"), ("fd00::5", "[fd00::5]")] {
+            let address: IpAddr = address.parse().unwrap();
+            let refusal = list(&["a.com"]).admit_address(&target("a.com:80"), address);
+            let refusal = refusal.unwrap_err().to_string();
+            let told = refusal.rsplit_once("--network ").unwrap().1;
+            assert_eq!(told, format!("a.com,{written}"));
+            let list = list(&told.split(',').collect::<Vec<_>>());
+            assert_eq!(list.admit_address(&target("a.com:80"), address), Ok(()));
+        }
     }
 
     #[test]

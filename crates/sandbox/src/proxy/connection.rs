@@ -5,7 +5,7 @@ use super::body::Body;
 use super::dial::{NoConnection, dial};
 use super::http::{self, Asked};
 use super::incoming::{Incoming, see_off};
-use super::notice::{Bell, Notice};
+use super::notice::{Notice, NoticeSender};
 use super::relay::relay;
 use super::socks::{self, NoTarget, Reply};
 use super::who::Session;
@@ -16,7 +16,7 @@ use std::net::TcpStream;
 #[derive(Debug)]
 pub(super) struct ProxyContext {
     pub(super) admission: Admission,
-    pub(super) bell: Bell,
+    pub(super) notices: NoticeSender,
     pub(super) session: Session,
 }
 
@@ -122,7 +122,7 @@ impl ProxyContext {
 
     /// Before the client hears of it: then the run is not over yet.
     fn tell(&self, incoming: &Incoming, target: Option<&Target>, why: &Refusal) {
-        self.bell.ring(|| {
+        self.notices.send(|| {
             let peer = incoming.stream.peer_addr().ok();
             let found = peer.and_then(|peer| self.session.find(peer));
             let (pid, program) = found.unzip();

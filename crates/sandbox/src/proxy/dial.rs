@@ -70,7 +70,8 @@ fn check(admission: &Admission, target: &Target, address: IpAddr) -> Result<(), 
     }
     let may_be_here = target.is_localhost() || admission.has_address(address, target.port);
     if !may_be_here && is_of_this_machine(address) {
-        return Err(Refusal::Special { address, kind: "an address of the host itself" });
+        let kind = "an address of the host itself";
+        return Err(Refusal::Special { host: target.host.clone(), address, kind });
     }
     Ok(())
 }

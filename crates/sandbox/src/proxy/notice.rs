@@ -29,7 +29,7 @@ const TIME: Duration = Duration::from_secs(1);
 const LONGEST: usize = 4 << 10;
 
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct NoticeSender {
     socket: OwnedFd,
     window: Mutex<Window>,
 }
@@ -41,7 +41,7 @@ struct Window {
     untold: u32,
 }
 
-impl Bell {
+impl NoticeSender {
     pub(super) fn new(socket: OwnedFd) -> Self {
         let window = Window { begun: Instant::now(), told: 0, untold: 0 };
         Self { socket, window: Mutex::new(window) }
@@ -49,7 +49,7 @@ impl Bell {
 
     /// Tells it, unless there were too many of late. Who asked is looked for only
     /// then.
-    pub(super) fn ring(&self, notice: impl FnOnce() -> Notice) {
+    pub(super) fn send(&self, notice: impl FnOnce() -> Notice) {
         let Some(untold) = self.turn() else { return };
         let notice = Notice { untold, ..notice() };
         let Ok(text) = serde_json::to_vec(&notice) else { return };

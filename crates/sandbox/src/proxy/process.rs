@@ -4,7 +4,7 @@
 use super::admission::Admission;
 use super::connection::{ProxyContext, answer};
 use super::incoming::Incoming;
-use super::notice::{self, Bell, Notice};
+use super::notice::{self, Notice, NoticeSender};
 use super::who::Session;
 use crate::policy::HostRule;
 use crate::sys;
@@ -41,7 +41,7 @@ pub struct Proxy {
     init: Pid,
     /// The keeper's end, and the proxy's.
     notices: OwnedFd,
-    bell: OwnedFd,
+    sender: OwnedFd,
     pid: Cell<Option<Pid>>,
     starts: Cell<u32>,
 }
@@ -50,10 +50,10 @@ impl Proxy {
     /// Starts it. The caller has a single thread.
     pub(crate) fn start(hosts: &[HostRule], listener: OwnedFd, init: Pid) -> io::Result<Self> {
         let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
-        let (notices, bell) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
+        let (notices, sender) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
         let hosts = hosts.to_vec();
         let (pid, starts) = (Cell::new(None), Cell::new(0));
-        let proxy = Self { hosts, listener, init, notices, bell, pid, starts };
+        let proxy = Self { hosts, listener, init, notices, sender, pid, starts };
         proxy.fork()?;
         Ok(proxy)
     }
@@ -112,7 +112,7 @@ impl Proxy {
     }
 
     fn become_proxy(&self, keeper: Pid) -> io::Result<()> {
-        crate::apply::leave_keeper(&mut [self.listener.as_raw_fd(), self.bell.as_raw_fd()]);
+        crate::apply::leave_keeper(&mut [self.listener.as_raw_fd(), self.sender.as_raw_fd()]);
         if rustix::process::getppid() != Some(keeper) {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Proxy {
         let listener = TcpListener::from(self.listener.try_clone()?);
         let office = Arc::new(ProxyContext {
             admission: Admission::new(self.hosts.clone()),
-            bell: Bell::new(self.bell.try_clone()?),
+            notices: NoticeSender::new(self.sender.try_clone()?),
             session: Session { keeper, init: self.init },
         });
         serve(&listener, &office)

@@ -172,6 +172,7 @@ mod random {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn levels_are_those_of_the_slow_way(
             rules in prop::collection::vec(rule(), 0..6),

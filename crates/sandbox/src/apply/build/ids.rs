@@ -1,7 +1,8 @@
 //! Who the users inside are outside.
 
-use crate::plan::{Ids, Plan};
+use crate::plan::{Ids, Mapper, Plan};
 use rustix::process::Pid;
+use sessile_subids::Extent;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -16,8 +17,13 @@ pub(super) fn map_ids(
     match plan.ids {
         Ids::One => {}
         Ids::Range { .. } => {
-            let read = rustix::io::read(keeper, &mut [0; 1])?;
-            return if read == 1 { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) };
+            let mut said = [0; MOST_SAID];
+            let read = rustix::io::read(keeper, &mut said)?;
+            return match said.get(..read) {
+                Some(MAPPED) => Ok(()),
+                Some(why) if !why.is_empty() => Err(io::Error::other(String::from_utf8_lossy(why))),
+                Some(_) | None => Err(io::ErrorKind::PermissionDenied.into()),
+            };
         }
     }
     std::fs::write("/proc/self/setgroups", "deny")?;
@@ -25,24 +31,37 @@ pub(super) fn map_ids(
     std::fs::write("/proc/self/uid_map", format!("{inside} {uid} 1\n"))
 }
 
-/// In the keeper: who is who in the new sandbox, whose first process waits for it.
+/// What the keeper says when it is done; anything else is why it could not.
+const MAPPED: &[u8] = b"1";
+/// Bytes of that.
+const MOST_SAID: usize = 512;
+
+/// In the keeper: who is who in the new sandbox, whose first process waits for it,
+/// and says what went wrong.
 pub(in crate::apply) fn map_range(
     pid: Pid,
     plan: &Plan,
-    ids: (u32, u32),
+    (uid, gid): (u32, u32),
     to: BorrowedFd<'_>,
 ) -> io::Result<()> {
-    match plan.ids {
-        Ids::One => return Ok(()),
-        Ids::Range { .. } => {}
-    }
-    for (file, id) in [("gid_map", ids.1), ("uid_map", ids.0)] {
-        let extents = plan.ids.extents(plan.user.id(), id).into_iter();
-        let map: String = extents
-            .map(|(inside, outside, count)| format!("{inside} {outside} {count}\n"))
-            .collect();
-        std::fs::write(format!("/proc/{}/{file}", pid.as_raw_nonzero()), map)?;
-    }
-    rustix::io::write(to, b"1").map(drop)?;
+    let Ids::Range { by, .. } = &plan.ids else { return Ok(()) };
+    let inside = plan.user.id();
+    let (users, groups) = (plan.ids.users(inside, uid), plan.ids.groups(inside, gid));
+    let mapped = match by {
+        Mapper::Keeper => {
+            write_map(pid, "gid_map", &groups).and_then(|()| write_map(pid, "uid_map", &users))
+        }
+        Mapper::Programs(range) => range.map(pid, &users, &groups),
+    };
+    let why = mapped.err().map(|error| error.to_string());
+    let said = why.as_ref().map_or(MAPPED, |why| why.as_bytes());
+    rustix::io::write(to, &said[..said.len().min(MOST_SAID)]).map(drop)?;
     Ok(())
+}
+
+fn write_map(pid: Pid, file: &str, extents: &[Extent]) -> io::Result<()> {
+    let lines = extents.iter();
+    let map: String =
+        lines.map(|(inside, outside, count)| format!("{inside} {outside} {count}\n")).collect();
+    std::fs::write(format!("/proc/{}/{file}", pid.as_raw_nonzero()), map)
 }

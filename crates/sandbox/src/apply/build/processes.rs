@@ -71,6 +71,8 @@ impl Root<'_> {
 
 enum Shown {
     AsItIs,
+    /// A file beside the processes is one and the same in every /proc: a mode that
+    /// it is given here, it has on the host.
     ReadOnly,
     Not,
 }
@@ -84,8 +86,7 @@ fn shown(name: &str) -> Shown {
         "self" | "thread-self" | "net" | "mounts" => Shown::AsItIs,
         "cpuinfo" | "meminfo" | "stat" | "loadavg" | "uptime" | "version" | "filesystems"
         | "vmstat" | "swaps" | "diskstats" | "partitions" | "devices" | "cgroups" | "misc"
-        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" => Shown::AsItIs,
-        "sys" => Shown::ReadOnly,
+        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" | "sys" => Shown::ReadOnly,
         _ => Shown::Not,
     }
 }

@@ -13,7 +13,8 @@ use super::{
     Directory, EACH, NodeId, Outcome, Reply, Request, Sameness, Target, Tree, device, outside,
 };
 use crate::fuse::guard::{self, Creation};
-use crate::mover::carrying::{self, Named};
+use crate::mover::carrying::{self, Named, Paths};
+use crate::plan::WORKSPACE;
 use crate::policy::Level;
 
 impl Tree {
@@ -193,7 +194,9 @@ impl Tree {
         let kept = other.and_then(|other| self.keep(other));
         match rustix::fs::renameat_with(&*directory, name, &*new_directory, new_name, flags) {
             Err(Errno::XDEV) if !flags.contains(RenameFlags::EXCHANGE) => {
-                self.carry((directory.as_fd(), name), (new_directory.as_fd(), new_name), flags)?;
+                let paths = Paths { from: self.written(from)?, to: self.written(to)? };
+                let (old, new) = (directory.as_fd(), new_directory.as_fd());
+                self.carry((old, name), (new, new_name), flags, &paths)?;
             }
             outcome => outcome?,
         }
@@ -213,17 +216,33 @@ impl Tree {
 
     /// Moves what the layer cannot rename: a directory that was there before. The
     /// directory itself has no layer where others change it, and is left to them.
-    fn carry(&mut self, from: Named<'_>, to: Named<'_>, flags: RenameFlags) -> Outcome {
+    fn carry(
+        &mut self,
+        from: Named<'_>,
+        to: Named<'_>,
+        flags: RenameFlags,
+        paths: &Paths,
+    ) -> Outcome {
         match self.sameness {
             Sameness::Name => {}
             Sameness::Inode => return Err(Errno::XDEV),
         }
         let carrying::Extent { entries, bytes } = carrying::extent(from)?;
         self.require_room(bytes + (entries + 1) * EACH)?;
-        let outcome = carrying::carry(from, to, flags);
+        let Some(records) = &mut self.records else { return Err(Errno::XDEV) };
+        let mut record = records.begin().map_err(|_| Errno::XDEV)?;
+        let outcome = carrying::carry(from, to, flags, (&mut record, paths));
+        records.end(&record.name);
         self.directories.close_all();
         self.has_freed();
         outcome
+    }
+
+    /// A directory's path, as the sandbox has it.
+    fn written(&self, directory: NodeId) -> Result<Vec<u8>, Errno> {
+        let names = self.nodes.path(directory)?;
+        let path = names.into_iter().flat_map(|name| [b"/", name].concat());
+        Ok(WORKSPACE.bytes().chain(path).collect())
     }
 
     fn exchange(

@@ -1,0 +1,157 @@
+//! What a layer without a limit leaves of the disk. Nothing that every user has
+//! counts what is written to a layer at native speed, so this goes by what is
+//! left: now and then somebody looks, the more often the less there is.
+
+use crate::fuse::bytes_below;
+use rustix::fs::{Mode, OFlags, StatVfs};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A part of the disk that sandboxes leave to others, and how much that is at most.
+const PART: u64 = 20;
+const MOST: u64 = 5 << 30;
+
+/// One that has less than this part of what is left to others is not to blame, and
+/// one that was stopped may write as much again: enough to tidy up.
+const BLAME: u64 = 16;
+
+/// Bytes that programs write in a second, at the most, for when to look again.
+const SPEED: u64 = 4 << 30;
+pub const SOONEST: Duration = Duration::from_millis(100);
+const LATEST: Duration = Duration::from_secs(5);
+
+/// The disk that a layer is on.
+#[derive(Debug)]
+pub struct Disk {
+    layer: PathBuf,
+    /// Bytes that are to be left.
+    reserve: u64,
+    /// What the layer had when its programs were last stopped.
+    stopped_at: Cell<Option<u64>>,
+    stops: Cell<u64>,
+}
+
+/// What a look has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// There is room, or others have taken it. Look again after this time.
+    Fine(Duration),
+    /// Its programs are to be stopped; for the first time, or once more.
+    Full(Stop),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    First,
+    Again,
+}
+
+impl Disk {
+    /// None if the system does not tell.
+    #[must_use]
+    pub fn of(layer: &Path) -> Option<Self> {
+        let stat = rustix::fs::statvfs(layer).ok()?;
+        let reserve = reserve(stat.f_blocks.saturating_mul(stat.f_frsize), free(&stat));
+        Some(Self {
+            layer: layer.to_owned(),
+            reserve,
+            stopped_at: Cell::default(),
+            stops: Cell::default(),
+        })
+    }
+
+    #[must_use]
+    pub fn reserve(&self) -> u64 {
+        self.reserve
+    }
+
+    /// How often its programs were stopped.
+    #[must_use]
+    pub fn stops(&self) -> u64 {
+        self.stops.get()
+    }
+
+    /// Looks. Where it is full, it counts as stopped from now on.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let Ok(stat) = rustix::fs::statvfs(&self.layer) else { return Look::Fine(LATEST) };
+        let free = free(&stat);
+        if free >= self.reserve {
+            self.stopped_at.set(None);
+            return Look::Fine(pause(free - self.reserve));
+        }
+        let stopped_at = self.stopped_at.get();
+        match blame(self.reserve, self.layer_bytes(), stopped_at) {
+            None => Look::Fine(SOONEST * 5),
+            Some(bytes) => {
+                self.stopped_at.set(Some(bytes));
+                self.stops.set(self.stops.get() + 1);
+                Look::Full(if stopped_at.is_none() { Stop::First } else { Stop::Again })
+            }
+        }
+    }
+
+    /// None if it cannot be told: a directory in it is closed.
+    fn layer_bytes(&self) -> Option<u64> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let layer = rustix::fs::open(&self.layer, flags, Mode::empty()).ok()?;
+        bytes_below(&layer).ok()
+    }
+}
+
+fn free(stat: &StatVfs) -> u64 {
+    stat.f_bavail.saturating_mul(stat.f_frsize)
+}
+
+/// Of a disk that is rather full already, half of what is free.
+fn reserve(total: u64, free: u64) -> u64 {
+    let usual = (total / PART).min(MOST);
+    if free < 2 * usual { free / 2 } else { usual }
+}
+
+/// Until others could have written that much.
+fn pause(spare: u64) -> Duration {
+    Duration::from_millis(spare / (SPEED / 1000)).clamp(SOONEST, LATEST)
+}
+
+/// What a layer has, if its programs are to be stopped. One whose size is not to be
+/// told has nobody to thank for the doubt.
+fn blame(reserve: u64, layer: Option<u64>, stopped_at: Option<u64>) -> Option<u64> {
+    let Some(layer) = layer else { return Some(0) };
+    let more = reserve / BLAME;
+    let least = stopped_at.map_or(more, |before| before.saturating_add(more));
+    (layer > 0 && layer >= least).then_some(layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn a_part_of_the_disk_is_left_to_others() {
+        assert_eq!(reserve(40 * GIB, 30 * GIB), 2 * GIB);
+        assert_eq!(reserve(4000 * GIB, 900 * GIB), 5 * GIB);
+        assert_eq!(reserve(40 * GIB, 3 * GIB), 3 * GIB / 2);
+    }
+
+    #[test]
+    fn the_less_there_is_the_sooner_is_the_next_look() {
+        assert_eq!(pause(100 * GIB), LATEST);
+        assert_eq!(pause(4 * GIB), Duration::from_millis(1000));
+        assert_eq!(pause(0), SOONEST);
+    }
+
+    #[test]
+    fn whoever_has_written_much_is_to_blame_and_may_tidy_up() {
+        let reserve = 1600;
+        assert_eq!(blame(reserve, Some(99), None), None);
+        assert_eq!(blame(reserve, Some(5000), None), Some(5000));
+        assert_eq!(blame(reserve, Some(5050), Some(5000)), None);
+        assert_eq!(blame(reserve, Some(5100), Some(5000)), Some(5100));
+        assert_eq!(blame(reserve, Some(0), None), None);
+        assert_eq!(blame(reserve, None, Some(5000)), Some(0));
+    }
+}
