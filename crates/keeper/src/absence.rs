@@ -20,22 +20,30 @@ const NEEDED: [&str; 2] = ["keeper.sock", "metadata.json"];
 #[derive(Debug)]
 pub(crate) struct Watch {
     directory: OwnedFd,
+    /// Its device and number, which it keeps wherever it is moved to.
+    identity: (u64, u64),
 }
 
 impl Watch {
     /// From now on, SIGIO tells of whatever is deleted there. It must be blocked.
     pub(crate) fn over(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let watch = Self { directory: rustix::fs::open(path, flags, Mode::empty())? };
+        let watch = Self::of(rustix::fs::open(path, flags, Mode::empty())?)?;
         watch.arm()?;
         Ok(watch)
     }
 
-    /// Where the directory is, if it is not where it was: two calls of the system
-    /// where it is.
+    fn of(directory: OwnedFd) -> io::Result<Self> {
+        let identity = identity(&rustix::fs::fstat(&directory)?);
+        Ok(Self { directory, identity })
+    }
+
+    /// Where the directory is, if it is not where it was: one call of the system
+    /// where it is, before each run.
     pub(crate) fn moved_from(&self, path: &Path) -> Option<PathBuf> {
-        let own = rustix::fs::fstat(&self.directory).ok()?;
-        let is_at = |path: &Path| rustix::fs::stat(path).is_ok_and(|found| is_same(&found, &own));
+        let is_at = |path: &Path| {
+            rustix::fs::stat(path).is_ok_and(|found| identity(&found) == self.identity)
+        };
         if is_at(path) {
             return None;
         }
@@ -68,8 +76,8 @@ impl Watch {
     }
 }
 
-fn is_same(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+fn identity(found: &Stat) -> (u64, u64) {
+    (found.st_dev, found.st_ino)
 }
 
 /// From Linux' fcntl.h.
@@ -86,7 +94,7 @@ mod tests {
         let (before, after) = (root.join("a/session"), root.join("b/session"));
         std::fs::create_dir_all(&before).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let watch = Watch { directory: rustix::fs::open(&before, flags, Mode::empty()).unwrap() };
+        let watch = Watch::of(rustix::fs::open(&before, flags, Mode::empty()).unwrap()).unwrap();
         assert_eq!(watch.moved_from(&before), None);
         std::fs::rename(root.join("a"), root.join("b")).unwrap();
         assert_eq!(watch.moved_from(&before), Some(after.clone()));

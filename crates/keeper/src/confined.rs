@@ -9,7 +9,7 @@ use sessile_proc::Process;
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
 use sessile_sandbox::apply::{End, Sandbox};
-use sessile_sandbox::limits::Hold;
+use sessile_sandbox::limits::{Disk, Hold};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
@@ -36,6 +36,8 @@ pub(crate) struct Confined {
     known: RefCell<BTreeMap<i32, Pid>>,
     /// What its limits had done at the last look.
     seen: Cell<Incidents>,
+    /// Where its layer is, if that has no limit of its own.
+    disk: Option<Disk>,
     /// Who was not let out, and has not been told to any session yet.
     refusals: RefCell<Vec<Notice>>,
 }
@@ -49,13 +51,15 @@ pub(crate) struct Incidents {
     pub(crate) refusals: u64,
     /// Writes for which there was no room.
     pub(crate) full: u64,
+    /// Times that its programs were stopped because the disk was nearly full.
+    pub(crate) stops: u64,
 }
 
 impl Incidents {
     fn of(sandbox: &Sandbox) -> Self {
         let counts = sandbox.group().map(|group| group.counts()).unwrap_or_default();
         let full = sandbox.tallied().map_or(0, |tallied| tallied.refused);
-        Self { kills: counts.kills, refusals: counts.refusals, full }
+        Self { kills: counts.kills, refusals: counts.refusals, full, stops: 0 }
     }
 
     fn since(self, before: Self) -> Self {
@@ -63,6 +67,7 @@ impl Incidents {
             kills: self.kills.saturating_sub(before.kills),
             refusals: self.refusals.saturating_sub(before.refusals),
             full: self.full.saturating_sub(before.full),
+            stops: self.stops.saturating_sub(before.stops),
         }
     }
 }
@@ -73,7 +78,7 @@ impl Confined {
         let Some(policy) = &boot.sandbox else { return Ok(None) };
         let refused = |why: String| Failure::new(Code::Sandbox, why);
         let policy: Policy = serde_json::from_str(policy).map_err(|error| {
-            refused(format!("the session's sandbox is not understood: {error}"))
+            refused(format!("the session's sandbox cannot be read ({error}); it may be of a newer sessile: update this one"))
         })?;
         let layer = layer_of(&boot.directory)
             .map_err(|error| refused(format!("the session has no place for its layer: {error}")))?;
@@ -95,7 +100,7 @@ impl Confined {
             rootfs: policy.rootfs.as_deref(),
         });
         let place = Place {
-            session: boot.session.to_string(),
+            group: crate::groups::name_of(boot),
             workspace: boot.work_dir.clone(),
             layer,
             scratch: scratch.to_owned(),
@@ -104,6 +109,8 @@ impl Confined {
         };
         let plan = plan::plan(&policy, &host, &place).map_err(|why| refused(why.to_string()))?;
         crate::groups::write_down(&boot.directory, plan.hold.group.as_ref());
+        let has_open_layer = plan.hold.layer.is_none() && plan.has_layer();
+        let disk = has_open_layer.then(|| Disk::of(&plan.base)).flatten();
         let sandbox = Sandbox::build(&plan).map_err(|why| refused(why.to_string()))?;
         Ok(Some(Rc::new(Self {
             plan,
@@ -112,6 +119,7 @@ impl Confined {
             sandbox: RefCell::new(Rc::new(sandbox)),
             known: RefCell::default(),
             seen: Cell::default(),
+            disk,
             refusals: RefCell::default(),
         })))
     }
@@ -144,13 +152,19 @@ impl Confined {
 
     /// What its limits have done since the last look.
     pub(crate) fn take_incidents(&self) -> Incidents {
-        let now = Incidents::of(&self.sandbox.borrow());
+        let stops = self.disk.as_ref().map_or(0, Disk::stops);
+        let now = Incidents { stops, ..Incidents::of(&self.sandbox.borrow()) };
         now.since(self.seen.replace(now))
     }
 
     /// What it may use, and what holds it to that.
     pub(crate) fn hold(&self) -> &Hold {
         &self.plan.hold
+    }
+
+    /// The disk that its layer is on, if nothing else limits that.
+    pub(crate) fn disk(&self) -> Option<&Disk> {
+        self.disk.as_ref()
     }
 
     /// Where what is written is kept.

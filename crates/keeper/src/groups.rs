@@ -4,6 +4,7 @@
 use sessile_protocol::Boot;
 use sessile_sandbox::limits::{self, GroupPlan, Means};
 use sessile_sandbox::{Limits, Policy};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -26,10 +27,9 @@ impl Groups {
         let Some(policy) = policy.filter(|policy| policy.limits != Limits::default()) else {
             return Self::default();
         };
-        let session = boot.session.to_string();
-        let hold = limits::hold(&policy.limits, &Means::look(), &session).ok();
-        let group = hold.and_then(|hold| hold.group);
-        Self { tops: group.map(|group| group.tops()).unwrap_or_default(), session }
+        let hold = limits::hold(&policy.limits, &Means::look(), &name_of(boot)).ok();
+        let tops = hold.and_then(|hold| hold.group).map(|group| group.tops());
+        Self { tops: tops.unwrap_or_default(), session: boot.session.to_string() }
     }
 
     /// Of a session whose keeper is gone.
@@ -42,6 +42,15 @@ impl Groups {
     pub(crate) fn remove(&self) {
         limits::remove(&self.tops, &self.session);
     }
+}
+
+/// What they are called. A durable session may be in use in several directories of a
+/// machine at once, until the first of them hears that it has moved; whoever ends one
+/// leaves the groups of the others alone.
+pub(crate) fn name_of(boot: &Boot) -> String {
+    let mut hasher = DefaultHasher::new();
+    boot.directory.hash(&mut hasher);
+    format!("{}-{:08x}", boot.session, hasher.finish() >> 32)
 }
 
 /// Before there are any. Should that fail, the guardian knows them.

@@ -15,7 +15,7 @@
 //! keepers, and an idle one costs a fraction of a megabyte.
 
 mod absence;
-mod alertness;
+mod busy_polling;
 mod confined;
 mod connections;
 mod dumps;
@@ -50,7 +50,7 @@ mod worker;
 pub const UPLOADER: &str = "uploader";
 
 use guardian::Origin;
-use sessile_protocol::{Boot, BootReport, Code, Duty, FORK_SERVER, Failure, decode, encode};
+use sessile_protocol::{Boot, BootPurpose, BootReport, Code, FORK_SERVER, Failure, decode, encode};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
@@ -91,7 +91,7 @@ fn keep(boot: Option<Boot>, origin: Origin) -> ExitCode {
         report(Err(Failure::new(Code::BadRequest, "a keeper is started by a client, not by hand")));
         return ExitCode::from(2);
     };
-    if boot.duty == Duty::Sweep {
+    if boot.duty == BootPurpose::Sweep {
         report(keeper::Keeper::sweep(&boot));
         return ExitCode::SUCCESS;
     }

@@ -5,6 +5,9 @@
 //! line of the run's stderr, and a message reads as if the shell had read the
 //! text from its stdin.
 //!
+//! dash writes a message in pieces, so that two jobs which fail at once share a line.
+//! The first piece, `sh: 3: FILE: `, is one write: it is known wherever it stands.
+//!
 //! Nothing else is touched: other mentions of the file are the user's own.
 
 /// A shell's name for itself, and for the file.
@@ -33,8 +36,9 @@ impl OwnName {
         let mut taken = 0;
         for at in memchr::memmem::find_iter(bytes, &self.file) {
             let line = memchr::memrchr(b'\n', &bytes[..at]).map(|end| end + 1);
-            let Some(line) = line.or_else(|| begins_line.then_some(0)) else { continue };
-            let Some(change) = self.change(bytes, line, at) else { continue };
+            let line = line.or_else(|| begins_line.then_some(0));
+            let change = line.and_then(|line| self.change(bytes, line, at));
+            let Some(change) = change.or_else(|| self.piece(bytes, at)) else { continue };
             let shown = shown.get_or_insert_default();
             shown.extend_from_slice(&bytes[taken..change.from]);
             shown.extend_from_slice(change.by);
@@ -55,12 +59,18 @@ impl OwnName {
         }
         let before = before.strip_prefix(self.shell.as_slice())?.strip_prefix(b": ")?;
         // bash: `bash: FILE: line 3: syntax error`.
-        if before.is_empty() {
-            return after.starts_with(b": line ").then_some(without);
-        }
-        // dash: `sh: 3: FILE: Syntax error`.
-        let number = before.strip_suffix(b": ")?;
-        (is_number(number) && after.starts_with(b": ")).then_some(without)
+        (before.is_empty() && after.starts_with(b": line ")).then_some(without)
+    }
+
+    /// Whether the file's name is in the first piece of a message of dash: `sh: 3: FILE: `.
+    fn piece(&self, bytes: &[u8], at: usize) -> Option<Change<'_>> {
+        let before = bytes[..at].strip_suffix(b": ")?;
+        let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let (before, number) = before.split_at(before.len() - digits);
+        before.strip_suffix(b": ")?.strip_suffix(self.shell.as_slice())?;
+        let end = at + self.file.len();
+        let is_piece = is_number(number) && bytes[end..].starts_with(b": ");
+        is_piece.then_some(Change { from: at, to: end + ": ".len(), by: b"" })
     }
 }
 
@@ -111,6 +121,15 @@ mod tests {
         ] {
             assert_eq!(shown(shell, message), wanted);
         }
+    }
+
+    #[test]
+    fn jobs_of_dash_that_fail_at_once_do_not_show_the_file() {
+        let mixed = "sh: 1: /d/c: sh: 2: /d/c: a: not foundsh: 3: /d/c: b: not found\n\n";
+        assert_eq!(shown("sh", mixed), "sh: 1: sh: 2: a: not foundsh: 3: b: not found\n\n");
+        let own = OwnName::new("sh", "/d/c".to_owned());
+        let rest = own.leave_out(b"sh: 1: /d/c: x\n", false);
+        assert_eq!(rest.as_deref(), Some(&b"sh: 1: x\n"[..]));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::processes::PipeId;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
 use rustix::process::{Pid, PidfdFlags};
-use sessile_proc::{Insight, Process};
+use sessile_proc::{Process, ProcessAccess};
 use sessile_sandbox::plan::User;
 use std::fs::File;
 use std::io;
@@ -64,7 +64,7 @@ pub(crate) struct Privacy {
     /// When that was asked.
     looked: Instant,
     /// The keeper can go on looking into it.
-    _insight: Insight,
+    _insight: ProcessAccess,
     children: Children,
 }
 
@@ -202,7 +202,7 @@ impl Privacy {
             pipes: Pipes::NotAll,
             floor: None,
             looked: Instant::now(),
-            _insight: Insight::into(pid),
+            _insight: ProcessAccess::into(pid),
             children: Children::of(pid, confined.sandbox().init()),
         })
     }

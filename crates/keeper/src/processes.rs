@@ -3,8 +3,10 @@
 //!
 //! Nothing here but [`make_room`] is on the path of a run that ends by itself.
 
+use crate::scratch;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use sessile_proc::{Access, Process, SignalSet, Stat};
+use sessile_protocol::SESSION_MARKER;
 use std::fs::Metadata;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -312,12 +314,22 @@ pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
 }
 
 /// Kills what a lost keeper could not: processes that still carry the
-/// session's id in their environment.
-pub(crate) fn kill_strays(marker: &str) {
+/// session's id in their environment. Those that have a keeper are not lost: the session
+/// may live under another state directory, until it hears that it has moved.
+pub(crate) fn kill_strays(session: &str) {
     let me = rustix::process::getpid();
+    let marker = format!("{SESSION_MARKER}={session}");
     for process in Process::all().filter(|process| process.pid() != me) {
-        if process.environment().has(marker) {
+        if process.environment().has(&marker) && !has_keeper(process, session) {
             signal(&[process.pid()], Signal::KILL);
         }
     }
+}
+
+/// Whether a process is below a keeper of this session, or its guardian: both are
+/// subreapers, so that nothing which they have started gets away from below them.
+fn has_keeper(process: Process, session: &str) -> bool {
+    let parent = |process: Process| process.stat()?.parent.map(Process::new);
+    std::iter::successors(parent(process), |above| parent(*above))
+        .any(|above| scratch::is_kept_by(above, session))
 }

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 /// A yielded core comes back within a microsecond when nobody else wants it. Those
 /// that one works with, a client that has just been answered or the kernel itself,
-/// want it for a moment; who keeps it for longer is somebody else.
+/// want it for a moment; who keeps it for longer is somebody else. One whose news
+/// has come meanwhile may have been the one who had it, and for the whole of a run.
 const ALONE: Duration = Duration::from_micros(5);
 const IN_A_MOMENT: Duration = Duration::from_micros(60);
+const FOR_A_RUN: Duration = Duration::from_micros(250);
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -23,7 +25,10 @@ pub(crate) trait Key: Copy {
 
 /// What was noticed of the machine while news was looked out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lookout {
+pub(crate) enum CoreUse {
+    /// Nothing: it slept, or news was there at once.
+    Unknown,
+    /// Nobody else wanted this core.
     Undisturbed,
     /// Others want this core.
     Crowded,
@@ -98,8 +103,8 @@ impl<K: Key> Reactor<K> {
         timeout_ms: Option<u64>,
         awake_until: Option<Instant>,
         news: &mut Vec<K>,
-    ) -> io::Result<Lookout> {
-        let mut lookout = Lookout::Undisturbed;
+    ) -> io::Result<CoreUse> {
+        let mut lookout = CoreUse::Unknown;
         if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
             let mut before = Instant::now();
             let mut lent = Duration::ZERO;
@@ -113,12 +118,15 @@ impl<K: Key> Reactor<K> {
                 let away = after.duration_since(before);
                 if away > ALONE {
                     if self.poll(Some(0), news)? {
-                        return Ok(lookout);
+                        let is_crowded = away > FOR_A_RUN;
+                        return Ok(if is_crowded { CoreUse::Crowded } else { lookout });
                     }
                     lent += away;
+                } else {
+                    lookout = CoreUse::Undisturbed;
                 }
                 if lent > IN_A_MOMENT {
-                    lookout = Lookout::Crowded;
+                    lookout = CoreUse::Crowded;
                     break;
                 }
                 before = after;

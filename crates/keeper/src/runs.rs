@@ -1,6 +1,7 @@
 //! Runs: what was asked, and what came out of it.
 
 use crate::own_name::OwnName;
+use crate::shortage::told;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, EndedJob, Exec, KernelFate, Language, MetLimit, OpenRun, OutputView, ReadOutput,
@@ -9,6 +10,7 @@ use sessile_protocol::{
 use sessile_session::{Outcome, Tick};
 use sessile_store::{Directory, Entry, Remarks, Spool, StreamName, timestamp};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -147,21 +149,32 @@ impl Run {
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
-    /// Has what the run wrote and said on disk. False: the disk refuses.
+    /// Has what the run wrote and said on disk. False: that cannot be done now.
     pub(crate) fn settle(&mut self, directory: &Directory, number: RunNo) -> bool {
-        let settled = [&mut self.stdout, &mut self.stderr].map(|spool| spool.settle().is_ok());
-        let has_output = settled == [true, true];
-        if self.owed_remarks > 0 && directory.write_remarks(number, &self.remarks()).is_ok() {
+        let [stdout, stderr] = [&mut self.stdout, &mut self.stderr].map(Spool::settle);
+        let output = stdout.and(stderr);
+        let remarks = match self.owed_remarks {
+            0 => Ok(()),
+            _ => directory.write_remarks(number, &self.remarks()),
+        };
+        if remarks.is_ok() {
             self.owed_remarks = 0;
         }
-        let has_remarks = self.owed_remarks == 0;
-        for (is_kept, what) in [(has_output, "output"), (has_remarks, "value")] {
-            let note = format!("the disk refused the run's {what}");
-            if !is_kept && !self.notes.contains(&note) {
-                self.notes.push(note);
+        let is_settled = output.is_ok() && remarks.is_ok();
+        for (outcome, what) in [(output, "output"), (remarks, "value")] {
+            if let Err(error) = outcome {
+                self.note_unwritten(what, &error);
             }
         }
-        has_output && has_remarks
+        is_settled
+    }
+
+    /// Says once that something of it is not on disk, and why.
+    pub(crate) fn note_unwritten(&mut self, what: &str, error: &io::Error) {
+        let note = format!("the run's {what} could not be written to disk");
+        if !self.notes.iter().any(|known| known.starts_with(&note)) {
+            self.notes.push(format!("{note}: {}", told(error, std::convert::identity)));
+        }
     }
 
     /// It may have written something: it had written that much before.

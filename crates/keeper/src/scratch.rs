@@ -6,12 +6,15 @@
 //! it in syntax errors and a trigger line with several of them must fit into
 //! the shell's read buffer.
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use sessile_proc::Process;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// How the directories of forks begin; nothing else does.
 const FORK: &str = "f-";
@@ -19,24 +22,34 @@ const FORK: &str = "f-";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
+    /// Says that somebody lives here, for as long as this process or its guardian does:
+    /// a keeper of the same session whom another state directory tells of.
+    held: RefCell<Held>,
+}
+
+/// Open directories, each locked: that of the family, and a fork's own.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    root: Option<Rc<OwnedFd>>,
+    own: Option<Rc<OwnedFd>>,
 }
 
 impl Scratch {
     /// A new directory for the session; one that a lost keeper left behind is
-    /// cleared away first.
+    /// cleared away first. One that is in use stays as it is.
     pub(crate) fn create(session: &str) -> io::Result<Self> {
-        let hex = session.trim_start_matches("sess_");
-        // It begins with what differs, and is hidden: one pattern for files of
-        // ours, or for all files, does not take the memory of all sessions.
-        let name = format!(".{}.sessile", &hex[..hex.len().min(12)]);
+        let name = name_of(session);
         let mut refusal = io::Error::from(io::ErrorKind::NotFound);
         let (roomy, full): (Vec<_>, Vec<_>) = bases().partition(|base| has_room(base));
         for base in roomy.into_iter().chain(full) {
-            for attempt in 0..3 {
+            for attempt in 0..ATTEMPTS {
                 let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
                 let path = base.join(format!("{name}{suffix}"));
                 match make(&path) {
-                    Ok(()) => return Ok(Self { path }),
+                    Ok(root) => {
+                        let held = Held { root: Some(Rc::new(root)), own: None };
+                        return Ok(Self { path, held: RefCell::new(held) });
+                    }
                     Err(error) => refusal = error,
                 }
             }
@@ -71,16 +84,21 @@ impl Scratch {
                 Err(error) => return Err(error.into()),
             }
         }
+        let hold = |path: &Path| hold(path).ok().flatten().map(Rc::new);
+        let mut held = self.held.borrow_mut();
+        // Where it was not removed, it is held as before.
+        held.root = hold(self.root()).or(held.root.take());
+        held.own = held.own.take().map(|own| hold(&self.path).unwrap_or(own));
         Ok(())
     }
 
     /// A directory for a fork, in that of its family.
     pub(crate) fn for_fork(&self, session: &str) -> io::Result<Self> {
-        let hex = session.trim_start_matches("sess_");
-        let path = self.root().join(format!("{FORK}{}", &hex[..hex.len().min(8)]));
+        let path = self.root().join(name_of_fork(session));
         self.make_anew()?;
-        make(&path)?;
-        Ok(Self { path })
+        let own = Some(Rc::new(make(&path)?));
+        let held = Held { root: self.held.borrow().root.clone(), own };
+        Ok(Self { path, held: RefCell::new(held) })
     }
 
     /// The directory of the family: that of its first session.
@@ -113,6 +131,46 @@ impl Scratch {
     }
 }
 
+/// A session may be in use under several state directories of a machine at once, until
+/// the first of them hears that it has moved.
+const ATTEMPTS: u32 = 8;
+
+/// It begins with what differs, and is hidden: one pattern for files of ours, or for
+/// all files, does not take the memory of all sessions.
+fn name_of(session: &str) -> String {
+    let hex = session.trim_start_matches("sess_");
+    format!(".{}.sessile", &hex[..hex.len().min(12)])
+}
+
+fn name_of_fork(session: &str) -> String {
+    let hex = session.trim_start_matches("sess_");
+    format!("{FORK}{}", &hex[..hex.len().min(8)])
+}
+
+/// Whether a process has the session's directory: its keeper, or the guardian of it.
+pub(crate) fn is_kept_by(process: Process, session: &str) -> bool {
+    let (name, fork) = (name_of(session), name_of_fork(session));
+    process.descriptors().filter_map(|descriptor| descriptor.link()).any(|link| {
+        let last = link.file_name().and_then(|last| last.to_str());
+        last.is_some_and(|last| last.starts_with(&name) || last == fork)
+    })
+}
+
+/// Opens and locks a directory; `None` where somebody else has it.
+fn hold(path: &Path) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    // Somebody may have cleared it away between its making and its locking.
+    let (opened, found) = (rustix::fs::fstat(&directory)?, rustix::fs::lstat(path)?);
+    let is_same = (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino);
+    Ok(is_same.then_some(directory))
+}
+
 /// Memory file systems first: a run writes its command there, and a disk's
 /// journal would cost more than the run itself.
 fn bases() -> impl Iterator<Item = PathBuf> {
@@ -133,18 +191,21 @@ fn has_room(base: &Path) -> bool {
     found.f_bavail.saturating_mul(found.f_frsize) >= ROOM && has_files
 }
 
-/// Makes the directory, which must not be anybody else's.
-fn make(path: &Path) -> io::Result<()> {
+/// Makes the directory, which must not be anybody else's, and locks it.
+fn make(path: &Path) -> io::Result<OwnedFd> {
+    let in_use = || io::Error::from(io::ErrorKind::ResourceBusy);
     match rustix::fs::mkdir(path, Mode::RWXU) {
-        Ok(()) => return Ok(()),
+        Ok(()) => return hold(path)?.ok_or_else(in_use),
         Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
     if !is_ours(path)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    let _left = hold(path)?.ok_or_else(in_use)?;
     remove_tree(path)?;
-    Ok(rustix::fs::mkdir(path, Mode::RWXU)?)
+    rustix::fs::mkdir(path, Mode::RWXU)?;
+    hold(path)?.ok_or_else(in_use)
 }
 
 fn is_ours(path: &Path) -> io::Result<bool> {
@@ -290,12 +351,16 @@ impl Inbox {
     /// Whether its name is gone, though nobody has let go of it: then the
     /// directory around it is gone as well, or is called something else.
     pub(crate) fn is_unlinked(&self) -> bool {
-        let Ok(own) = rustix::fs::fstat(&self.fd) else { return false };
-        let is_elsewhere = match rustix::fs::lstat(&self.path) {
-            Ok(named) => named.st_ino != own.st_ino,
+        match rustix::fs::lstat(&self.path) {
+            Ok(named) => rustix::fs::fstat(&self.fd).is_ok_and(|own| named.st_ino != own.st_ino),
             Err(error) => error == rustix::io::Errno::NOENT,
-        };
-        own.st_nlink == 0 || is_elsewhere
+        }
+    }
+
+    /// The same where its name was removed, at a third of the price: without a way
+    /// through directories.
+    pub(crate) fn was_removed(&self) -> bool {
+        rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0)
     }
 }
 
@@ -395,7 +460,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().join(".0123.sessile");
         for path in [root.clone(), root.join(format!("{FORK}45"))] {
-            let scratch = Scratch { path };
+            let scratch = Scratch { path, held: RefCell::default() };
             for _ in 0..2 {
                 let made = scratch.subdirectory("b").unwrap();
                 let inbox = Inbox::create(made.join("s"), Openness::Open).unwrap();

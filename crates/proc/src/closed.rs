@@ -20,9 +20,9 @@ struct Files {
 /// While this is there, this thread can go on looking into a process that is
 /// closed after it was made.
 #[derive(Debug)]
-pub struct Insight(i32);
+pub struct ProcessAccess(i32);
 
-impl Insight {
+impl ProcessAccess {
     #[must_use]
     pub fn into(pid: Pid) -> Self {
         let number = pid.as_raw_nonzero().get();
@@ -33,7 +33,7 @@ impl Insight {
     }
 }
 
-impl Drop for Insight {
+impl Drop for ProcessAccess {
     fn drop(&mut self) {
         let _ = OPEN.try_with(|all| all.borrow_mut().remove(&self.0));
     }

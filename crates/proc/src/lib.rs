@@ -5,22 +5,24 @@
 //! every caller looks at processes that may end at any moment.
 //!
 //! Nothing here signals, waits or keeps state, but for descriptors of processes
-//! that are about to be closed to us ([`Insight`]).
+//! that are about to be closed to us ([`ProcessAccess`]).
 
 mod call;
 mod closed;
 mod descriptor;
 mod limits;
 mod process;
+mod scheduled;
 mod signals;
 mod socket;
 mod stat;
 
 pub use call::Call;
-pub use closed::Insight;
+pub use closed::ProcessAccess;
 pub use descriptor::{Access, Descriptor, Watched};
 pub use limits::Limit;
 pub use process::{Environment, Process};
+pub use scheduled::{Scheduled, busy_time};
 pub use signals::{SignalSet, Signals};
 pub use socket::{Socket, SocketState, Transport};
 pub use stat::Stat;

@@ -1,6 +1,6 @@
 //! A process, and the files that tell of it.
 
-use crate::{Call, Descriptor, Limit, Signals, Socket, Stat, Transport, closed};
+use crate::{Call, Descriptor, Limit, Scheduled, Signals, Socket, Stat, Transport, closed};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -40,6 +40,15 @@ impl Process {
     pub fn stat(self) -> Option<Stat> {
         let bytes = fs::read(self.file("stat")).ok()?;
         Stat::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// What its threads were given of the cores.
+    #[must_use]
+    pub fn scheduled(self) -> Scheduled {
+        let read = |thread: PathBuf| fs::read_to_string(thread.join("schedstat")).ok();
+        let threads = self.threads().filter_map(read);
+        let each = threads.filter_map(|line| Scheduled::parse(&line));
+        each.fold(Scheduled::default(), Scheduled::plus)
     }
 
     /// A descriptor that can be read once the process has ended; `None` when it has,

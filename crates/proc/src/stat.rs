@@ -19,6 +19,8 @@ pub struct Stat {
     pub is_exiting: bool,
     /// Ticks that it has used itself.
     pub cpu: u64,
+    /// Of these, the system's on its behalf.
+    pub cpu_in_system: u64,
     /// Ticks of its children that it has waited for.
     pub cpu_of_children: u64,
     pub nice: i64,
@@ -47,6 +49,7 @@ impl Stat {
             terminal: field(7)?.parse().ok()?,
             is_exiting: number(9)? & PF_EXITING != 0,
             cpu: number(14)? + number(15)?,
+            cpu_in_system: number(15)?,
             cpu_of_children: number(16)? + number(17)?,
             nice: field(19)?.parse().ok()?,
             threads: number(20)?,
@@ -99,6 +102,7 @@ mod tests {
             terminal: 34816,
             is_exiting: false,
             cpu: 56,
+            cpu_in_system: 6,
             cpu_of_children: 78,
             nice: -5,
             threads: 1,

@@ -53,7 +53,7 @@ pub struct Boot {
     #[serde(default)]
     pub sandbox: Option<String>,
     #[serde(default)]
-    pub duty: Duty,
+    pub duty: BootPurpose,
     /// What is to be in the session's metadata file, which is not there yet: a
     /// session that comes up has a file of it, and one that does not has none.
     #[serde(default, with = "serde_bytes")]
@@ -63,7 +63,7 @@ pub struct Boot {
 /// What a keeper is launched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Duty {
+pub enum BootPurpose {
     #[default]
     Begin,
     /// The session existed before: continue its numbers and its last state.

@@ -232,6 +232,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn frames_survive_any_cutting(bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..12),
                                       cuts in prop::collection::vec(1usize..64, 1..40)) {

@@ -20,6 +20,7 @@ mod saved;
 mod screen;
 mod shortage;
 mod size;
+pub mod wording;
 
 pub use answer::{
     Answer, Behind, CHANGED_LIMITS, CHANGED_VARIABLES, Completed, HistoryEntry, HistoryView,
@@ -27,7 +28,8 @@ pub use answer::{
     RunValue, RunsView, StateView, Status, StreamView,
 };
 pub use boot::{
-    Auto, Boot, BootReport, Duty, FORK_SERVER, KernelProgram, MAX_FORKED_BOOT, SESSION_MARKER,
+    Auto, Boot, BootPurpose, BootReport, FORK_SERVER, KernelProgram, MAX_FORKED_BOOT,
+    SESSION_MARKER,
 };
 pub use branch::{
     Carried, CarriedKernel, CheckpointView, DropCheckpoints, FilesView, ForkFiles, ForkOrder,

@@ -40,4 +40,4 @@ pub use input::{Activity, Input, Limits, Refusal, Submission};
 pub use kernel::{Origin, Place};
 pub use pacing::{Pacing, Urgency};
 pub use session::Session;
-pub use timeline::{Point, PointId, Timeline, Unfound};
+pub use timeline::{NoSuchPoint, Point, PointId, Timeline};

@@ -210,6 +210,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn no_change_waits_too_long_and_no_loop_is_interrupted_often(steps in steps()) {
             let mut pacing = Pacing::default();

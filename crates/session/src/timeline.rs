@@ -32,7 +32,7 @@ pub struct Point {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfound {
+pub enum NoSuchPoint {
     /// There is none of this name.
     Name(String),
     /// There are none at all.
@@ -156,29 +156,29 @@ impl Timeline {
 
     /// # Errors
     /// When there is no such point.
-    pub fn find(&self, to: &RewindTo) -> Result<PointId, Unfound> {
+    pub fn find(&self, to: &RewindTo) -> Result<PointId, NoSuchPoint> {
         match to {
             RewindTo::Newest => {
                 let newest = self.points.iter().rev().find(|point| !point.is_aside);
-                newest.map(|point| point.id).ok_or(Unfound::Empty)
+                newest.map(|point| point.id).ok_or(NoSuchPoint::Empty)
             }
             RewindTo::Name(name) => {
                 let found = self.points.iter().find(|point| point.name == *name);
-                found.map(|point| point.id).ok_or_else(|| Unfound::Name(name.clone()))
+                found.map(|point| point.id).ok_or_else(|| NoSuchPoint::Name(name.clone()))
             }
             RewindTo::Runs(runs) => self.find_before(*runs),
         }
     }
 
-    fn find_before(&self, runs: u64) -> Result<PointId, Unfound> {
+    fn find_before(&self, runs: u64) -> Result<PointId, NoSuchPoint> {
         let count = usize::try_from(runs).unwrap_or(usize::MAX);
         let at = self.line.len().checked_sub(count).filter(|_| count > 0);
-        let at = at.ok_or(Unfound::TooFew { runs })?;
+        let at = at.ok_or(NoSuchPoint::TooFew { runs })?;
         let predecessor = at.checked_sub(1).and_then(|before| self.line.get(before));
         // An empty line is the beginning only if nothing was cut off.
         let is_it = |point: &&Point| !point.is_aside && point.line.last() == predecessor;
         let found = self.points.iter().rev().find(is_it);
-        let unfound = || Unfound::Before(self.line.get(at).copied().unwrap_or_default());
+        let unfound = || NoSuchPoint::Before(self.line.get(at).copied().unwrap_or_default());
         found.map(|point| point.id).ok_or_else(unfound)
     }
 
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(timeline.rewind(last), numbers(&[3]));
         let last = timeline.find(&RewindTo::Runs(1)).unwrap();
         assert_eq!(timeline.rewind(last), numbers(&[2]));
-        assert_eq!(timeline.find(&RewindTo::Runs(2)), Err(Unfound::TooFew { runs: 2 }));
+        assert_eq!(timeline.find(&RewindTo::Runs(2)), Err(NoSuchPoint::TooFew { runs: 2 }));
     }
 
     #[test]
@@ -267,6 +267,6 @@ mod tests {
         }
         let names: Vec<&str> = timeline.points().iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["mine", "before-4", "before-5"]);
-        assert_eq!(timeline.find(&RewindTo::Runs(3)), Err(Unfound::Before(RunNo(3))));
+        assert_eq!(timeline.find(&RewindTo::Runs(3)), Err(NoSuchPoint::Before(RunNo(3))));
     }
 }

@@ -185,6 +185,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn what_was_written_last_is_there(
             contents in prop::collection::vec((0..3_usize, 0..9000_usize, any::<u8>()), 1..20)

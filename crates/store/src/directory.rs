@@ -2,8 +2,9 @@
 
 use crate::atomic::{self, PRIVATE_DIR};
 use crate::history::History;
-use crate::metadata::{Metadata, SavedState};
+use crate::metadata::{Metadata, SavedKernel, SavedState};
 use sessile_protocol::{Language, RunNo};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -181,6 +182,34 @@ impl Directory {
         atomic::replace_synced(&path, &bytes).map_err(StoreError::io("write", &path))
     }
 
+    /// The kernels that can be brought back from what is on disk.
+    #[must_use]
+    pub fn left_kernels(&self) -> BTreeMap<Language, SavedKernel> {
+        let mut kernels = self.state().map(|state| state.kernels).unwrap_or_default();
+        let is_there = |name: &String| {
+            let found = self.dump(name).and_then(|path| path.symlink_metadata().ok());
+            found.is_some_and(|found| found.is_file())
+        };
+        kernels.retain(|language, saved| match language.is_shell() {
+            true => saved.restore.is_some(),
+            false => saved.dump.as_ref().is_some_and(is_there),
+        });
+        kernels
+    }
+
+    /// Takes files with states of kernels from another session.
+    ///
+    /// # Errors
+    /// When one cannot be copied.
+    pub fn copy_dumps(&self, from: &Self, names: &[String]) -> Result<()> {
+        for name in names {
+            let (Some(source), Some(copy)) = (from.dump(name), self.dump(name)) else { continue };
+            self.make_kernels()?;
+            std::fs::copy(&source, &copy).map_err(StoreError::io("write", &copy))?;
+        }
+        Ok(())
+    }
+
     /// Where a save is put on its way to a store; the folder is made.
     ///
     /// # Errors
@@ -224,10 +253,10 @@ impl Directory {
         let aside = self.path.with_file_name(format!(".{name}.removed"));
         // Of one who was killed in the middle of it.
         if aside.exists() {
-            std::fs::remove_dir_all(&aside).map_err(failed())?;
+            sessile_subids::remove_dir_all(&aside).map_err(failed())?;
         }
         std::fs::rename(&self.path, &aside).map_err(failed())?;
-        std::fs::remove_dir_all(&aside).map_err(failed())
+        sessile_subids::remove_dir_all(&aside).map_err(failed())
     }
 
     /// # Errors

@@ -7,7 +7,7 @@
 use crate::atomic;
 use crate::metadata::timestamp;
 use crate::recorded::Remarks;
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{KernelFate, Language, RunNo, SessionId};
 use std::fs::File;
@@ -26,6 +26,10 @@ const SHORT_LINE: u64 = 256;
 
 /// What a line in short has of its command.
 const SHORT_COMMAND: usize = 64;
+
+/// Room on the disk that is set aside for the next lines, so that a disk which is full
+/// for a while costs no run its line: for a hundred short ones.
+const RESERVE: u64 = 32 << 10;
 
 /// Of whole lines that wait to be written.
 const OWED_LIMIT: usize = 1 << 20;
@@ -132,6 +136,8 @@ struct Appending {
     length: u64,
     /// Entries in it.
     count: u64,
+    /// Up to where the disk has room for it, whatever else fills the disk.
+    reserved: u64,
 }
 
 impl History {
@@ -190,6 +196,25 @@ impl History {
         self.owed.is_empty()
     }
 
+    /// Sets room aside for the next lines, where the file system can.
+    pub fn reserve(&mut self) {
+        let Ok(appending) = self.open() else { return };
+        let length = appending.length;
+        if appending.reserved < length + RESERVE / 2
+            && fallocate(&appending.file, FallocateFlags::KEEP_SIZE, length, RESERVE).is_ok()
+        {
+            appending.reserved = length + RESERVE;
+        }
+    }
+
+    /// Gives up what was set aside: others need it, or nothing comes any more.
+    pub fn release_reserve(&mut self) {
+        if let Some(appending) = &mut self.file {
+            let _ = appending.file.set_len(appending.length);
+            appending.reserved = appending.length;
+        }
+    }
+
     fn expect(&mut self, line: &[u8]) -> u64 {
         let alike = line.len() as u64 * 9 / 8;
         self.expected = (self.expected * 7 / 8).max(alike).clamp(SHORT_LINE, PAGE);
@@ -229,7 +254,7 @@ impl History {
                 let file = File::from(rustix::fs::open(&self.path, flags, atomic::PRIVATE_FILE)?);
                 let length = file.metadata()?.len();
                 let count = bytes.iter().filter(|b| **b == b'\n').count() as u64;
-                Appending { file, length, count }
+                Appending { file, length, count, reserved: length }
             }
         };
         Ok(self.file.insert(appending))
@@ -510,7 +535,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(crate::cases(40)))]
+        #![proptest_config(sessile_testkit::cases(40))]
         #[test]
         fn the_newest_entries_are_always_there(sizes in prop::collection::vec(0usize..3000, 1..60), max in 1u64..12) {
             let root = tempfile::tempdir().unwrap();

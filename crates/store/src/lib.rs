@@ -66,10 +66,3 @@ pub use refusals::RefusalEntry;
 pub use starting::StartTurn;
 pub use user_state::UserState;
 pub use workspaces::Claim;
-
-/// How many random cases a test has: its own number, or what was asked for.
-#[cfg(test)]
-fn cases(usual: u32) -> u32 {
-    let asked = std::env::var("PROPTEST_CASES");
-    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}

@@ -28,6 +28,9 @@ pub struct Metadata {
     /// Why it ended: asked for, idle, or with its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
+    /// What could not be written when it ended, and so is missing from its files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_at_end: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper_pid: Option<u32>,
     #[serde(default)]

@@ -282,7 +282,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(crate::cases(60)))]
+        #![proptest_config(sessile_testkit::cases(60))]
         #[test]
         fn every_kept_byte_is_read_back(chunks in prop::collection::vec((any::<u8>(), 0usize..40_000), 0..12),
                                         cap in 0u64..200_000, step in 1u64..50_000) {

@@ -21,6 +21,10 @@ use std::collections::BTreeMap;
 /// may keep it waiting. Only a run in which the limit was met waits for it.
 const WATCH: Tick = 120;
 
+/// How often that is waited for, while those that may go on wait for the processor: on
+/// a busy machine a sandbox comes last, and its bomb does nothing for seconds.
+const WATCHES: u32 = 40;
+
 /// Each look finds those that were started during the last one. At the limit
 /// there are none.
 const LOOKS: u32 = 20;
@@ -65,6 +69,7 @@ enum Stage {
     Seeing {
         before: u64,
         cleared: Option<Clearing>,
+        watches: u32,
     },
     Ending(Clearing),
 }
@@ -82,6 +87,14 @@ struct Clearing {
 enum Then {
     See,
     Stop,
+}
+
+/// What takes most places.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    run: Option<RunNo>,
+    /// Some of it would go on, and waits for the processor.
+    has_to_wait: bool,
 }
 
 /// What comes after a look.
@@ -126,7 +139,7 @@ impl Keeper {
             Force::Signals | Force::SignalsInCrowd => {
                 Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
             }
-            Force::None => Stage::Seeing { before: self.count(signs), cleared: None },
+            Force::None => Stage::Seeing { before: self.count(signs), cleared: None, watches: 1 },
         };
         Some(Watch { run: ended.run, limit, signs, stage, told: None })
     }
@@ -207,16 +220,23 @@ impl Keeper {
 
     pub(super) fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
-            Stage::Seeing { before: _, cleared: Some(clearing) }
+            Stage::Seeing { before: _, cleared: Some(clearing), watches: _ }
                 if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
             {
                 clearing
             }
-            Stage::Seeing { before, cleared: _ } => {
-                let largest = || self.largest(watch.limit);
-                let going_on = (self.count(watch.signs) > before).then(largest).flatten();
-                let Some(whose) = going_on else { return Next::Done(watch.told.take()) };
-                Clearing { whose, rounds: 0, ended: 0, then: Then::Stop }
+            Stage::Seeing { before, cleared, watches } => {
+                let Some(crowd) = self.largest(watch.limit) else {
+                    return Next::Done(watch.told.take());
+                };
+                if self.count(watch.signs) <= before {
+                    if crowd.has_to_wait && watches < WATCHES {
+                        watch.stage = Stage::Seeing { before, cleared, watches: watches + 1 };
+                        return Next::LookAgain(WATCH);
+                    }
+                    return Next::Done(watch.told.take());
+                }
+                Clearing { whose: crowd.run, rounds: 0, ended: 0, then: Then::Stop }
             }
             Stage::Ending(clearing) => clearing,
         };
@@ -234,7 +254,7 @@ impl Keeper {
             Then::Stop => Next::Done(watch.told.take()),
             Then::See => {
                 let before = self.count(watch.signs);
-                watch.stage = Stage::Seeing { before, cleared: Some(clearing) };
+                watch.stage = Stage::Seeing { before, cleared: Some(clearing), watches: 1 };
                 Next::LookAgain(WATCH)
             }
         }
@@ -257,13 +277,16 @@ impl Keeper {
     }
 
     /// The run that has left the most, if that has most places.
-    fn largest(&self, limit: u64) -> Option<Option<RunNo>> {
-        let mut counts: BTreeMap<Option<RunNo>, u64> = BTreeMap::new();
-        for (_, _, origin) in jobs::members(&self.find_jobs()) {
-            *counts.entry(origin.run).or_default() += 1;
+    fn largest(&self, limit: u64) -> Option<Crowd> {
+        let mut counts: BTreeMap<Option<RunNo>, (u64, bool)> = BTreeMap::new();
+        for (_, stat, origin) in jobs::members(&self.find_jobs()) {
+            let (count, has_to_wait) = counts.entry(origin.run).or_default();
+            *count += 1;
+            *has_to_wait |= stat.state == 'R';
         }
-        let (run, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        (2 * count >= limit).then_some(run)
+        let (run, (count, has_to_wait)) =
+            counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
+        (2 * count >= limit).then_some(Crowd { run, has_to_wait })
     }
 
     /// What a run has left. Of whom it is not known whose they are, they are taken for

@@ -1,6 +1,6 @@
 //! The clients of a session, and what those who wait are told.
 
-use super::waiters::{Caller, Ticket, Waiters, WaitsFor};
+use super::waiters::{Caller, WaiterId, Waiters, WaitsFor};
 use crate::connections::Connections;
 use crate::reactor::Reactor;
 use crate::runs::Run;
@@ -26,7 +26,7 @@ impl Clients {
     /// Answers one who waited, unless it has gone.
     pub(super) fn answer_ticket(
         &mut self,
-        ticket: Ticket,
+        ticket: WaiterId,
         outcome: Result<Answer, Failure>,
         reactor: &Reactor<Source>,
     ) {

@@ -29,9 +29,11 @@ pub(super) enum Deadline {
     Deferred,
     /// What is waited for after the end of a kernel is waited for no longer.
     Deaths,
+    /// What a layer without a limit has left of the disk is looked at.
+    Disk,
 }
 
-const ALL: [Deadline; 12] = [
+const ALL: [Deadline; 13] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -44,6 +46,7 @@ const ALL: [Deadline; 12] = [
     Deadline::Bombs,
     Deadline::Deferred,
     Deadline::Deaths,
+    Deadline::Disk,
 ];
 
 /// Each deadline once, with its time if it has one.

@@ -15,7 +15,7 @@ use crate::processes;
 use crate::shortage::told;
 use rustix::process::Signal;
 use sessile_protocol::{
-    Answer, Code, Duty, Failure, Language, Reset, RunNo, Shortage, format_duration,
+    Answer, BootPurpose, Code, Failure, Language, Reset, RunNo, Shortage, format_duration,
 };
 use sessile_session::{
     Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why,
@@ -109,7 +109,8 @@ impl Keeper {
         match launch(which, saved.as_ref(), label, home, kernels, &self.reactor) {
             Ok(()) => self.expect_reports(),
             Err(failure) => {
-                if language == self.home.boot.kernel.language && self.home.boot.duty == Duty::Begin
+                if language == self.home.boot.kernel.language
+                    && self.home.boot.duty == BootPurpose::Begin
                 {
                     self.report_start(Err(failure.clone()));
                 }
@@ -133,6 +134,7 @@ impl Keeper {
             }
             Err(error) => return self.give_up_unheard(language, number, &error),
         }
+        self.watch_disk(now);
         let beside = self.beside_kernels();
         let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
         let (Some(live), Some(run)) =
@@ -199,7 +201,7 @@ impl Keeper {
                 exit_code: NOT_BEGUN,
             });
         } else {
-            self.alertness.run_begun(Instant::now());
+            self.busy_polling.run_begun(Instant::now());
             let reads = |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Output(_));
             if self.clients.waiters.any_of_run(number, reads) {
                 self.answer_waiters(number, false);
@@ -303,7 +305,7 @@ impl Keeper {
         }
         // Who only wants the result has it before anything else goes to disk.
         self.answer_waiters(number, false);
-        self.alertness.run_ended(Instant::now());
+        self.busy_polling.run_ended(Instant::now());
         self.kernels.origins.seal(number);
         self.unsettle(number);
         let wants_record =
@@ -421,6 +423,7 @@ impl Keeper {
         let is_deserted = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
         if !is_deserted {
             self.settle();
+            self.records.close(&self.runs);
         }
         self.records.metadata.status = SessionStatus::Terminated;
         self.records.metadata.ended_at = Some(timestamp());
@@ -448,13 +451,18 @@ fn cancellation(why: Why) -> Failure {
         Why::Reset => {
             Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
         }
-        Why::Ended => Failure::new(Code::RunCancelled, "the session was ended before the run had"),
+        Why::Ended => {
+            Failure::new(Code::RunCancelled, "the session was ended before the run had ended")
+        }
         Why::Interrupted => {
             Failure::new(Code::RunCancelled, "the run was interrupted before it began")
         }
         Why::QueueTimeout => {
             Failure::new(Code::QueueTimeout, "the run waited as long as it may, and never began")
         }
-        Why::NoKernel => Failure::new(Code::KernelUnavailable, "the interpreter does not come up"),
+        Why::NoKernel => Failure::new(
+            Code::KernelUnavailable,
+            "the interpreter cannot be started; see whether it works outside of the session",
+        ),
     }
 }

@@ -19,6 +19,7 @@ impl Keeper {
             self.image_ended(pid);
         }
         self.copy_ended(pid);
+        self.look_for_orphans();
         let news = self.operations.saves.writer_ended(pid);
         self.operate_all(news);
     }

@@ -24,7 +24,7 @@ pub(crate) enum Position {
 
 /// What ties a session to others of its process.
 #[derive(Default)]
-pub(super) struct Ties {
+pub(super) struct FamilyLinks {
     pub(super) position: Position,
     /// It minds the process's signals.
     pub(super) minds_signals: bool,
@@ -52,7 +52,7 @@ pub(crate) struct ForkOutcome {
     pub(crate) outcome: Result<Vec<LeftBehind>, Failure>,
 }
 
-impl Ties {
+impl FamilyLinks {
     /// Whether a process has copied itself from ours. It may not have said yet
     /// what it is, or be about to end.
     pub(super) fn was_copied(&self, pid: Pid) -> bool {

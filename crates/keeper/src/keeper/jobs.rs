@@ -256,7 +256,10 @@ pub(super) fn check_signal(signal: i32) -> Result<(), Failure> {
     if (1..=libc::SIGRTMAX()).contains(&signal) {
         return Ok(());
     }
-    Err(Failure::new(Code::BadRequest, format!("there is no signal {signal}")))
+    Err(Failure::new(
+        Code::BadRequest,
+        format!("there is no signal {signal}; use 1 to 64, or a name such as TERM"),
+    ))
 }
 
 /// How many of them got it.

@@ -2,7 +2,7 @@
 
 use super::home::Home;
 use super::live::{Inheritance, Kernels, Live};
-use crate::kernels::{Heritage, Plan};
+use crate::kernels::{Plan, Previous};
 use crate::labels::Label;
 use crate::reactor::{Interest, Reactor};
 use crate::shortage::of_scratch;
@@ -48,7 +48,7 @@ pub(super) fn launch(
         sandbox: sandbox.as_deref(),
         env: &home.env,
         cwd: home.work_dir(),
-        heritage: Heritage {
+        previous: Previous {
             state: saved,
             status: kernels.last_status.get(&language).copied().unwrap_or(0),
         },

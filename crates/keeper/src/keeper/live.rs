@@ -251,6 +251,12 @@ impl Live {
         self.has_lost_directory || self.reports.is_unlinked()
     }
 
+    /// The same after a run, which has just been told of through it: one that was
+    /// moved meanwhile is noticed before the next order.
+    pub(super) fn has_become_homeless(&self) -> bool {
+        self.has_lost_directory || self.reports.was_removed()
+    }
+
     /// Whether a report of it is to come: that it is up, or that its run ended.
     pub(super) fn owes_words(&self) -> bool {
         let owes_end = self.current.is_some() && self.withheld.is_none();

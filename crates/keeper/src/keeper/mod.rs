@@ -17,6 +17,7 @@ mod captures;
 mod clients;
 mod deadlines;
 mod deferred;
+mod disk;
 mod dying;
 mod effects;
 mod endings;
@@ -47,8 +48,8 @@ mod terminals;
 mod waiters;
 mod waiting;
 
-use crate::alertness::Alertness;
-use crate::reactor::{Lookout, Reactor};
+use crate::busy_polling::BusyPolling;
+use crate::reactor::{CoreUse, Reactor};
 use crate::runs::Runs;
 use crate::source::Source;
 use sessile_protocol::{Failure, RunNo, SESSION_MARKER as MARKER};
@@ -61,7 +62,7 @@ use agenda::{Agenda, Fact, Item};
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
 pub(crate) use environment::inherited;
-use family::Ties;
+use family::FamilyLinks;
 pub(crate) use family::{ForkOutcome, Position};
 use home::{Home, Moved};
 use live::{Kernels, Live};
@@ -98,10 +99,10 @@ pub(crate) struct Keeper {
     /// Work on the files of the workspace.
     files: FileJobs,
     /// What ties it to other sessions of the process.
-    family: Ties,
+    family: FamilyLinks,
     /// The program that it ends with, if there is one.
     program: Watched,
-    alertness: Alertness,
+    busy_polling: BusyPolling,
     /// Room for what has news.
     news: Vec<Source>,
     lifecycle: Lifecycle,
@@ -150,6 +151,7 @@ impl Keeper {
             Deadline::Bombs => self.look_after_bombs(),
             Deadline::Deferred => self.begin_deferred(),
             Deadline::Deaths => self.go_on_dying(),
+            Deadline::Disk => self.look_at_disk(),
         }
     }
 
@@ -178,10 +180,11 @@ impl Keeper {
     }
 
     /// Takes note of what was noticed while news was looked out for.
-    pub(crate) fn looked_out(&mut self, lookout: Lookout) {
+    pub(crate) fn looked_out(&mut self, lookout: CoreUse) {
         match lookout {
-            Lookout::Undisturbed => {}
-            Lookout::Crowded => self.alertness.crowded(Instant::now()),
+            CoreUse::Unknown => {}
+            CoreUse::Undisturbed => self.busy_polling.undisturbed(),
+            CoreUse::Crowded => self.busy_polling.crowded(Instant::now()),
         }
     }
 
@@ -225,7 +228,7 @@ impl Keeper {
 
     /// Until when to look out for events without sleeping, if at all.
     pub(crate) fn awake_until(&self) -> Option<Instant> {
-        self.alertness.until()
+        self.busy_polling.until()
     }
 
     /// Tells the session of a fact, and does what it decides.

@@ -47,6 +47,10 @@ pub(super) struct Records {
     unrecorded: VecDeque<Entry>,
     /// Runs whose lines were too many, which nobody has been told yet.
     never_recorded: Vec<RunNo>,
+    /// All that are in no history, and will not be.
+    missing: BTreeSet<RunNo>,
+    /// Runs whose output was let go of before the disk had a place for it.
+    without_output: BTreeSet<RunNo>,
     /// When what is only in memory is written to disk.
     pace: Pacing,
 }
@@ -76,6 +80,8 @@ impl Records {
             refused: VecDeque::new(),
             unrecorded: VecDeque::new(),
             never_recorded: Vec::new(),
+            missing: BTreeSet::new(),
+            without_output: BTreeSet::new(),
             pace: Pacing::default(),
         }
     }
@@ -156,6 +162,7 @@ impl Records {
             let Some(entry) = self.unrecorded.pop_front() else { return };
             bytes -= size(&entry);
             self.never_recorded.push(entry.run);
+            self.missing.insert(entry.run);
         }
     }
 
@@ -182,6 +189,7 @@ impl Records {
         let dropped = self.drop_oldest(runs, disk.max_history, directory);
         let _ = self.write_entries();
         let _ = self.history.complete();
+        self.history.reserve();
         let again = std::mem::take(&mut self.refused);
         let finished = std::mem::take(&mut self.unsettled).runs;
         for number in again.into_iter().chain(finished) {
@@ -198,9 +206,9 @@ impl Records {
                 continue;
             }
             if let Some(screen) = &run.screen
-                && directory.write_screen(number, screen).is_err()
+                && let Err(error) = directory.write_screen(number, screen)
             {
-                run.notes.push("the disk refused the run's screen".to_owned());
+                run.note_unwritten("screen", &error);
             }
             release(runs, number, &is_awaited);
         }
@@ -248,9 +256,29 @@ impl Records {
     fn remember_refused(&mut self, runs: &mut Runs, is_awaited: impl Fn(RunNo) -> bool) {
         while self.refused.len() > REFUSED {
             if let Some(oldest) = self.refused.pop_front() {
+                if runs.get(&oldest).is_some_and(|run| run.bytes_in_memory() > 0) {
+                    self.without_output.insert(oldest);
+                }
                 release(runs, oldest, &is_awaited);
             }
         }
+    }
+
+    /// The session ends: what is not on disk now is lost, and told in its metadata.
+    pub(super) fn close(&mut self, runs: &Runs) {
+        self.missing.extend(self.unrecorded.iter().map(|entry| entry.run));
+        let in_memory = |run: &RunNo| runs.get(run).is_some_and(|run| run.bytes_in_memory() > 0);
+        self.without_output.extend(self.refused.iter().filter(|run| in_memory(run)));
+        let kept = BTreeSet::from_iter(self.history.runs());
+        // The lines of dropped runs went with their output.
+        self.without_output.retain(|run| kept.contains(run) || self.missing.contains(run));
+        let why = self.write_entries().err().map(|error| format!(": {error}")).unwrap_or_default();
+        let missing =
+            named(&self.missing, "is", "are").map(|runs| format!("{runs} not in the history{why}"));
+        let without_output = named(&self.without_output, "has", "have")
+            .map(|runs| format!("{runs} no output on disk{why}"));
+        self.metadata.lost_at_end = missing.into_iter().chain(without_output).collect();
+        self.history.release_reserve();
     }
 
     /// After a reset: the numbers go on, nothing else does.
@@ -259,12 +287,48 @@ impl Records {
         self.refused.clear();
         self.unrecorded.clear();
         self.never_recorded.clear();
+        self.missing.clear();
+        self.without_output.clear();
         self.history.clear();
         self.keys = None;
         if let Some(accepted) = &mut self.accepted {
             let _ = accepted.forget_through(accepted.last());
         }
     }
+}
+
+/// Runs by number, as the beginning of a sentence.
+fn named(runs: &BTreeSet<RunNo>, one: &str, several: &str) -> Option<String> {
+    /// The metadata is to fit into the place that it has, even on a full disk.
+    const SHOWN: usize = 8;
+    let mut spans: Vec<(RunNo, RunNo)> = Vec::new();
+    for run in runs {
+        match spans.last_mut() {
+            Some((_, last)) if last.next() == *run => *last = *run,
+            Some(_) | None => spans.push((*run, *run)),
+        }
+    }
+    let more = spans.len().saturating_sub(SHOWN);
+    let mut shown: Vec<String> = spans
+        .iter()
+        .take(SHOWN)
+        .map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first} to {last}"),
+        })
+        .collect();
+    if more > 0 {
+        shown.push("others".to_owned());
+    }
+    let last = shown.pop()?;
+    let list = match shown.is_empty() {
+        true => last,
+        false => format!("{} and {last}", shown.join(", ")),
+    };
+    Some(match runs.len() {
+        1 => format!("run {list} {one}"),
+        _ => format!("runs {list} {several}"),
+    })
 }
 
 /// What is said of runs that are in no history, and will not be.

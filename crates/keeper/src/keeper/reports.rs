@@ -151,7 +151,7 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_homeless = live.is_homeless();
+        let is_homeless = live.has_become_homeless();
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
         let end = RunEnd { ended, room, is_homeless };

@@ -322,7 +322,10 @@ pub(super) fn refuse(refusal: &Refusal) -> Failure {
             Code::QueueFull,
             format!("{limit} runs are waiting in this session already; wait for some of them"),
         ),
-        Refusal::Busy { run } => Failure::new(Code::Busy, format!("run {run} is going")),
+        Refusal::Busy { run } => Failure::new(
+            Code::Busy,
+            format!("run {run} is going; wait for it, or interrupt it, and try again"),
+        ),
         Refusal::Ending => {
             Failure::new(Code::Ending, "the session is ending or being reset; try again")
         }

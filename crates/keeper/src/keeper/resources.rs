@@ -169,6 +169,15 @@ fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met
         );
         met.push((counted(LimitedResource::Layer, held.limit), note));
     }
+    if let Some(disk) = confined.disk().filter(|_| incidents.stops > 0) {
+        let reserve = disk.reserve();
+        let note = format!(
+            "programs were killed because the disk was nearly full: what the session has written \
+             to its layer leaves less than {} of it; --layer-size sets a limit of its own",
+            size(reserve)
+        );
+        met.push((counted(LimitedResource::Layer, reserve), note));
+    }
     met
 }
 

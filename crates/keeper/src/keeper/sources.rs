@@ -37,7 +37,7 @@ impl Keeper {
         let calls =
             self.clients.connections.receive(client, &mut self.output.buffer, &self.reactor);
         if !calls.is_empty() {
-            self.alertness.ordered(Instant::now());
+            self.busy_polling.ordered(Instant::now());
         }
         for call in calls {
             self.call(Caller { client, call: call.id }, call.request);

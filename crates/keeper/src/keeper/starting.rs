@@ -3,7 +3,7 @@
 use super::agenda::Agenda;
 use super::clients::Clients;
 use super::deadlines::Deadlines;
-use super::family::Ties;
+use super::family::FamilyLinks;
 use super::home::Home;
 use super::live::Kernels;
 use super::operations::Operations;
@@ -15,7 +15,7 @@ use super::records::Records;
 use super::waiters::Waiters;
 use super::{Keeper, Lifecycle, MARKER, endings};
 use crate::absence::Watch;
-use crate::alertness::Alertness;
+use crate::busy_polling::BusyPolling;
 use crate::confined::Confined;
 use crate::connections::Connections;
 use crate::groups::Groups;
@@ -24,7 +24,7 @@ use crate::runs::Runs;
 use crate::scratch::Scratch;
 use crate::shortage::{of_scratch, of_start};
 use crate::{guardian, processes};
-use sessile_protocol::{Boot, Code, Duty, Failure, Language, RunNo};
+use sessile_protocol::{Boot, BootPurpose, Code, Failure, Language, RunNo};
 use sessile_session::{Activity, Core, Limits, Session};
 use sessile_store::{Accepted, Directory, Lock, Metadata, SessionStatus};
 use std::collections::BTreeMap;
@@ -52,8 +52,8 @@ impl Keeper {
             None => directory.metadata(),
         };
         let metadata = metadata.map_err(|error| Failure::from_error(Code::Storage, &error))?;
-        if boot.duty == Duty::GoOn {
-            processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        if boot.duty == BootPurpose::GoOn {
+            processes::kill_strays(boot.session.as_str());
             Groups::written_down(&boot).remove();
         }
         let scratch = Scratch::create(boot.session.as_str())
@@ -67,7 +67,7 @@ impl Keeper {
         let language = boot.kernel.language;
         let confined = Confined::of(&boot, scratch.path())?;
         let place = (scratch, confined);
-        if boot.duty == Duty::Begin {
+        if boot.duty == BootPurpose::Begin {
             let session = Session::from(Core::new(language, limits, 0));
             return Self::assemble(boot, directory, lock, metadata, place, session)
                 .map_err(storage);
@@ -109,7 +109,7 @@ impl Keeper {
         let lock = lock.map_err(|error| Failure::from_error(Code::Storage, &error))?;
         let _lock =
             lock.ok_or_else(|| Failure::new(Code::Ending, "the session has a keeper again"))?;
-        processes::kill_strays(&format!("{MARKER}={}", boot.session));
+        processes::kill_strays(boot.session.as_str());
         Groups::written_down(boot).remove();
         let scratch = Scratch::create(boot.session.as_str());
         scratch.map_err(|error| Failure::from_error(Code::Storage, &error))?.remove();
@@ -159,9 +159,9 @@ impl Keeper {
             output: Output::default(),
             operations: Operations::default(),
             files: FileJobs::default(),
-            family: Ties::default(),
+            family: FamilyLinks::default(),
             program: Watched::default(),
-            alertness: Alertness::new(),
+            busy_polling: BusyPolling::new(),
             news: Vec::new(),
             lifecycle: Lifecycle::Starting,
         })

@@ -18,11 +18,11 @@ pub(super) struct Caller {
 
 /// Names one who waits, for those who do what is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(pub(super) u64);
+pub(super) struct WaiterId(pub(super) u64);
 
 #[derive(Debug)]
 pub(super) struct Waiter {
-    pub(super) ticket: Ticket,
+    pub(super) ticket: WaiterId,
     pub(super) caller: Caller,
     pub(super) waits_for: WaitsFor,
     /// Then it is answered with what there is.
@@ -122,9 +122,14 @@ pub(super) struct Waiters {
 }
 
 impl Waiters {
-    pub(super) fn add(&mut self, caller: Caller, waits_for: WaitsFor, due: Option<Tick>) -> Ticket {
+    pub(super) fn add(
+        &mut self,
+        caller: Caller,
+        waits_for: WaitsFor,
+        due: Option<Tick>,
+    ) -> WaiterId {
         self.last += 1;
-        let ticket = Ticket(self.last);
+        let ticket = WaiterId(self.last);
         self.all.push(Waiter { ticket, caller, waits_for, due });
         ticket
     }
@@ -155,7 +160,7 @@ impl Waiters {
         self.all.extract_if(.., |waiter| is_over(waiter)).collect()
     }
 
-    pub(super) fn take_ticket(&mut self, ticket: Ticket) -> Option<Waiter> {
+    pub(super) fn take_ticket(&mut self, ticket: WaiterId) -> Option<Waiter> {
         self.take(|waiter| waiter.ticket == ticket)
     }
 

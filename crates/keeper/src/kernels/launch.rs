@@ -3,7 +3,7 @@
 use super::scripted::Scripted;
 use super::shell::Shell;
 use super::spawn::Process;
-use super::{Heritage, Kernel};
+use super::{Kernel, Previous};
 use crate::labels::Label;
 use crate::scratch::{Inbox, LEFT, Openness, make_orders, read_left, write_file};
 use rustix::fs::{Mode, OFlags};
@@ -60,7 +60,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) sandbox: Option<&'a Sandbox>,
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
-    pub(crate) heritage: Heritage<'a>,
+    pub(crate) previous: Previous<'a>,
     pub(crate) label: Option<Label>,
 }
 
@@ -93,7 +93,7 @@ impl Plan<'_> {
                     (&self.directory, &self.outside()),
                     orders,
                     &program,
-                    self.heritage,
+                    self.previous,
                 )?;
                 (Box::new(shell), invocation)
             }

@@ -71,7 +71,7 @@ pub(crate) enum Stdin<'a> {
 
 /// What a new kernel process takes over from the one before.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heritage<'a> {
+pub(crate) struct Previous<'a> {
     pub(crate) state: Option<&'a SavedKernel>,
     /// The last run's exit code.
     pub(crate) status: i32,

@@ -28,7 +28,7 @@
 
 use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
-use super::{Heritage, Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
+use super::{Kernel, LastState, Lines, Order, Pressed, Previous, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{RewrittenFile, write_file};
@@ -168,7 +168,7 @@ impl Shell {
         (directory, outside): (&Path, &Path),
         orders: OwnedFd,
         program: &Path,
-        heritage: Heritage<'_>,
+        previous: Previous<'_>,
     ) -> io::Result<(Self, Invocation)> {
         let dialect = dialect::of(language);
         let mut secrets = Secrets::default();
@@ -205,7 +205,7 @@ impl Shell {
             listing: None,
         };
         let mut boot = dialect.boot().to_owned();
-        if let Some(saved) = heritage.state
+        if let Some(saved) = previous.state
             && let Some(text) = &saved.restore
         {
             let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
@@ -228,7 +228,7 @@ impl Shell {
         }
         // Here already, so that the user's umask is not its mode.
         write_file(&shell.left("w/int"), b"")?;
-        shell.keep_status(heritage.status);
+        shell.keep_status(previous.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
         shell.send(&boot)?;

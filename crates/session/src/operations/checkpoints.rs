@@ -7,7 +7,7 @@
 use super::images::{Form, Images, Way};
 use super::{Context, FilesId, ImageId, Task};
 use crate::core::Core;
-use crate::timeline::{Point, PointId, Timeline, Unfound};
+use crate::timeline::{NoSuchPoint, Point, PointId, Timeline};
 use sessile_protocol::{
     Carried, CarriedKernel, Code, Failure, FilesView, Language, LeftBehind, RewindTo, RunNo,
 };
@@ -244,7 +244,7 @@ impl Checkpoints {
         self.timeline.find(to).map_err(|unfound| self.explain(&unfound))
     }
 
-    pub(crate) fn explain(&self, unfound: &Unfound) -> Failure {
+    pub(crate) fn explain(&self, unfound: &NoSuchPoint) -> Failure {
         let points = self.timeline.points();
         let names: Vec<&str> =
             points.iter().rev().take(10).map(|point| point.name.as_str()).collect();
@@ -253,12 +253,12 @@ impl Checkpoints {
             _ => format!("the newest are: {}", names.join(", ")),
         };
         let message = match unfound {
-            Unfound::Name(name) => format!("there is no checkpoint {name:?}; {there}"),
-            Unfound::Empty => there,
-            Unfound::TooFew { runs } => {
+            NoSuchPoint::Name(name) => format!("there is no checkpoint {name:?}; {there}"),
+            NoSuchPoint::Empty => there,
+            NoSuchPoint::TooFew { runs } => {
                 format!("the session has not made {runs} runs that could be taken back; {there}")
             }
-            Unfound::Before(run) => {
+            NoSuchPoint::Before(run) => {
                 format!("there is no checkpoint from right before run {run}; {there}")
             }
         };

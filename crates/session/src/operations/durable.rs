@@ -3,8 +3,9 @@
 //! A store that is down does not keep the session from being saved here: each
 //! place has a pace of its own. What fails is told and tried again.
 
-use super::looking::{Before, Heard, Looks};
+use super::ownership::{Activity, Before, Heard, OwnershipChecks};
 use super::{Context, NotStored, Place, SaveId, Task};
+use crate::Core;
 use crate::durability::Durability;
 use crate::effect::Tick;
 use sessile_protocol::Failure;
@@ -22,7 +23,7 @@ struct Store {
     pace: Durability,
     /// The save that is on its way there.
     upload: Option<SaveId>,
-    looks: Looks,
+    looks: OwnershipChecks,
 }
 
 /// Where a durable session is saved, besides here.
@@ -56,7 +57,7 @@ pub(crate) enum Looked {
 
 impl Durable {
     pub(crate) fn new(store: InStore, now: Tick) -> Self {
-        let (mut pace, upload, looks) = (Durability::default(), None, Looks::new(now));
+        let (mut pace, upload, looks) = (Durability::default(), None, OwnershipChecks::new(now));
         let store = match store {
             InStore::None => None,
             InStore::Current => Some(Store { pace, upload, looks }),
@@ -166,14 +167,15 @@ impl Durable {
 
     // Whether the session is still this machine's. An upload would tell.
 
-    fn looks(&mut self) -> Option<&mut Looks> {
+    fn looks(&mut self) -> Option<&mut OwnershipChecks> {
         self.store.as_mut().filter(|store| store.upload.is_none()).map(|store| &mut store.looks)
     }
 
     /// When to ask the store, or not to have runs wait for it any longer.
-    pub(crate) fn look_due(&self) -> Option<Tick> {
+    pub(crate) fn look_due(&self, core: &Core) -> Option<Tick> {
         let store = self.store.as_ref()?;
-        let question = store.upload.is_none().then(|| store.looks.due()).flatten();
+        let activity = Activity::of(core);
+        let question = store.upload.is_none().then(|| store.looks.due(activity)).flatten();
         question.into_iter().chain(store.looks.waits_until()).min()
     }
 
@@ -184,8 +186,9 @@ impl Durable {
             store.looks.give_up(context.now);
             return true;
         }
+        let activity = Activity::of(context.core);
         if let Some(looks) = self.looks()
-            && looks.due().is_some_and(|due| due <= context.now)
+            && looks.due(activity).is_some_and(|due| due <= context.now)
         {
             looks.ask();
             context.task(Task::LookAtStore);

@@ -5,7 +5,7 @@
 
 use super::queue::{Patience, Progress, Stage};
 use super::{
-    COPY_PATIENCE, Context, Done, FILES_PATIENCE, Heritage, ImageId, Operations, RequestId, Task,
+    COPY_PATIENCE, Context, Done, FILES_PATIENCE, ImageId, KernelStart, Operations, RequestId, Task,
 };
 use crate::effect::{Epoch, Tick};
 use sessile_protocol::{Code, Failure, ForkOrder, Language, RunNo, SessionId};
@@ -83,7 +83,7 @@ impl Operations {
         context: &mut Context<'_>,
     ) -> Progress {
         let original = context.core.epoch(Language::Python);
-        let kernels = self.heritage(context);
+        let kernels = self.kernel_starts(context);
         context.task(Task::PlanForks { request, order, kernels });
         let forking = Forking { images, original, step: Step::Planning, failure: None };
         Progress::Waiting(Stage::Forking(forking), Patience(FILES_PATIENCE))
@@ -99,7 +99,7 @@ impl Operations {
         let patience = match &mut forking.step {
             Step::Planning | Step::Making => FILES_PATIENCE,
             Step::Planned => {
-                let kernels = self.heritage(context);
+                let kernels = self.kernel_starts(context);
                 context.task(Task::MakeForks { request, kernels });
                 forking.step = Step::Making;
                 COPY_PATIENCE
@@ -122,20 +122,20 @@ impl Operations {
     }
 
     /// What kernels have that can be handed on.
-    fn heritage(&self, context: &Context<'_>) -> Vec<(Language, RunNo, Heritage)> {
+    fn kernel_starts(&self, context: &Context<'_>) -> Vec<(Language, RunNo, KernelStart)> {
         let states = context.core.states();
-        let heritage = states.map(|(language, as_of)| {
-            let heritage = match language {
-                Language::Python => Heritage::Copy,
+        let kernel_starts = states.map(|(language, as_of)| {
+            let kernel_starts = match language {
+                Language::Python => KernelStart::Copy,
                 Language::Node => {
                     let image = self.checkpoints.image_at_hand(language, context.core);
-                    image.map_or(Heritage::Nothing, Heritage::Image)
+                    image.map_or(KernelStart::Nothing, KernelStart::Image)
                 }
-                Language::Bash | Language::Sh | Language::Zsh => Heritage::Written,
+                Language::Bash | Language::Sh | Language::Zsh => KernelStart::Written,
             };
-            (language, as_of, heritage)
+            (language, as_of, kernel_starts)
         });
-        heritage.collect()
+        kernel_starts.collect()
     }
 }
 

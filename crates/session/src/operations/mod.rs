@@ -33,7 +33,7 @@ mod event;
 mod forking;
 mod gathering;
 mod images;
-mod looking;
+mod ownership;
 mod preparing;
 mod queue;
 mod rewinding;
@@ -55,7 +55,7 @@ use queue::Current;
 use saving::Saves;
 use sessile_protocol::{Auto, Failure};
 use std::collections::VecDeque;
-pub use task::{Done, Heritage, Place, Target, Task};
+pub use task::{Done, KernelStart, Place, Target, Task};
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
@@ -207,7 +207,7 @@ impl Operations {
 
     // For the session.
 
-    /// Looks at what the kernels are about to do, on its way to the driver.
+    /// OwnershipChecks at what the kernels are about to do, on its way to the driver.
     pub(crate) fn see(&mut self, effect: &Effect, context: &mut Context<'_>) {
         match effect {
             Effect::Begin { run, .. } => self.checkpoints.ran(*run),

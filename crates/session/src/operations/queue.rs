@@ -389,7 +389,7 @@ impl Operations {
             let unknown = names.iter().find(|name| points.iter().all(|p| p.name != **name));
             if let Some(name) = unknown {
                 let failure =
-                    self.checkpoints.explain(&crate::timeline::Unfound::Name(name.clone()));
+                    self.checkpoints.explain(&crate::timeline::NoSuchPoint::Name(name.clone()));
                 return context.answer(request, Err(failure));
             }
         }

@@ -29,21 +29,21 @@ pub(crate) struct Rewinding {
     point: PointId,
     plan: Vec<(Language, Origin)>,
     /// Processes that are to take the place of kernels.
-    copies: Vec<Successor>,
+    copies: Vec<Replacement>,
     /// Files to put back.
     tree: Option<FilesId>,
     step: Step,
 }
 
 #[derive(Debug)]
-struct Successor {
+struct Replacement {
     id: CopyId,
     language: Language,
-    state: Arrival,
+    state: ReplacementState,
 }
 
 #[derive(Debug)]
-enum Arrival {
+enum ReplacementState {
     Coming,
     Up,
     Lost(String),
@@ -113,14 +113,14 @@ impl Rewinding {
 
     pub(crate) fn copy_up(&mut self, copy: CopyId) {
         let coming = self.copies.iter_mut().find(|c| c.id == copy);
-        if let Some(coming) = coming.filter(|c| matches!(c.state, Arrival::Coming)) {
-            coming.state = Arrival::Up;
+        if let Some(coming) = coming.filter(|c| matches!(c.state, ReplacementState::Coming)) {
+            coming.state = ReplacementState::Up;
         }
     }
 
     pub(crate) fn copy_lost(&mut self, copy: CopyId, why: String) {
         if let Some(lost) = self.copies.iter_mut().find(|c| c.id == copy) {
-            lost.state = Arrival::Lost(why);
+            lost.state = ReplacementState::Lost(why);
         }
     }
 
@@ -201,13 +201,13 @@ impl Rewinding {
     /// A process that was to take the place of a kernel and will not.
     fn lost_copy(&self) -> Option<Failure> {
         self.copies.iter().find_map(|copy| match &copy.state {
-            Arrival::Lost(why) => Some(not_copied(copy.language, why)),
-            Arrival::Coming | Arrival::Up => None,
+            ReplacementState::Lost(why) => Some(not_copied(copy.language, why)),
+            ReplacementState::Coming | ReplacementState::Up => None,
         })
     }
 
     fn missing_copy(&self) -> Option<Language> {
-        let coming = self.copies.iter().find(|copy| matches!(copy.state, Arrival::Coming));
+        let coming = self.copies.iter().find(|copy| matches!(copy.state, ReplacementState::Coming));
         coming.map(|copy| copy.language)
     }
 
@@ -250,7 +250,7 @@ impl Operations {
             if let (Origin::Image(_), Some(image)) = (origin, image) {
                 let (id, language) = (self.next_copy(), *language);
                 context.task(Task::BringUp { copy: id, language, image });
-                copies.push(Successor { id, language, state: Arrival::Coming });
+                copies.push(Replacement { id, language, state: ReplacementState::Coming });
             }
         }
         let rewinding = Rewinding { point, plan, copies, tree, step: Step::BringingUp };
@@ -525,7 +525,10 @@ fn write_states(
 
 fn refused(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::Busy { run } => Failure::new(Code::Busy, format!("run {run} is going")),
+        Refusal::Busy { run } => Failure::new(
+            Code::Busy,
+            format!("run {run} is going; wait for it, or interrupt it, and try again"),
+        ),
         Refusal::Ending | Refusal::QueueFull { .. } => {
             Failure::new(Code::Ending, "the session is ending or being reset; try again")
         }

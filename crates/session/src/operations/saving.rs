@@ -165,7 +165,8 @@ impl Saves {
 
     /// When the store is to be asked whose the session is.
     pub(crate) fn look_due(&self, core: &Core) -> Option<Tick> {
-        self.durable.as_ref().filter(|_| core.is_open()).and_then(Durable::look_due)
+        let durable = self.durable.as_ref().filter(|_| core.is_open());
+        durable.and_then(|durable| durable.look_due(core))
     }
 
     // What it is told.

@@ -113,12 +113,12 @@ pub enum Task {
     PlanForks {
         request: RequestId,
         order: ForkOrder,
-        kernels: Vec<(Language, RunNo, Heritage)>,
+        kernels: Vec<(Language, RunNo, KernelStart)>,
     },
     /// Make the sessions, and have processes copied.
     MakeForks {
         request: RequestId,
-        kernels: Vec<(Language, RunNo, Heritage)>,
+        kernels: Vec<(Language, RunNo, KernelStart)>,
     },
     /// End the forks that were made, and remove what was planned.
     EndForks {
@@ -192,7 +192,7 @@ pub enum Done {
 
 /// What a fork's kernel starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heritage {
+pub enum KernelStart {
     /// A copy of the process.
     Copy,
     /// An image that was written down.

@@ -35,8 +35,9 @@ impl Directory {
 
 /// Nothing else is removed, whatever is written there.
 fn is_of(top: &Path, session: &SessionId) -> bool {
-    let name = top.file_name().and_then(|name| name.to_str());
-    top.is_absolute() && name == Some(&format!("sessile-{session}"))
+    let name = top.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let place = name.strip_prefix("sessile-").and_then(|name| name.strip_prefix(session.as_str()));
+    top.is_absolute() && place.is_some_and(|place| place.is_empty() || place.starts_with('-'))
 }
 
 /// Whether it is, or was removed. Only what is empty can be.

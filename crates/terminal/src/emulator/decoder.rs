@@ -81,6 +81,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn cuts_do_not_matter(bytes: Vec<u8>, cut in 0usize..64, every in 1usize..4) {
             // Followed by a letter, nothing is left that has only begun.

@@ -372,7 +372,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(sessile_testkit::cases(512))]
 
     #[test]
     fn cuts_make_no_difference(

@@ -123,6 +123,7 @@ fn a_paste_cannot_end_itself() {
 }
 
 proptest! {
+    #![proptest_config(sessile_testkit::cases(256))]
     #[test]
     fn nothing_typed_panics(text in ".{0,40}") {
         let _ = encode(&text, Modes::default());

@@ -291,11 +291,17 @@ pub(in super::super) fn recover(directory: &Directory, confined: Option<&Confine
 }
 
 fn was_ended<T>() -> Result<T, Failure> {
-    Err(Failure::new(Code::Storage, "the process that looked after the files was ended"))
+    Err(Failure::new(
+        Code::Storage,
+        "the process that reads and writes the files was killed; try again",
+    ))
 }
 
 fn unexpected() -> Failure {
-    Failure::new(Code::Storage, "the process that looked after the files did something else")
+    Failure::new(
+        Code::Storage,
+        "the process that reads and writes the files gave an unexpected answer; try again",
+    )
 }
 
 // In the worker: everything here blocks.
@@ -357,7 +363,10 @@ fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> 
         }
         Ok(restored) => match restored.failed.first() {
             Some(first) => Failure::because(Code::Storage, first.path.display(), &first.error),
-            None => Failure::new(Code::Storage, "some are missing"),
+            None => Failure::new(
+                Code::Storage,
+                "some of the saved files are missing; go back to another checkpoint",
+            ),
         },
         Err(error) => Failure::from_error(Code::Storage, &error),
     };

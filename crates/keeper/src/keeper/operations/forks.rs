@@ -14,10 +14,10 @@ use crate::processes;
 use crate::shortage::of_scratch;
 use rustix::process::Pid;
 use sessile_protocol::{
-    Boot, Carried, CarriedKernel, Code, Duty, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
-    Language, LeftBehind, RunNo, SessionId,
+    Boot, BootPurpose, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView,
+    ForkedView, Language, LeftBehind, RunNo, SessionId,
 };
-use sessile_session::operations::{Event, Heritage, RequestId};
+use sessile_session::operations::{Event, KernelStart, RequestId};
 use sessile_session::{Core, Origin, Session};
 use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SavedState, SessionStatus, Sessions, UserState,
@@ -64,7 +64,7 @@ impl Seed {
     }
 }
 
-type Kernels = [(Language, RunNo, Heritage)];
+type Kernels = [(Language, RunNo, KernelStart)];
 
 impl Keeper {
     /// Makes the directories, and has the files copied if that is wanted.
@@ -184,7 +184,8 @@ impl Keeper {
 
     pub(super) fn forked_view(&mut self, request: RequestId) -> Result<ForkedView, Failure> {
         let pending = self.operations.forks.take_if(|pending| pending.request == request);
-        let gone = || Failure::new(Code::ForkFailed, "the forks are gone");
+        let gone =
+            || Failure::new(Code::ForkFailed, "the forks ended before they had started; try again");
         pending.map(|pending| pending.view).ok_or_else(gone)
     }
 
@@ -220,8 +221,8 @@ impl Keeper {
         let (mut known, mut left) = (Vec::new(), Vec::new());
         for (language, as_of, heritage) in kernels.iter().copied() {
             let origin = match heritage {
-                Heritage::Copy => Origin::Image(as_of),
-                Heritage::Image(id) => {
+                KernelStart::Copy => Origin::Image(as_of),
+                KernelStart::Image(id) => {
                     let image = self.session.operations().image(id);
                     left.extend(image.iter().flat_map(|image| image.left.iter().cloned()));
                     match self.operations.images.get(id) {
@@ -232,14 +233,14 @@ impl Keeper {
                         Some(_) | None => Origin::Nothing,
                     }
                 }
-                Heritage::Written => {
+                KernelStart::Written => {
                     let saved = state.kernels.get(&language);
                     match saved.filter(|saved| saved.restore.is_some()) {
                         Some(saved) => Origin::Saved(saved.as_of_run),
                         None => Origin::Nothing,
                     }
                 }
-                Heritage::Nothing => Origin::Nothing,
+                KernelStart::Nothing => Origin::Nothing,
             };
             if origin == Origin::Nothing && as_of.0 > 0 {
                 left.push(LeftBehind {
@@ -316,7 +317,7 @@ impl Keeper {
             }
         };
         // Its first kernel need not come up for it to be there.
-        let boot = Boot { duty: Duty::GoOn, ..boot };
+        let boot = Boot { duty: BootPurpose::GoOn, ..boot };
         let keeper_pid = Some(std::process::id());
         let metadata = Metadata { status: SessionStatus::Active, keeper_pid, ..metadata };
         let lock = directory.lock().map_err(io::Error::other)?;

@@ -27,6 +27,8 @@ pub(in super::super) struct Images {
     pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
     /// States that were captured last and could not be written to the file.
     pub(in super::super) aside: BTreeMap<Language, SavedKernel>,
+    /// Kernels that are gone and may have made copies which have not said anything.
+    orphaned: Vec<(Language, Epoch)>,
 }
 
 #[derive(Debug)]
@@ -215,11 +217,30 @@ impl Keeper {
     /// A kernel process is gone that was to write its state down, or to copy
     /// itself.
     pub(in super::super) fn images_lose_kernel(&mut self, language: Language, epoch: Epoch) {
-        // A copy that it had made is there, though it has not said so.
-        let is_on_its_way = self.operations.images.are_copies_coming()
-            && self.own_children().iter().any(|pid| !self.is_known(*pid));
-        let copies = if is_on_its_way { Copies::OnTheirWay } else { Copies::Lost };
+        let copies = if self.may_have_copies() {
+            self.operations.images.orphaned.push((language, epoch));
+            Copies::OnTheirWay
+        } else {
+            Copies::Lost
+        };
         self.operate(Event::KernelGone { language, epoch, copies });
+    }
+
+    /// A process has ended. If it was the last that could have been a copy made by a
+    /// kernel that is gone, that copy will not come.
+    pub(in super::super) fn look_for_orphans(&mut self) {
+        if self.operations.images.orphaned.is_empty() || self.may_have_copies() {
+            return;
+        }
+        for (language, epoch) in std::mem::take(&mut self.operations.images.orphaned) {
+            self.operate(Event::KernelGone { language, epoch, copies: Copies::Lost });
+        }
+    }
+
+    /// Whether a process is there that may be a copy which has not said so.
+    fn may_have_copies(&self) -> bool {
+        self.operations.images.are_copies_coming()
+            && self.own_children().iter().any(|pid| !self.is_known(*pid))
     }
 
     /// Whether a process is there for something that is known.

@@ -20,7 +20,7 @@ pub(super) mod rewinding;
 pub(super) mod saves;
 
 use super::Keeper;
-use super::waiters::{Caller, Ticket, WaitsFor};
+use super::waiters::{Caller, WaiterId, WaitsFor};
 use forks::Pending;
 use images::Images;
 use record::Record;
@@ -69,12 +69,12 @@ impl Keeper {
     }
 
     fn new_request(&mut self, caller: Caller) -> RequestId {
-        let Ticket(number) = self.clients.waiters.add(caller, WaitsFor::Operation, None);
+        let WaiterId(number) = self.clients.waiters.add(caller, WaitsFor::Operation, None);
         RequestId(number)
     }
 
     /// Whoever asked for this is gone.
-    pub(super) fn withdraw_operation(&mut self, ticket: Ticket) {
+    pub(super) fn withdraw_operation(&mut self, ticket: WaiterId) {
         self.operate(Event::Left { request: RequestId(ticket.0) });
     }
 
@@ -148,7 +148,7 @@ impl Keeper {
             Done::Dropped(names) => Ok(Answer::Dropped { names }),
             Done::Saved(view) => Ok(Answer::Saved(view)),
         });
-        self.clients.answer_ticket(Ticket(request.0), outcome, &self.reactor);
+        self.clients.answer_ticket(WaiterId(request.0), outcome, &self.reactor);
     }
 
     /// A kernel has nothing left to say of its state.

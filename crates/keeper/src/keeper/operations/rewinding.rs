@@ -20,7 +20,12 @@ impl Keeper {
     ) -> Result<(), Failure> {
         let tree = |files| {
             let taken = self.files.tree(files);
-            let gone = || Failure::new(Code::Storage, "nothing was changed: the files are gone");
+            let gone = || {
+                Failure::new(
+                    Code::Storage,
+                    "nothing was changed: the checkpoint's files are gone; take another checkpoint",
+                )
+            };
             taken.map(|taken| taken.tree).ok_or_else(gone)
         };
         let point = self.session.operations().timeline().point(id);

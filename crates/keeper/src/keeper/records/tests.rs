@@ -164,3 +164,36 @@ fn after_a_reset_only_the_numbers_go_on() {
     bench.settle(|_| false);
     assert_eq!(bench.recorded(), Vec::<u64>::new());
 }
+
+#[test]
+fn a_note_on_what_is_not_on_disk_names_the_cause_once() {
+    let bench = Bench::new(10);
+    let runs = bench.directory.runs();
+    let mut run = Run::new(RunNo(1), Language::Bash, Exec::default(), &runs, 1 << 20);
+    let out_of_descriptors = io::Error::from_raw_os_error(libc::EMFILE);
+    run.note_unwritten("output", &out_of_descriptors);
+    run.note_unwritten("output", &out_of_descriptors);
+    let [note] = run.notes.as_slice() else { panic!("{:?}", run.notes) };
+    assert!(note.contains("out of file descriptors") && !note.contains("refused"), "{note}");
+}
+
+#[test]
+fn what_could_not_be_written_is_told_at_the_end_by_number() {
+    let mut bench = Bench::new(100);
+    bench.run(1);
+    // No line can be written: the file's place is taken.
+    let history = bench.directory.path().join("history.log");
+    std::fs::remove_file(&history).unwrap();
+    std::fs::create_dir(&history).unwrap();
+    bench.records.history = bench.directory.history();
+    for number in [2, 3, 5] {
+        bench.run(number);
+    }
+    bench.records.close(&bench.runs);
+    let told = &bench.records.metadata.lost_at_end;
+    assert!(told[0].starts_with("runs 2 to 3 and 5 are not in the history: "), "{told:?}");
+    // A reset has nothing to tell of.
+    bench.records.forget();
+    bench.records.close(&bench.runs);
+    assert!(bench.records.metadata.lost_at_end.is_empty());
+}

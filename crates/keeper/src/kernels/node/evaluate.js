@@ -35,6 +35,10 @@ const PLAIN = { __proto__: null, displayErrors: false };
 
 const UNKNOWN = safe.freeze({ __proto__: null, value: undefined });
 
+// Thrown into user code, which may look at it.
+const ALREADY_BEGUN = new RangeError('the run has begun already');
+safe.defineProperty(ALREADY_BEGUN, 'stack', { __proto__: null, value: 'RangeError: the run has begun already' });
+
 const sourceName = (id) => `<run-${id}>`;
 
 // Words that a plain script either does not know, or treats otherwise than
@@ -50,8 +54,14 @@ function evaluatePlain(text, id, enter, settled) {
   } catch {
     return false;
   }
-  // Async hooks show user code what a tick is called with: nothing.
-  enter(() => safe.nextTick(() => runPlain(script, text, id, enter, settled)));
+  // Async hooks show user code what a tick is called with (nothing), and the function
+  // itself, which runs the text once.
+  let hasBegun = false;
+  enter(() => safe.nextTick(() => {
+    if (hasBegun) return;
+    hasBegun = true;
+    runPlain(script, text, id, enter, settled);
+  }));
   return true;
 }
 
@@ -82,7 +92,18 @@ function evaluate(text, id, enter, settled) {
 // called when the synchronous part is over, however it ended.
 function evaluateRepl(text, id, enter, settled) {
   const state = { promise: null, answer: null, stop: null, closed: false };
-  const params = { expression: `${text}\n//# sourceURL=${sourceName(id)}`, replMode: true };
+  let expression = `${text}\n//# sourceURL=${sourceName(id)}`;
+  const params = {
+    __proto__: null,
+    // Read by each post: what user code finds in its tick runs the text once.
+    get expression() {
+      if (expression === null) throw ALREADY_BEGUN;
+      const once = expression;
+      expression = null;
+      return once;
+    },
+    replMode: true,
+  };
   const answered = (error, result) => {
     if (!state.closed && state.answer === null) state.answer = { __proto__: null, error, result };
   };

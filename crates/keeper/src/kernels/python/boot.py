@@ -44,6 +44,10 @@ def make_loader(folder):
     open_file, compile_text, run_text = open, compile, exec
     new_module = type(sys)
     parts = {}
+    # Of the files as they are before any user code, which could write to them. The
+    # hash is keyed with a secret of this process, and a number a part is all it costs.
+    digest = hash
+    digests = {}
     all_builtins = tuple(shielded.items())
 
     def move(to):
@@ -63,16 +67,21 @@ def make_loader(folder):
             space["load"] = load
             load.make_room()
             try:
-                with open_file(folder + "/" + name + ".py", "rb") as file:
-                    text = file.read()
+                text = read(name)
             finally:
                 load.take_room()
+            if digests.get(name) != digest(text):
+                raise ImportError("the file of the driver's part %r was changed" % name)
             fill(space, text, "<sessile %s>" % name)
             for unused in UNUSED:
                 del space[unused]
             parts[name] = part
             load.seals += (load("seals").seal(space),)
         return part
+
+    def read(name):
+        with open_file(folder + "/" + name + ".py", "rb") as file:
+            return file.read()
 
     def fill(space, text, name):
         line = 0
@@ -88,6 +97,10 @@ def make_loader(folder):
         found = frame.f_globals.get("__builtins__")
         return found is shielded or found is exposed
 
+    for entry in os.listdir(folder):
+        name, is_part, _ = entry.rpartition(".py")
+        if is_part:
+            digests[name] = digest(read(name))
     load.move = move
     # What `seals` has of each part; the builtins have no functions of ours.
     load.seals = tuple([(own, tuple(own), tuple(own.values()), (), (), (), ()) for own in (shielded, exposed)])

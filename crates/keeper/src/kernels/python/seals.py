@@ -3,7 +3,7 @@
 User code finds our frames (`sys._getframe`), and through them our modules, classes
 and functions; it could exchange what reports later runs. So what a part consists
 of is written down when it is loaded, in tuples, which cannot be changed, and
-compared after each run, when nobody waits for us.
+compared after a run, when nobody waits for us (how often, `kernel.loop` says).
 
 Invariant: `is_whole` and `mend` look nothing up that user code can change. Their
 caller is a frame that never ends, makes them anew from their code each time, and

@@ -304,6 +304,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn what_is_quoted_is_read_back(bytes in prop::collection::vec(1u8.., 0..60)) {
             let word = quote_bytes(&bytes);
@@ -319,7 +320,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(sessile_testkit::cases(40))]
 
         /// Many values at once: a shell takes longer to start than to print.
         #[test]

@@ -166,8 +166,8 @@ impl Shell {
     pub(super) fn release_terminal(&mut self) -> io::Result<Release> {
         let (dir, voice) = (&self.dir, self.voice);
         let prefix = voice.prefix;
-        make_fifo(&self.path("a"))?;
-        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/a", voice.echo);
+        make_fifo(&self.path("u"))?;
+        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", voice.echo);
         let (script, words) = self.dialect.without_hangups(dir, &wait, voice);
         let call = format!("{} {dir}/g{words}", voice.source);
         write_file(&self.path("g"), script.as_bytes())?;
@@ -181,7 +181,7 @@ impl Shell {
     }
 
     pub(super) fn terminal_released(&mut self) -> io::Result<()> {
-        self.jobs.awaited = Some(open_both_ways(&self.path("a"))?);
+        self.jobs.awaited = Some(open_both_ways(&self.path("u"))?);
         Ok(())
     }
 }

@@ -112,6 +112,20 @@ for (const [what, code] of Object.entries(ATTEMPTS)) {
   });
 }
 
+for (const [kind, text] of Object.entries({
+  'a plain text': 'n = (globalThis.n ?? 0) + 1; CALL; n',
+  'a text in REPL mode': 'let a = await 1; n = (globalThis.n ?? 0) + 1; CALL; n',
+  'a text in REPL mode that does not wait': 'let b = 1; n = (globalThis.n ?? 0) + 1; CALL; n',
+})) {
+  test(`${kind} runs once, whatever it calls`, async (kernel) => {
+    const call = 'try { require("async_hooks").executionAsyncResource().callback?.() } catch (e) { console.log(e.stack) }';
+    const done = await kernel.run(text.replace('CALL', call));
+    assert.equal(done.result, '1', done.stdout + done.stderr);
+    assert.doesNotMatch(done.stdout, /evaluate|\.js/);
+    assert.equal((await kernel.run('let c = n; c')).result, '1');
+  });
+}
+
 test('a run is interrupted although user code knows what asks for it', async (kernel) => {
   await kernel.run(`for (const key of Reflect.ownKeys(globalThis)) if (String(key).includes('sessile')) try { globalThis[key](2, '') } catch {}`);
   const run = kernel.begin('console.log("in"); for (;;);');

@@ -1,5 +1,6 @@
 """User code may do anything; the kernel answers the next run."""
 import os
+import time
 import unittest
 
 from kernel import secret
@@ -73,6 +74,31 @@ class Hostile(Case):
             self.assertEqual((later.code, later.error["type"]), (1, "ZeroDivisionError"), change)
             self.assertIn("put back", later.notes[0], change)
             self.assertEqual(self.k.run("6 * 7").text, "42", change)
+
+    def test_a_change_in_a_burst_of_runs_is_put_back_before_anything_else_is_asked(self):
+        change = ("import sys\nf = sys._getframe()\nwhile '_perform' not in f.f_globals: f = f.f_back\n"
+                  "f.f_globals['_perform'] = lambda *a: (0, None, None)")
+        for _ in range(20):
+            self.run_ok("pass")
+        self.k.run(change)
+        self.assertEqual(self.k.state()["op"], "state")
+        later = self.k.run("1/0")
+        self.assertEqual((later.code, later.error["type"]), (1, "ZeroDivisionError"))
+        self.assertIn("put back", later.notes[0])
+
+    def test_a_change_in_a_burst_of_runs_is_put_back_soon(self):
+        change = ("import sys\nf = sys._getframe()\nwhile '_perform' not in f.f_globals: f = f.f_back\n"
+                  "f.f_globals['_perform'] = lambda *a: (0, None, None)")
+        for _ in range(20):
+            self.run_ok("pass")
+        self.k.run(change)
+        # Runs without a pause, for no longer than a second.
+        until = time.monotonic() + 1
+        later = self.k.run("1/0")
+        while later.code == 0 and time.monotonic() < until:
+            later = self.k.run("1/0")
+        self.assertEqual(later.code, 1)
+        self.assertIn("put back", later.notes[0])
 
     def test_builtins_that_no_part_has_used_yet_are_put_back_before_one_does(self):
         self.run_ok("import sys\nf = sys._getframe()\nwhile 'kernel' not in f.f_locals: f = f.f_back\n"

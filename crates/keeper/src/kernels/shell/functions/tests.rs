@@ -174,6 +174,7 @@ fn command() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(sessile_testkit::cases(256))]
     #[test]
     fn a_definition_among_commands_is_found_as_it_is(
         before in command(), body in command(), after in command(),

@@ -11,7 +11,8 @@
 //! each slow run and each pause between orders costs a [`MOMENT`] of one core at
 //! the most, and the next ones nothing. With one core, looking out would keep
 //! away the very process that is looked out for. Where others turn out to want
-//! the core, they get it, and it is not tried again for a while.
+//! the core, they get it, and it is not tried again for a while, which is twice as
+//! long each time: among many busy sessions every try is one too many.
 
 use std::time::{Duration, Instant};
 
@@ -22,14 +23,18 @@ const MOMENT: Duration = Duration::from_micros(100);
 /// from one that takes its time.
 const SOON: Duration = Duration::from_micros(200);
 
-/// Not looked out after others wanted the core: they will for longer than this.
+/// Not looked out after others wanted the core: they will for longer than this,
+/// and if they still do then, for twice as long, up to the longest time.
 const CROWDED_FOR: Duration = Duration::from_millis(50);
+const CROWDED_LONG: Duration = Duration::from_millis(800);
 
 #[derive(Debug)]
-pub(crate) struct Alertness {
+pub(crate) struct BusyPolling {
     has_cores: bool,
     /// Others want the core.
     crowded_until: Option<Instant>,
+    /// How long it is left to them the next time.
+    crowded_for: Duration,
     ends: Pace,
     orders: Pace,
 }
@@ -57,7 +62,7 @@ impl Pace {
     }
 }
 
-impl Alertness {
+impl BusyPolling {
     pub(crate) fn new() -> Self {
         let cores = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
         Self::with_cores(cores)
@@ -67,6 +72,7 @@ impl Alertness {
         Self {
             has_cores: cores > 1,
             crowded_until: None,
+            crowded_for: CROWDED_FOR,
             ends: Pace::default(),
             orders: Pace::default(),
         }
@@ -78,7 +84,13 @@ impl Alertness {
 
     /// Others were found to want the core.
     pub(crate) fn crowded(&mut self, now: Instant) {
-        self.crowded_until = Some(now + CROWDED_FOR);
+        self.crowded_until = Some(now + self.crowded_for);
+        self.crowded_for = CROWDED_LONG.min(self.crowded_for * 2);
+    }
+
+    /// Nobody else was found to want it.
+    pub(crate) fn undisturbed(&mut self) {
+        self.crowded_for = CROWDED_FOR;
     }
 
     pub(crate) fn run_begun(&mut self, now: Instant) {
@@ -106,63 +118,78 @@ mod tests {
     const LATE: Duration = Duration::from_millis(3);
 
     /// A run of this length, ordered this long after the end of the last.
-    fn run(alertness: &mut Alertness, now: &mut Instant, pause: Duration, length: Duration) {
+    fn run(busy_polling: &mut BusyPolling, now: &mut Instant, pause: Duration, length: Duration) {
         *now += pause;
-        alertness.ordered(*now);
-        alertness.run_begun(*now);
+        busy_polling.ordered(*now);
+        busy_polling.run_begun(*now);
         *now += length;
-        alertness.run_ended(*now);
+        busy_polling.run_ended(*now);
     }
 
     #[test]
     fn the_next_end_is_looked_out_for_when_the_last_came_soon() {
-        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
-        alertness.run_begun(now);
-        assert_eq!(alertness.until(), None, "nothing is known yet");
-        alertness.run_ended(now + QUICK);
+        let (mut busy_polling, mut now) = (BusyPolling::with_cores(2), Instant::now());
+        busy_polling.run_begun(now);
+        assert_eq!(busy_polling.until(), None, "nothing is known yet");
+        busy_polling.run_ended(now + QUICK);
         now += LATE;
-        alertness.ordered(now);
-        alertness.run_begun(now);
-        assert_eq!(alertness.until(), Some(now + MOMENT));
+        busy_polling.ordered(now);
+        busy_polling.run_begun(now);
+        assert_eq!(busy_polling.until(), Some(now + MOMENT));
         // It was slow, so the next is not looked out for.
-        alertness.run_ended(now + LATE);
-        alertness.run_begun(now + LATE);
-        assert_eq!(alertness.until(), None);
+        busy_polling.run_ended(now + LATE);
+        busy_polling.run_begun(now + LATE);
+        assert_eq!(busy_polling.until(), None);
     }
 
     #[test]
     fn the_next_order_is_looked_out_for_when_the_last_came_soon() {
-        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
-        run(&mut alertness, &mut now, LATE, QUICK);
-        assert_eq!(alertness.until(), None, "one order says nothing of the next");
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        assert_eq!(alertness.until(), Some(now + MOMENT));
-        run(&mut alertness, &mut now, LATE, QUICK);
-        assert_eq!(alertness.until(), None, "the last one was long in coming");
+        let (mut busy_polling, mut now) = (BusyPolling::with_cores(2), Instant::now());
+        run(&mut busy_polling, &mut now, LATE, QUICK);
+        assert_eq!(busy_polling.until(), None, "one order says nothing of the next");
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        assert_eq!(busy_polling.until(), Some(now + MOMENT));
+        run(&mut busy_polling, &mut now, LATE, QUICK);
+        assert_eq!(busy_polling.until(), None, "the last one was long in coming");
     }
 
     #[test]
     fn a_crowded_core_is_left_to_others_for_a_while() {
-        let (mut alertness, mut now) = (Alertness::with_cores(2), Instant::now());
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        assert_eq!(alertness.until(), Some(now + MOMENT));
-        alertness.crowded(now);
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        assert_eq!(alertness.until(), None);
+        let (mut busy_polling, mut now) = (BusyPolling::with_cores(2), Instant::now());
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        assert_eq!(busy_polling.until(), Some(now + MOMENT));
+        busy_polling.crowded(now);
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        assert_eq!(busy_polling.until(), None);
         now += CROWDED_FOR;
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        assert_eq!(alertness.until(), Some(now + MOMENT));
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        assert_eq!(busy_polling.until(), Some(now + MOMENT));
+    }
+
+    #[test]
+    fn a_core_that_stays_crowded_is_left_for_longer_each_time() {
+        let (mut busy_polling, mut now) = (BusyPolling::with_cores(2), Instant::now());
+        for pause in [CROWDED_FOR, CROWDED_FOR * 2, CROWDED_FOR * 4] {
+            busy_polling.crowded(now);
+            assert_eq!(busy_polling.crowded_until, Some(now + pause));
+            now += pause;
+        }
+        (0..20).for_each(|_| busy_polling.crowded(now));
+        assert_eq!(busy_polling.crowded_until, Some(now + CROWDED_LONG));
+        busy_polling.undisturbed();
+        busy_polling.crowded(now);
+        assert_eq!(busy_polling.crowded_until, Some(now + CROWDED_FOR));
     }
 
     #[test]
     fn a_single_core_is_left_to_others() {
-        let (mut alertness, mut now) = (Alertness::with_cores(1), Instant::now());
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        run(&mut alertness, &mut now, QUICK, QUICK);
-        assert_eq!(alertness.until(), None);
-        alertness.run_begun(now);
-        assert_eq!(alertness.until(), None);
+        let (mut busy_polling, mut now) = (BusyPolling::with_cores(1), Instant::now());
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        run(&mut busy_polling, &mut now, QUICK, QUICK);
+        assert_eq!(busy_polling.until(), None);
+        busy_polling.run_begun(now);
+        assert_eq!(busy_polling.until(), None);
     }
 }

@@ -1,11 +1,12 @@
 //! When the store of a durable session is asked whether the session is still this
 //! machine's.
 //!
-//! Each save asks as well, so this is for the time without one: now and then, and
-//! before the first run after a pause, which would be lost if another machine has
-//! the session. A run waits for the answer, though not for long, and not again while
+//! Each save asks as well, so this is for the time without one: now and then, during a
+//! run that takes long, and before the first run after a pause, which would be lost if
+//! another machine has the session. A run waits for the answer, though not for long, and not again while
 //! the store is silent: a machine without a network has to be of use, too.
 
+use crate::Core;
 use crate::effect::Tick;
 
 /// What the store has said is taken to hold for this long: a run that is lost to a
@@ -18,7 +19,11 @@ pub(super) const FRESH: Tick = 6_000;
 /// next run asks before it begins.
 const IDLE: Tick = 30_000;
 
-/// It then asks less and less often, down to this.
+/// How often a session asks while something runs in it. What a run does to the world
+/// after a move is done twice; an hour of it costs a thousand questions.
+const GOING: Tick = 4_000;
+
+/// An idle one then asks less and less often, down to this.
 const SELDOM: Tick = 300_000;
 
 /// How long a run waits for the answer.
@@ -33,6 +38,20 @@ enum Phase {
     AskingFor {
         until: Tick,
     },
+}
+
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    None,
+    /// A run is going.
+    Running,
+}
+
+impl Activity {
+    pub(super) fn of(core: &Core) -> Self {
+        if core.is_working() { Self::Running } else { Self::None }
+    }
 }
 
 /// What came of a question to the store, or of a save.
@@ -53,14 +72,14 @@ pub(super) enum Before {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looks {
+pub(super) struct OwnershipChecks {
     phase: Phase,
     /// What came of the last question, and when.
     last: (Heard, Tick),
     pause: Tick,
 }
 
-impl Looks {
+impl OwnershipChecks {
     pub(super) fn new(now: Tick) -> Self {
         Self { phase: Phase::Resting, last: (Heard::Word, now), pause: IDLE }
     }
@@ -71,9 +90,14 @@ impl Looks {
     }
 
     /// When to ask, although nothing happens.
-    pub(super) fn due(&self) -> Option<Tick> {
+    pub(super) fn due(&self, activity: Activity) -> Option<Tick> {
+        let pause = match (activity, self.last.0) {
+            (Activity::Running, Heard::Word) => self.pause.min(GOING),
+            // A store that is silent is not asked more often for that.
+            (Activity::Running, Heard::Nothing) | (Activity::None, _) => self.pause,
+        };
         match self.phase {
-            Phase::Resting => Some(self.last.1 + self.pause),
+            Phase::Resting => Some(self.last.1 + pause),
             Phase::Asking | Phase::AskingFor { .. } => None,
         }
     }
@@ -139,55 +163,71 @@ mod tests {
 
     #[test]
     fn a_session_that_does_nothing_asks_less_and_less_often() {
-        let mut looks = Looks::new(0);
+        let mut checks = OwnershipChecks::new(0);
         let mut pauses = Vec::new();
         let mut now = 0;
         for _ in 0..6 {
-            let due = looks.due().unwrap();
+            let due = checks.due(Activity::None).unwrap();
             pauses.push(due - now);
             now = due;
-            looks.ask();
-            assert_eq!(looks.due(), None, "one question at a time");
-            assert!(!looks.answered(Heard::Word, now), "no run waits");
+            checks.ask();
+            assert_eq!(checks.due(Activity::None), None, "one question at a time");
+            assert!(!checks.answered(Heard::Word, now), "no run waits");
         }
         assert_eq!(pauses, [30_000, 60_000, 120_000, 240_000, SELDOM, SELDOM]);
-        looks.changed();
-        assert_eq!(looks.due(), Some(now + IDLE));
+        checks.changed();
+        assert_eq!(checks.due(Activity::None), Some(now + IDLE));
     }
 
     #[test]
     fn a_run_after_a_pause_waits_for_the_answer_and_not_for_long() {
-        let mut looks = Looks::new(0);
-        assert_eq!(looks.before_run(FRESH - 1), Before::Nothing);
-        assert_eq!(looks.before_run(FRESH), Before::Question);
-        assert_eq!(looks.before_run(FRESH + 500), Before::Answer);
-        assert_eq!(looks.waits_until(), Some(FRESH + PATIENCE), "since the first");
-        looks.give_up(FRESH + PATIENCE);
-        assert_eq!(looks.waits_until(), None);
+        let mut checks = OwnershipChecks::new(0);
+        assert_eq!(checks.before_run(FRESH - 1), Before::Nothing);
+        assert_eq!(checks.before_run(FRESH), Before::Question);
+        assert_eq!(checks.before_run(FRESH + 500), Before::Answer);
+        assert_eq!(checks.waits_until(), Some(FRESH + PATIENCE), "since the first");
+        checks.give_up(FRESH + PATIENCE);
+        assert_eq!(checks.waits_until(), None);
         let later = FRESH + PATIENCE + 1;
-        assert_eq!(looks.before_run(later), Before::Nothing);
-        assert!(!looks.answered(Heard::Nothing, later));
+        assert_eq!(checks.before_run(later), Before::Nothing);
+        assert!(!checks.answered(Heard::Nothing, later));
         let later = later + 10 * FRESH;
-        assert_eq!(looks.before_run(later), Before::Nothing, "not each run waits in vain");
-        looks.ask();
-        looks.answered(Heard::Word, later);
-        assert_eq!(looks.before_run(later + FRESH), Before::Question, "it answers again");
+        assert_eq!(checks.before_run(later), Before::Nothing, "not each run waits in vain");
+        checks.ask();
+        checks.answered(Heard::Word, later);
+        assert_eq!(checks.before_run(later + FRESH), Before::Question, "it answers again");
+    }
+
+    #[test]
+    fn a_run_that_takes_long_has_the_store_asked_unless_it_is_silent() {
+        let mut checks = OwnershipChecks::new(0);
+        let mut now = 0;
+        for _ in 0..20 {
+            now += GOING;
+            assert_eq!(checks.due(Activity::Running), Some(now), "as often as before");
+            checks.ask();
+            checks.answered(Heard::Word, now);
+        }
+        assert_eq!(checks.due(Activity::None), Some(now + SELDOM));
+        checks.ask();
+        checks.answered(Heard::Nothing, now);
+        assert_eq!(checks.due(Activity::Running), Some(now + SELDOM));
     }
 
     #[test]
     fn what_a_save_was_told_needs_no_question() {
-        let mut looks = Looks::new(0);
-        looks.saved(Heard::Word, FRESH);
-        assert_eq!(looks.before_run(FRESH + 1), Before::Nothing);
-        assert_eq!(looks.due(), Some(FRESH + IDLE));
+        let mut checks = OwnershipChecks::new(0);
+        checks.saved(Heard::Word, FRESH);
+        assert_eq!(checks.before_run(FRESH + 1), Before::Nothing);
+        assert_eq!(checks.due(Activity::None), Some(FRESH + IDLE));
     }
 
     #[test]
     fn a_question_on_its_way_is_not_asked_again() {
-        let mut looks = Looks::new(0);
-        looks.ask();
-        assert_eq!(looks.before_run(FRESH), Before::Answer);
-        assert!(looks.answered(Heard::Word, FRESH + 1), "a run waits");
-        assert!(!looks.cancel());
+        let mut checks = OwnershipChecks::new(0);
+        checks.ask();
+        assert_eq!(checks.before_run(FRESH), Before::Answer);
+        assert!(checks.answered(Heard::Word, FRESH + 1), "a run waits");
+        assert!(!checks.cancel());
     }
 }

@@ -1,0 +1,61 @@
+//! A layer without a limit of its own must not fill the disk: whoever writes to it
+//! when little is left is ended. What was written stays, and the session goes on.
+
+use super::{Deadline, Keeper};
+use crate::processes;
+use rustix::process::{Pid, Signal};
+use sessile_sandbox::limits::{Look, SOONEST, Stop};
+use sessile_session::Tick;
+use std::time::Duration;
+
+/// Most runs are over before the first look.
+const FIRST: Duration = SOONEST.saturating_mul(2);
+
+/// Each finds those that were started during the last one.
+const ROUNDS: u32 = 3;
+
+impl Keeper {
+    /// A run begins.
+    pub(super) fn watch_disk(&mut self, now: Tick) {
+        if self.home.confined.as_ref().is_some_and(|confined| confined.disk().is_some()) {
+            self.deadlines.set_earlier(Deadline::Disk, now + ticks(FIRST));
+        }
+    }
+
+    /// Looks, and goes on looking as long as anything runs.
+    pub(super) fn look_at_disk(&mut self) {
+        let Some(confined) = &self.home.confined else { return };
+        let Some(disk) = confined.disk() else { return };
+        let pause = match disk.look() {
+            Look::Fine(pause) => pause,
+            Look::Full(stop) => {
+                self.end_writers(stop);
+                SOONEST
+            }
+        };
+        let is_busy = self.kernels.live.values().any(|live| live.current.is_some());
+        if is_busy || self.has_jobs() {
+            self.deadlines.set_earlier(Deadline::Disk, self.now() + ticks(pause));
+        }
+    }
+
+    /// Programs at first. If that does not help, it is a kernel itself that writes:
+    /// it comes back with its last state.
+    fn end_writers(&self, stop: Stop) {
+        for _ in 0..ROUNDS {
+            let is_ended = |pid: &Pid| match stop {
+                Stop::First => !self.kernels.has_pid(*pid),
+                Stop::Again => true,
+            };
+            let is_ours =
+                |pid: &Pid| self.works_on_files(*pid) || self.operations.saves.has_process(*pid);
+            let all = self.own_descendants().into_iter();
+            let ended: Vec<Pid> = all.filter(|pid| is_ended(pid) && !is_ours(pid)).collect();
+            processes::signal(&ended, Signal::KILL);
+        }
+    }
+}
+
+fn ticks(duration: Duration) -> Tick {
+    Tick::try_from(duration.as_millis()).unwrap_or(Tick::MAX)
+}
