@@ -102,7 +102,7 @@ impl Account {
             }
             Line::Usage(usage) => {
                 self.usage = self.usage.plus(usage);
-                None
+                Some(Activity::Usage(usage))
             }
             Line::Result { text, is_error } => {
                 self.result.get_or_insert((text, is_error));
@@ -165,7 +165,7 @@ mod tests {
             told.extend(last);
             let reply = reply.unwrap();
             assert_eq!((reply.text(), reply.usage.input_tokens), ("done".to_owned(), 5));
-            assert_eq!(told.len(), 3, "{told:?}");
+            assert_eq!(told.len(), 5, "{told:?}");
             assert_eq!(told[1], Activity::Text { text: "plain".to_owned() });
         }
     }

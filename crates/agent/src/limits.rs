@@ -1,7 +1,8 @@
 //! What a task may use up.
 
 use crate::model::Usage;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -13,6 +14,8 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     pub max_time_ms: Option<u64>,
     /// In the currency of `price`.
+    #[serde(deserialize_with = "any_amount")]
+    #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub max_cost: Option<f64>,
     pub price: Price,
     /// The conversation is summed up when a request has had more tokens than this.
@@ -39,9 +42,32 @@ impl Default for Limits {
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TokenPrice))]
 pub struct Price {
+    #[serde(deserialize_with = "amount")]
+    #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub input: f64,
+    #[serde(deserialize_with = "amount")]
+    #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub cached_input: f64,
+    #[serde(deserialize_with = "amount")]
+    #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub output: f64,
+}
+
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let amount = f64::deserialize(deserializer)?;
+    match amount >= 0.0 {
+        true => Ok(amount),
+        false => Err(D::Error::invalid_value(Unexpected::Float(amount), &"0 or more")),
+    }
+}
+
+fn any_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    match Option::<f64>::deserialize(deserializer)? {
+        Some(amount) if amount < 0.0 => {
+            Err(D::Error::invalid_value(Unexpected::Float(amount), &"0 or more"))
+        }
+        given @ (Some(_) | None) => Ok(given),
+    }
 }
 
 impl Price {
@@ -78,9 +104,14 @@ pub struct Spent {
 
 impl Spent {
     pub(crate) fn add(&mut self, usage: Usage, price: &Price) {
+        *self = self.with(usage, price);
         self.steps += 1;
-        self.usage = self.usage.plus(usage);
-        self.cost += price.of(usage);
+    }
+
+    /// With what no step has used.
+    pub(crate) fn with(self, usage: Usage, price: &Price) -> Self {
+        let cost = self.cost + price.of(usage);
+        Self { usage: self.usage.plus(usage), cost, ..self }
     }
 }
 
@@ -90,11 +121,16 @@ impl Limits {
         if spent.steps >= self.max_steps {
             return Some(Limit::Steps);
         }
-        if self.max_tokens.is_some_and(|most| spent.usage.total() >= most) {
-            return Some(Limit::Tokens);
-        }
         if self.max_time_ms.is_some_and(|most| elapsed_ms >= most) {
             return Some(Limit::Time);
+        }
+        self.used_up(spent)
+    }
+
+    /// Whether there is nothing left to pay with.
+    pub(crate) fn used_up(&self, spent: &Spent) -> Option<Limit> {
+        if self.max_tokens.is_some_and(|most| spent.usage.total() >= most) {
+            return Some(Limit::Tokens);
         }
         self.max_cost.is_some_and(|most| spent.cost >= most).then_some(Limit::Cost)
     }

@@ -34,6 +34,9 @@ pub enum What {
         thread: ThreadId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<ThreadId>,
+        /// Tasks of threads before this one, which were lost: numbers go on.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        earlier_tasks: u64,
     },
     /// What the caller wants.
     Task {
@@ -106,7 +109,7 @@ pub enum What {
         run: u64,
         note: String,
     },
-    /// What a command-line agent does while it works.
+    /// What a command-line agent does; or what an answer that does not count has used.
     Activity {
         task: TaskNo,
         #[serde(flatten)]
@@ -123,6 +126,11 @@ pub enum What {
     /// What had become of the session: when its id came again, which its next task
     /// tells, or in the middle of a task.
     Continued(Continuity),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What was kept of a session before a step.
@@ -196,6 +204,8 @@ pub enum Activity {
         #[serde(default)]
         is_error: bool,
     },
+    /// What it has used since it last said so.
+    Usage(Usage),
 }
 
 /// What a call makes of a file.

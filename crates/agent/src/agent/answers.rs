@@ -2,8 +2,8 @@
 
 use super::open::Open;
 use super::{Agent, Effect, Purpose, Stage};
-use crate::model::{Block, Failure, Fault, Reply, Retry, Stop};
-use crate::thread::{Ending, What};
+use crate::model::{Block, Failure, Fault, Reply, Retry, Stop, Usage};
+use crate::thread::{Activity, Ending, What};
 
 impl Agent {
     pub(super) fn replied(
@@ -25,7 +25,7 @@ impl Agent {
             // It would stand for everything that was said.
             Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
                 let why = "the model's summary of the conversation is empty";
-                let failure = Failure::new(Fault::Nonsense, why);
+                let failure = Failure::new(Fault::Nonsense, why).having_used(reply.usage);
                 return self.failed(failure, purpose, attempt, now_ms, effects);
             }
             Purpose::Summary | Purpose::ShortSummary => {
@@ -84,12 +84,22 @@ impl Agent {
         now_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
+        if failure.used != Usage::default()
+            && let Some(open) = &self.open
+        {
+            let (task, activity) = (open.task, Activity::Usage(failure.used));
+            self.record(What::Activity { task, activity }, now_ms, effects);
+        }
         let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
         if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
             return self.ask(Purpose::ShortSummary, 1, effects);
         }
         match failure.retry(attempt) {
             Retry::After { ms } => {
+                if let Some(limit) = self.open.as_ref().and_then(Open::used_up) {
+                    self.stage = Stage::Idle;
+                    return self.stop(Ending::Limit { limit }, now_ms, effects);
+                }
                 let until_ms = now_ms.saturating_add(ms);
                 self.stage = Stage::Waiting { purpose, attempt, until_ms };
                 effects.push(Effect::WaitUntil { at_ms: until_ms, attempt, failure });

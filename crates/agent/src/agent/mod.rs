@@ -7,10 +7,9 @@ mod rewinding;
 mod taking;
 mod words;
 
-pub use taking::Worker;
 pub use words::{
     Approval, Checkpoints, Config, Effect, Input, Purpose, Question, Refusal, RewindTo, Stage,
-    Submission,
+    Submission, Worker,
 };
 
 use crate::continuity::Continuity;
@@ -54,7 +53,8 @@ impl Agent {
         };
         let mut effects = Vec::new();
         let format = crate::thread::FORMAT;
-        agent.record(What::Created { format, thread, forked_from: None }, now_ms, &mut effects);
+        let created = What::Created { format, thread, forked_from: None, earlier_tasks: 0 };
+        agent.record(created, now_ms, &mut effects);
         (agent, effects)
     }
 
@@ -240,8 +240,12 @@ impl Agent {
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Active(activity), Stage::Asking { .. }) => {
-                let Some(task) = self.open.as_ref().map(|open| open.task) else { return effects };
+                let Some(open) = &self.open else { return effects };
+                let (task, used_up) = (open.task, open.used_up());
                 self.record(What::Activity { task, activity }, now_ms, &mut effects);
+                if let Some(limit) = used_up {
+                    self.stop(Ending::Limit { limit }, now_ms, &mut effects);
+                }
             }
             (Input::Checkpointed(checkpoint), Stage::Checkpointing { step })
                 if checkpoint.step == step =>
@@ -358,7 +362,11 @@ impl Agent {
                 }
                 return;
             }
-            let purpose = open.purpose(self.context_tokens);
+            let purpose = match self.config.worker {
+                Worker::Model => open.purpose(self.context_tokens),
+                // It would do the task in the place of a summary.
+                Worker::Program => Purpose::Step,
+            };
             return match open.ending(now_ms) {
                 Some(ending) => self.end(ending, now_ms, effects),
                 None if self.wants_checkpoint_to_ask() => self.checkpoint(self.steps + 1, effects),
@@ -377,7 +385,7 @@ impl Agent {
 
     fn end(&mut self, ending: Ending, now_ms: u64, effects: &mut Vec<Effect>) {
         let Some(open) = &self.open else { return };
-        let (task, spent) = (open.task, open.spent);
+        let (task, spent) = (open.task, open.spent());
         self.record(What::Ended { task, ending: ending.clone(), spent }, now_ms, effects);
         effects.push(Effect::Ended { task, ending, spent });
     }
@@ -395,6 +403,7 @@ impl Agent {
                 self.tasks = self.tasks.max(task.0);
                 self.open = Some(Open::new(*task, *limits, entry.at_ms));
             }
+            What::Created { earlier_tasks, .. } => self.tasks = *earlier_tasks,
             What::Ended { .. } => self.open = None,
             What::Rewinding(rewind) => self.rewinding = Some(rewind.clone()),
             What::Rewound { rewind, .. } => {
@@ -409,8 +418,7 @@ impl Agent {
                 self.context_tokens = reply.usage.input_tokens;
             }
             What::Summary { .. } => self.context_tokens = 0,
-            What::Created { .. }
-            | What::Approval { .. }
+            What::Approval { .. }
             | What::Intent(_)
             | What::Outcome(_)
             | What::Stopping { .. }
@@ -420,7 +428,7 @@ impl Agent {
             | What::Continued(_) => {}
         }
         if let Some(open) = &mut self.open {
-            open.note(&entry);
+            open.note(&entry, self.config.worker);
         }
         self.entries.push(entry);
     }

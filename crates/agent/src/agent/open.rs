@@ -1,16 +1,19 @@
 //! A task that is not over: what its entries have come to.
 
-use super::Purpose;
 use super::answers::ending_of;
+use super::{Purpose, Worker};
 use crate::ids::TaskNo;
 use crate::limits::{Limit, Limits, Spent};
-use crate::model::{Call, Reply};
-use crate::thread::{Ending, Entry, Intent, Verdict, What};
+use crate::model::{Call, Reply, Usage};
+use crate::thread::{Activity, Ending, Entry, Intent, Verdict, What};
 
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) task: TaskNo,
-    pub(super) spent: Spent,
+    spent: Spent,
+    /// What a command-line agent has used since the last answer, as it says so. Its
+    /// answer has the sum.
+    told: Usage,
     limits: Limits,
     /// When it began, or would have without the time in which nobody worked on it.
     began_ms: u64,
@@ -53,6 +56,7 @@ impl Open {
         Self {
             task,
             spent: Spent::default(),
+            told: Usage::default(),
             limits,
             began_ms,
             answer: Answer::None,
@@ -64,13 +68,13 @@ impl Open {
         }
     }
 
-    pub(super) fn note(&mut self, entry: &Entry) {
+    pub(super) fn note(&mut self, entry: &Entry, worker: Worker) {
         match &entry.what {
             What::Reply { reply, .. } => {
                 self.spent.add(reply.usage, &self.limits.price);
                 self.is_shortened = false;
                 self.answer = Answer::of(entry.entry, reply);
-                self.activities = 0;
+                (self.activities, self.told) = (0, Usage::default());
             }
             What::Approval { call, verdict } => {
                 if let Answer::Calls(calls) = &mut self.answer {
@@ -94,13 +98,22 @@ impl Open {
                 }
             }
             What::Summary { usage, .. } => {
-                let steps = self.spent.steps;
-                self.spent.add(*usage, &self.limits.price);
-                self.spent.steps = steps;
+                self.spent = self.spent.with(*usage, &self.limits.price);
             }
             What::Stopping { ending } => self.stopping = Some(ending.clone()),
             What::Checkpoint(checkpoint) => self.checkpointed = checkpoint.step,
-            What::Activity { .. } => self.activities += 1,
+            What::Activity { activity, .. } => {
+                self.activities += 1;
+                if let Activity::Usage(usage) = activity {
+                    match worker {
+                        Worker::Program => self.told = self.told.plus(*usage),
+                        // No answer has the sum of those that did not count.
+                        Worker::Model => {
+                            self.spent = self.spent.with(*usage, &self.limits.price);
+                        }
+                    }
+                }
+            }
             What::Created { .. }
             | What::Task { .. }
             | What::Ended { .. }
@@ -154,6 +167,17 @@ impl Open {
         }
         let limit = self.limits.reached(&self.spent, self.elapsed_ms(now_ms));
         limit.map(|limit| Ending::Limit { limit })
+    }
+
+    /// What the task has used, also for an answer that has not come, or will not.
+    pub(super) fn spent(&self) -> Spent {
+        self.spent.with(self.told, &self.limits.price)
+    }
+
+    /// The limit that is reached without an answer. A command-line agent that is about to
+    /// end with its answer may: so this is asked when it does something more.
+    pub(super) fn used_up(&self) -> Option<Limit> {
+        self.limits.used_up(&self.spent())
     }
 
     /// `tokens`: of the last request, while it has not been summed up.

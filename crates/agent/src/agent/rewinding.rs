@@ -125,7 +125,7 @@ fn run_of(entry: &Entry) -> Option<u64> {
 fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
     let line = line(entries);
     let kept = match to {
-        RewindTo::Step(step) => last_of(&line, step)?,
+        RewindTo::Step(step) => last_of(&line, step).ok_or_else(|| unknown(entries, step))?,
         RewindTo::LastTask => {
             let is_task = |entry: &&Entry| matches!(entry.what, What::Task { .. });
             let task = line.iter().rposition(is_task).ok_or(Refusal::NothingToUndo)?;
@@ -144,11 +144,11 @@ fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
 }
 
 /// The place of the last entry that belongs to a step.
-fn last_of(line: &[&Entry], step: u64) -> Result<usize, Refusal> {
+fn last_of(line: &[&Entry], step: u64) -> Option<usize> {
     let of_step = |entry: &&Entry| step_of(entry) == Some(step);
     let first = match step {
         0 => 0,
-        _ => line.iter().position(of_step).ok_or_else(|| unknown(line, step))?,
+        _ => line.iter().position(of_step)?,
     };
     let belongs = |entry: &&&Entry| match entry.what {
         What::Approval { .. }
@@ -172,13 +172,15 @@ fn last_of(line: &[&Entry], step: u64) -> Result<usize, Refusal> {
         | What::Activity { .. }
         | What::Moved(_) => false,
     };
-    Ok(first + line[first + 1..].iter().take_while(belongs).count())
+    Some(first + line[first + 1..].iter().take_while(belongs).count())
 }
 
-fn unknown(line: &[&Entry], step: u64) -> Refusal {
-    let steps: Vec<_> = line.iter().filter_map(|entry| step_of(entry)).collect();
+fn unknown(entries: &[Entry], step: u64) -> Refusal {
+    let steps: Vec<_> = line(entries).into_iter().filter_map(step_of).collect();
+    let has_made_any = entries.iter().any(|entry| step_of(entry).is_some());
     let known = match (steps.first(), steps.last()) {
         (Some(first), Some(last)) => format!("its steps are {first} to {last}, and 0 is before"),
+        (Some(_) | None, _) if has_made_any => "none is left".to_owned(),
         (Some(_) | None, _) => "it has made none yet".to_owned(),
     };
     Refusal::UnknownStep { step, known }

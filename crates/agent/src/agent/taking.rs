@@ -6,20 +6,11 @@
 //! not carried out again, and the model is told. What calls do to files is found out by
 //! the files, as after a crash.
 
-use super::{Agent, Config, Effect};
+use super::{Agent, Config, Effect, Worker};
 use crate::continuity::Continuity;
 use crate::model::{Failure, Fault};
 use crate::thread::{Ending, Entry, Outcome, What};
 use crate::tools::is_for_files;
-
-/// Who does the work of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worker {
-    /// A model, which may be asked any number of times.
-    Model,
-    /// A command-line agent, which does things itself when it is asked.
-    Program,
-}
 
 const UNKNOWN: &str = "whether this was carried out is not known: another machine had the \
     session, and was lost in the middle of it; look before you do it again";
@@ -33,12 +24,11 @@ impl Agent {
     #[must_use]
     pub fn taken_up(
         config: Config,
-        worker: Worker,
         entries: &[Entry],
         continuity: Continuity,
         now_ms: u64,
     ) -> Vec<Entry> {
-        let number = entries.len() as u64 + 1;
+        let (number, worker) = (entries.len() as u64 + 1, config.worker);
         let continued = Entry { entry: number, at_ms: now_ms, what: What::Continued(continuity) };
         let all = entries.iter().cloned().chain([continued.clone()]).collect();
         let mut appended = vec![continued];

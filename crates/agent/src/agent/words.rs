@@ -24,6 +24,18 @@ pub struct Config {
     pub tools: Vec<String>,
     pub approval: Approval,
     pub checkpoints: Checkpoints,
+    pub worker: Worker,
+}
+
+/// Who does the work of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Worker {
+    /// A model, which may be asked any number of times.
+    #[default]
+    Model,
+    /// A command-line agent, which does things itself when it is asked, and has a memory
+    /// of its own.
+    Program,
 }
 
 /// When the session is marked, so that a step can be taken back.

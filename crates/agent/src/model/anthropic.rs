@@ -117,7 +117,7 @@ fn stop(reason: Option<&str>, has_calls: bool) -> Stop {
     }
 }
 
-fn usage(usage: &Value) -> Usage {
+pub(super) fn usage(usage: &Value) -> Usage {
     let cached = count(&usage["cache_read_input_tokens"]);
     let written = count(&usage["cache_creation_input_tokens"]);
     Usage {
@@ -175,6 +175,11 @@ impl Stream {
             self.inputs.resize(index + 1, String::new());
         }
         &mut self.blocks[index]
+    }
+
+    /// What it has used, as far as that has been said.
+    pub(super) fn used(&self) -> Usage {
+        self.usage
     }
 
     fn delta(&mut self, index: usize, delta: &Value) -> Result<Option<String>, Failure> {

@@ -109,7 +109,7 @@ fn stop(reason: Option<&str>, has_calls: bool) -> Stop {
     }
 }
 
-fn usage(usage: &Value) -> Usage {
+pub(super) fn usage(usage: &Value) -> Usage {
     Usage {
         input_tokens: count(&usage["prompt_tokens"]),
         cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
@@ -160,6 +160,11 @@ impl Stream {
         let text = delta["content"].as_str().unwrap_or_default();
         self.text.push_str(text);
         Ok((!text.is_empty()).then(|| text.to_owned()))
+    }
+
+    /// What it has used, as far as that has been said.
+    pub(super) fn used(&self) -> Usage {
+        self.usage
     }
 
     fn push_call(&mut self, call: &Value) {

@@ -1,6 +1,6 @@
 //! An answer that comes in events.
 
-use super::{Failure, Reply, Sse, SseEvent, Wire, anthropic, chat, responses};
+use super::{Failure, Reply, Sse, SseEvent, Usage, Wire, anthropic, chat, responses};
 use serde_json::Value;
 
 /// What a piece of the stream adds to the model's text.
@@ -33,6 +33,21 @@ impl Decoder {
     }
 
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, Failure> {
+        let outcome = self.take(bytes);
+        outcome.map_err(|failure| failure.having_used(self.used()))
+    }
+
+    /// What the answer has used, as far as that has been said.
+    #[must_use]
+    pub fn used(&self) -> Usage {
+        match &self.stream {
+            Stream::Chat(stream) => stream.used(),
+            Stream::Responses(stream) => stream.used(),
+            Stream::Messages(stream) => stream.used(),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, Failure> {
         let events =
             self.sse.push(bytes).map_err(|e| Failure::nonsense(e.to_string().as_bytes()))?;
         let mut deltas = Vec::new();
@@ -55,10 +70,12 @@ impl Decoder {
 
     /// The stream has ended.
     pub fn finish(self) -> Result<Reply, Failure> {
-        match self.stream {
+        let used = self.used();
+        let reply = match self.stream {
             Stream::Chat(stream) => stream.finish(self.is_done),
             Stream::Responses(stream) => stream.finish(),
             Stream::Messages(stream) => stream.finish(),
-        }
+        };
+        reply.map_err(|failure| failure.having_used(used))
     }
 }

@@ -1,5 +1,6 @@
 //! What goes wrong with a model, and whether it helps to try again.
 
+use super::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +42,10 @@ pub struct Failure {
     /// How long the server wants to be left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What the answer that does not count has used, as far as the server has said so. The
+    /// thread has it in an entry of its own.
+    #[serde(skip)]
+    pub used: Usage,
 }
 
 /// What to do about a failure.
@@ -66,7 +71,7 @@ const LEAST_SECRET: usize = 4;
 impl Failure {
     #[must_use]
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), retry_after_ms: None }
+        Self { fault, message: message.into(), retry_after_ms: None, used: Usage::default() }
     }
 
     #[must_use]
@@ -89,7 +94,8 @@ impl Failure {
         let said = if said.is_empty() { excerpt(&text) } else { said };
         let fault = fault_of(status, &kind, &said);
         let message = format!("{} ({status}): {said}{}", fault.what(), fault.advice());
-        Self { fault, message, retry_after_ms: retry_after.and_then(parse_retry_after) }
+        let retry_after_ms = retry_after.and_then(parse_retry_after);
+        Self { retry_after_ms, ..Self::new(fault, message) }
     }
 
     /// The same without secrets, which some servers repeat. Of one that is cut off at the
@@ -109,6 +115,12 @@ impl Failure {
             }
         }
         Self { message, ..self }
+    }
+
+    /// The same of an answer that has used so much.
+    #[must_use]
+    pub fn having_used(self, used: Usage) -> Self {
+        if self.used == Usage::default() { Self { used, ..self } } else { self }
     }
 
     /// An error that came in the stream.

@@ -79,11 +79,12 @@ impl Wire {
     /// An answer that came in one piece.
     pub fn reply(self, body: &[u8]) -> Result<Reply, Failure> {
         let body = serde_json::from_slice::<Value>(body).map_err(|_| Failure::nonsense(body))?;
-        match self {
-            Self::ChatCompletions => chat::reply(&body),
-            Self::Responses => responses::reply(&body),
-            Self::Messages => anthropic::reply(&body),
-        }
+        let (reply, used) = match self {
+            Self::ChatCompletions => (chat::reply(&body), chat::usage(&body["usage"])),
+            Self::Responses => (responses::reply(&body), responses::usage(&body["usage"])),
+            Self::Messages => (anthropic::reply(&body), anthropic::usage(&body["usage"])),
+        };
+        reply.map_err(|failure| failure.having_used(used))
     }
 
     /// An answer that comes in events.

@@ -92,27 +92,29 @@ pub(super) fn reply(body: &Value) -> Result<Reply, Failure> {
         None if is_refused => Stop::Refused,
         None => Stop::Done,
     };
-    let usage = &body["usage"];
-    Ok(Reply {
-        blocks,
-        stop,
-        usage: Usage {
-            input_tokens: count(&usage["input_tokens"]),
-            cached_tokens: count(&usage["input_tokens_details"]["cached_tokens"]),
-            output_tokens: count(&usage["output_tokens"]),
-        },
-        model: string(&body["model"]),
-    })
+    Ok(Reply { blocks, stop, usage: usage(&body["usage"]), model: string(&body["model"]) })
+}
+
+pub(super) fn usage(usage: &Value) -> Usage {
+    Usage {
+        input_tokens: count(&usage["input_tokens"]),
+        cached_tokens: count(&usage["input_tokens_details"]["cached_tokens"]),
+        output_tokens: count(&usage["output_tokens"]),
+    }
 }
 
 /// The last event has the whole answer; those before are for whoever watches.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     whole: Option<Value>,
+    usage: Usage,
 }
 
 impl Stream {
     pub(super) fn push(&mut self, event: &Value) -> Result<Option<String>, Failure> {
+        if event["response"]["usage"].is_object() {
+            self.usage = usage(&event["response"]["usage"]);
+        }
         match event["type"].as_str() {
             Some("response.output_text.delta") => {
                 return Ok(event["delta"].as_str().map(str::to_owned));
@@ -125,6 +127,11 @@ impl Stream {
             Some(_) | None => {}
         }
         Ok(None)
+    }
+
+    /// What it has used, as far as that has been said.
+    pub(super) fn used(&self) -> Usage {
+        self.usage
     }
 
     pub(super) fn finish(self) -> Result<Reply, Failure> {

@@ -216,7 +216,11 @@ fn a_stream_that_is_cut_off_is_no_answer() {
     {
         let half = &stream[..stream.find("I ").unwrap() + 8];
         let (_, reply) = decoded(wire, half.trim_end_matches(|c| c != '\n'));
-        assert_eq!(reply.unwrap_err().fault, Fault::Broken, "{wire:?}");
+        let failure = reply.unwrap_err();
+        assert_eq!(failure.fault, Fault::Broken, "{wire:?}");
+        // Only one of them says at the beginning what it uses.
+        let told = if wire == Wire::Messages { 10 } else { 0 };
+        assert_eq!(failure.used.input_tokens, told, "{wire:?}");
     }
 }
 
@@ -266,4 +270,22 @@ fn whole_answers_are_read_as_streams_are() {
         assert_eq!(wire.reply(b"{}").unwrap_err().fault, Fault::Nonsense);
         assert_eq!(wire.reply(b"[1]").unwrap_err().fault, Fault::Nonsense);
     }
+}
+
+#[test]
+fn answers_that_are_none_tell_what_they_have_used() {
+    let chat = r#"{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}"#;
+    let others = r#"{"usage": {"input_tokens": 7, "output_tokens": 2}}"#;
+    let used = Usage { input_tokens: 7, cached_tokens: 0, output_tokens: 2 };
+    for (wire, body) in
+        [(Wire::ChatCompletions, chat), (Wire::Responses, others), (Wire::Messages, others)]
+    {
+        let failure = wire.reply(body.as_bytes()).unwrap_err();
+        assert_eq!((failure.fault, failure.used), (Fault::Nonsense, used), "{wire:?}");
+    }
+    let failed = r#"data: {"type": "response.failed", "response": {"error": {"message": "no"},
+        "usage": {"input_tokens": 7, "output_tokens": 2}}}"#
+        .replace('\n', "");
+    let (_, reply) = decoded(Wire::Responses, &format!("{failed}\n\n"));
+    assert_eq!(reply.unwrap_err().used, used);
 }

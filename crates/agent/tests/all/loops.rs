@@ -3,10 +3,12 @@
 use sessile_agent::continuity::{Continuity, Status};
 use sessile_agent::conversation::Turn;
 use sessile_agent::ids::{TaskNo, ThreadId};
-use sessile_agent::limits::{Limit, Limits, Price};
+use sessile_agent::limits::{Limit, Limits, Price, Spent};
 use sessile_agent::model::{Arguments, Block, Call, Failure, Fault, Reply, Stop, Usage};
-use sessile_agent::thread::{Ending, Found, Intent, Outcome, Verdict, What};
-use sessile_agent::{Agent, Approval, Config, Effect, Input, Purpose, Refusal, Submission, Worker};
+use sessile_agent::thread::{Activity, Ending, Found, Intent, Outcome, Verdict, What};
+use sessile_agent::{
+    Agent, Approval, Config, Effect, Input, Purpose, Refusal, RewindTo, Submission, Worker,
+};
 
 pub(crate) fn config() -> Config {
     Config {
@@ -266,6 +268,78 @@ fn a_long_conversation_is_summed_up() {
     assert!(said.contains("a was done") && said.ends_with("do it"), "{said}");
 }
 
+#[test]
+fn a_program_has_a_memory_of_its_own_and_is_not_asked_for_a_summary() {
+    let limits = Limits { compact_above_tokens: Some(1000), ..Limits::default() };
+    let mut agent = begun(Config { worker: Worker::Program, ..config() }, limits);
+    let mut reply = text("done");
+    reply.usage.input_tokens = 1001;
+    agent.step(Input::Replied(reply), 1);
+    assert_eq!(asked(&next(&mut agent, limits)), Some(Purpose::Step));
+}
+
+fn used(tokens: u64) -> Input {
+    Input::Active(Activity::Usage(Usage { input_tokens: tokens, ..Usage::default() }))
+}
+
+fn said() -> Input {
+    Input::Active(Activity::Text { text: "working".into() })
+}
+
+/// How a task ended, and what it used.
+fn ended(effects: &[Effect]) -> Option<(Ending, Spent)> {
+    effects.iter().find_map(|effect| {
+        if let Effect::Ended { ending, spent, .. } = effect {
+            Some((ending.clone(), *spent))
+        } else {
+            None
+        }
+    })
+}
+
+#[test]
+fn what_a_program_uses_counts_however_it_ends() {
+    let config = || Config { worker: Worker::Program, ..config() };
+    let price = Price { input: 1e6, ..Price::default() };
+    let limits = Limits { price, ..Limits::default() };
+    let failure = Failure::new(Fault::Crashed, "it crashed");
+    for end in [Input::Failed(failure), Input::Cancelled] {
+        let mut agent = begun(config(), limits);
+        agent.step(used(70), 1);
+        agent.step(used(30), 2);
+        // Also after a crash.
+        let (mut agent, _) = Agent::resumed(config(), agent.entries().to_vec(), 9).unwrap();
+        let (_, spent) = ended(&agent.step(end, 10)).unwrap();
+        assert_eq!((spent.usage.input_tokens, spent.cost, spent.steps), (100, 100.0, 0));
+    }
+    // Its answer has the sum.
+    let mut agent = begun(config(), limits);
+    agent.step(used(100), 1);
+    let mut reply = text("done");
+    reply.usage.input_tokens = 100;
+    let (_, spent) = ended(&agent.step(Input::Replied(reply), 2)).unwrap();
+    assert_eq!((spent.usage.input_tokens, spent.steps), (100, 1));
+}
+
+#[test]
+fn a_program_that_goes_on_beyond_its_limit_is_stopped() {
+    let config = || Config { worker: Worker::Program, ..config() };
+    let limits = Limits { max_tokens: Some(100), ..Limits::default() };
+    let mut agent = begun(config(), limits);
+    agent.step(used(99), 1);
+    assert_eq!(agent.step(said(), 2).len(), 1, "the limit is not reached");
+    agent.step(used(1), 3);
+    // After a crash, too, it may still end with its answer, and does not begin anew.
+    let (mut resumed, effects) = Agent::resumed(config(), agent.entries().to_vec(), 9).unwrap();
+    assert_eq!(asked(&effects), Some(Purpose::Step));
+    let effects = resumed.step(Input::Replied(text("done")), 10);
+    assert!(matches!(ending(&effects), Some(Ending::Done { .. })), "{effects:?}");
+    let effects = agent.step(said(), 4);
+    assert!(effects.contains(&Effect::Interrupt), "{effects:?}");
+    let (how, spent) = ended(&effects).unwrap();
+    assert_eq!((how, spent.usage.total()), (Ending::Limit { limit: Limit::Tokens }, 100));
+}
+
 /// The next task of an agent whose last one is over.
 fn next(agent: &mut Agent, limits: Limits) -> Vec<Effect> {
     let continuity = Continuity::default();
@@ -397,8 +471,9 @@ fn what_cannot_go_on_here_ends_with_its_calls_not_carried_out() {
 fn taken_up(agent: &Agent, worker: Worker) -> (Agent, Vec<Effect>) {
     let continuity = Continuity { status: Status::Restored, ..Continuity::default() };
     let mut entries = agent.entries().to_vec();
-    entries.extend(Agent::taken_up(config(), worker, &entries, continuity, 9));
-    Agent::resumed(config(), entries, 9).unwrap()
+    let config = Config { worker, ..config() };
+    entries.extend(Agent::taken_up(config.clone(), &entries, continuity, 9));
+    Agent::resumed(config, entries, 9).unwrap()
 }
 
 #[test]
@@ -438,4 +513,41 @@ fn a_program_that_was_at_work_on_another_machine_is_not_started_again() {
     let Some(Ending::Failed { failure }) = ending(&effects) else { panic!("{effects:?}") };
     assert_eq!(failure.fault, Fault::Crashed);
     assert_eq!(asked(&effects), None);
+}
+
+#[test]
+fn answers_that_do_not_count_have_been_used_all_the_same() {
+    let price = Price { input: 10.0, cached_input: 0.0, output: 0.0 };
+    let limits = Limits { max_tokens: Some(250), price, ..Limits::default() };
+    let used = Usage { input_tokens: 100, cached_tokens: 0, output_tokens: 0 };
+    let broken = || Input::Failed(Failure::broken().having_used(used));
+    let mut agent = begun(config(), limits);
+    agent.step(broken(), 1);
+    agent.step(Input::Due, 1_000);
+    // The next server knows of it.
+    let (mut agent, effects) = Agent::resumed(config(), agent.entries().to_vec(), 2_000).unwrap();
+    assert_eq!(asked(&effects), Some(Purpose::Step));
+    let mut done = agent.clone();
+    let (_, spent) = ended(&done.step(Input::Replied(text("well")), 2_100)).unwrap();
+    assert_eq!((spent.usage, spent.steps), (used, 1));
+    assert!((spent.cost - 0.001).abs() < 1e-9, "{spent:?}");
+    // It is not asked for ever.
+    agent.step(broken(), 2_100);
+    agent.step(Input::Due, 10_000);
+    let (ending, spent) = ended(&agent.step(broken(), 10_100)).unwrap();
+    assert_eq!(ending, Ending::Limit { limit: Limit::Tokens });
+    assert_eq!((spent.usage.input_tokens, spent.steps), (300, 0));
+}
+
+#[test]
+fn a_step_that_is_not_there_says_whether_any_was() {
+    let mut agent = begun(config(), Limits::default());
+    agent.step(Input::Cancelled, 1);
+    let refused = |agent: &mut Agent| agent.rewind(RewindTo::Step(99), 2).unwrap_err().to_string();
+    assert!(refused(&mut agent).contains("it has made none yet"));
+    next(&mut agent, Limits::default());
+    agent.step(Input::Replied(text("well")), 3);
+    assert!(refused(&mut agent).contains("its steps are 1 to 1"));
+    agent.rewind(RewindTo::LastTask, 4).unwrap();
+    assert!(refused(&mut agent).contains("none is left"));
 }

@@ -11,7 +11,6 @@ use sessile_agent::thread::{Checkpoint, Entry, Intent, Outcome, Verdict, What, l
 use sessile_agent::tools::is_for_files;
 use sessile_agent::{
     Agent, Approval, Checkpoints, Config, Effect, Input, Purpose, RewindTo, Stage, Submission,
-    Worker,
 };
 use std::collections::HashMap;
 
@@ -230,8 +229,7 @@ impl World {
     fn take_up(&mut self) {
         let config = some_config(self.asks);
         let continuity = Continuity { status: Status::Restored, ..Continuity::default() };
-        let appended =
-            Agent::taken_up(config.clone(), Worker::Model, &self.disk, continuity, self.now);
+        let appended = Agent::taken_up(config.clone(), &self.disk, continuity, self.now);
         self.disk.extend(appended);
         let begun: Vec<String> = self.keys.keys().cloned().collect();
         let (agent, effects) = Agent::resumed(config, self.disk.clone(), self.now).unwrap();
@@ -363,7 +361,7 @@ fn reply(calls: &[(u8, bool)], tokens: u64) -> Reply {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(sessile_testkit::cases(2000))]
     #[test]
     fn every_call_has_one_outcome_and_every_task_one_end(acts in acts(), asks: bool) {
         let mut world = World::new(asks);

@@ -100,8 +100,7 @@ fn record(
             .unwrap_or_else(|| metadata.work_dir.to_string_lossy().into_owned()),
         created: time(profile.created_ms),
         last_activity: time(digest.last_ms.max(profile.created_ms)),
-        task_count: digest.tasks.len() as u64
-            + profile.previous.as_ref().map_or(0, |previous| previous.tasks),
+        task_count: digest.task_count(),
         previous_thread_id: profile.previous.as_ref().map(|previous| previous.thread_id.clone()),
         moved_to: digest.moved.clone(),
         sandbox: metadata.sandbox,

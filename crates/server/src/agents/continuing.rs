@@ -45,13 +45,14 @@ impl Service {
         let error = match self.resolve(caller, text).await {
             Ok(id) => {
                 let place = self.place(caller, &id).await?;
-                if thread_file::is_there(&place.directory) {
+                if has_thread(&place).await? {
                     return Ok(id);
                 }
                 let _turn = self.agents.recovering.turn(&id).await;
                 self.finish_forks_of(caller, &place).await?;
-                if place.directory.path().is_dir() {
-                    if !thread_file::is_there(&place.directory)
+                let directory = place.directory.clone();
+                if blocking(move || Ok(directory.path().is_dir())).await? {
+                    if !has_thread(&place).await?
                         && let Some(left) = self.left_of(&id).await
                     {
                         self.take_up_thread(caller, &id, left).await?;
@@ -73,7 +74,8 @@ impl Service {
         };
         // Of two that ask at the same time, one does it.
         let _turn = self.agents.recovering.turn(&id).await;
-        if self.sessions().find(&id).is_ok() {
+        let (sessions, wanted) = (self.sessions().clone(), id.clone());
+        if blocking(move || Ok(sessions.find(&wanted).is_ok())).await? {
             return Ok(id);
         }
         // Whoever works for it still does so on files that nobody sees.
@@ -100,14 +102,14 @@ impl Service {
             continuity = self.since_last_look(caller, id).await?;
         }
         let place = self.place(caller, id).await?;
-        if thread_file::is_there(&place.directory) {
+        if has_thread(&place).await? {
             return Ok(continuity);
         }
         // It was another machine's, and has just been taken back. What was its thread
         // here has gone with the session; the one that counts is in the store.
         let _turn = self.agents.recovering.turn(id).await;
         lock(&self.agents.live).remove(id);
-        if !thread_file::is_there(&place.directory)
+        if !has_thread(&place).await?
             && let Some(left) = self.left_of(id).await
         {
             self.go_on_from(caller, id, left, continuity).await?;
@@ -229,15 +231,12 @@ impl Service {
                 (profile, vec![first])
             }
         };
-        let worker =
-            match self.agents.backend(&profile.model).is_ok_and(|backend| backend.is_command()) {
-                true => Worker::Program,
-                false => Worker::Model,
-            };
+        let backend = self.agents.backend(&profile.model).await;
+        let worker = backend.map_or(Worker::Model, |backend| backend.worker());
         let tools = perform::tools().into_iter().map(|tool| tool.name).collect();
-        let config = profile.config(tools, worker == Worker::Program);
+        let config = profile.config(tools, worker);
         let (now, status) = (now_ms(), continuity.status);
-        entries.extend(Agent::taken_up(config, worker, &entries, continuity, now));
+        entries.extend(Agent::taken_up(config, &entries, continuity, now));
         let directory = place.directory.clone();
         let is_open = blocking(move || {
             let digest = thread_file::create(&directory, &profile, &entries)?;
@@ -280,6 +279,11 @@ impl Service {
             }
         }
     }
+}
+
+async fn has_thread(place: &Place) -> Result<bool, ServiceError> {
+    let directory = place.directory.clone();
+    blocking(move || Ok(thread_file::is_there(&directory))).await
 }
 
 /// The one line that operators look for, in a form of its own.

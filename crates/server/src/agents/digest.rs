@@ -16,7 +16,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 const DIGEST: &str = "thread.digest.json";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A conversation beyond this is not one.
 pub(super) const MAX_THREAD: u64 = 1 << 30;
@@ -30,6 +30,8 @@ pub(super) struct Digest {
     pub(super) steps: u64,
     pub(super) last_ms: u64,
     pub(super) tasks: Vec<TaskLine>,
+    /// Tasks of threads before this one.
+    earlier_tasks: u64,
     is_rewinding: bool,
     pub(super) moved: Option<Moved>,
     /// What no task has told of yet.
@@ -40,18 +42,18 @@ pub(super) struct Digest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TaskLine {
     pub(super) task: TaskNo,
-    pub(super) began: Spot,
-    pub(super) ended: Option<Spot>,
+    pub(super) began: EntryPosition,
+    pub(super) ended: Option<EntryPosition>,
     /// Where it says that the session was brought back meanwhile.
     #[serde(default)]
-    pub(super) continued: Option<Spot>,
+    pub(super) continued: Option<EntryPosition>,
     /// A rewind has taken back at least a part of it.
     pub(super) is_taken_back: bool,
 }
 
 /// Where an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Spot {
+pub(super) struct EntryPosition {
     pub(super) entry: u64,
     at: u64,
     length: u64,
@@ -94,7 +96,7 @@ impl Digest {
 
     /// Another entry, of so many bytes at this place.
     pub(super) fn take(&mut self, entry: &Entry, at: u64, length: u64) {
-        let spot = Spot { entry: entry.entry, at, length };
+        let spot = EntryPosition { entry: entry.entry, at, length };
         self.version = VERSION;
         self.entries = entry.entry;
         self.last_ms = entry.at_ms;
@@ -126,8 +128,8 @@ impl Digest {
             }
             What::Moved(moved) => self.moved = Some(moved.clone()),
             What::Imported { .. } => self.moved = None,
-            What::Created { .. }
-            | What::Approval { .. }
+            What::Created { earlier_tasks, .. } => self.earlier_tasks = *earlier_tasks,
+            What::Approval { .. }
             | What::Intent(_)
             | What::Outcome(_)
             | What::Summary { .. }
@@ -136,6 +138,16 @@ impl Digest {
             | What::SessionRewound { .. }
             | What::Activity { .. } => {}
         }
+    }
+
+    /// Tasks that the agent was given, in all.
+    pub(super) fn task_count(&self) -> u64 {
+        self.earlier_tasks + self.tasks.len() as u64
+    }
+
+    /// Whether a task of this number was lost with the thread that it was in.
+    pub(super) fn is_of_earlier_thread(&self, task: TaskNo) -> bool {
+        (1..=self.earlier_tasks).contains(&task.0)
     }
 
     /// Whether a task, or a rewind, is not over.
@@ -171,7 +183,7 @@ pub(super) fn piece(
 }
 
 /// One entry.
-pub(super) fn entry_at(thread: &File, spot: Spot) -> Result<Entry, ServiceError> {
+pub(super) fn entry_at(thread: &File, spot: EntryPosition) -> Result<Entry, ServiceError> {
     let before = Before { entries: spot.entry - 1, steps: 0 };
     let (entries, _, _) = piece(thread, spot.at, spot.at + spot.length, before)?;
     entries.into_iter().next().ok_or_else(|| storage("thread", &"an entry is missing"))

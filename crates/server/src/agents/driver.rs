@@ -77,8 +77,8 @@ impl Driver {
     ) -> (Self, Handle) {
         let Opened { profile, entries, file, home } = opened;
         let tools = perform::tools();
-        let config = profile
-            .config(tools.iter().map(|tool| tool.name.clone()).collect(), backend.is_command());
+        let config =
+            profile.config(tools.iter().map(|tool| tool.name.clone()).collect(), backend.worker());
         let count = entries.len() as u64;
         let is_open = file.digest().is_open();
         let resuming = is_open.then(|| (config.clone(), entries.clone()));
@@ -322,8 +322,9 @@ fn refused(refusal: &Refusal) -> ServiceError {
         Refusal::Busy(_) | Refusal::Rewinding => ErrorCode::Busy,
         Refusal::Empty => ErrorCode::BadRequest,
         Refusal::KeyReused(_) => ErrorCode::KeyReused,
-        Refusal::UnknownStep { .. } | Refusal::NothingToUndo => ErrorCode::NotFound,
-        Refusal::NoCheckpoint { .. } => ErrorCode::CheckpointNotFound,
+        Refusal::UnknownStep { .. } | Refusal::NothingToUndo | Refusal::NoCheckpoint { .. } => {
+            ErrorCode::CheckpointNotFound
+        }
         Refusal::Moved { .. } => ErrorCode::AgentMoved,
     };
     ServiceError::new(code, refusal.to_string())

@@ -141,6 +141,15 @@ impl Forking {
     }
 }
 
+/// Its end, from a task that must not wait for a disk.
+async fn finished(forking: Forking) -> Result<(), ServiceError> {
+    blocking(move || {
+        forking.finish();
+        Ok(())
+    })
+    .await
+}
+
 impl Service {
     /// Agents with the same past.
     pub(crate) async fn fork_agent(
@@ -157,7 +166,7 @@ impl Service {
         let forked = match self.fork(caller, id, order).await {
             Ok(forked) => forked.answer,
             Err(error) => {
-                forking.finish();
+                finished(forking).await?;
                 return Err(error);
             }
         };
@@ -179,10 +188,10 @@ impl Service {
             for fork in &forks {
                 let _ = self.end(caller, fork).await;
             }
-            forking.finish();
+            finished(forking).await?;
             return Err(error);
         }
-        forking.finish();
+        finished(forking).await?;
         let mut views = Vec::new();
         for fork in &forks {
             views.push(self.agent(caller, fork).await?);

@@ -63,7 +63,7 @@ pub(super) struct Jobs {
 impl Jobs {
     pub(super) fn of(service: &Arc<Service>, caller: &Caller, place: &Place) -> Self {
         let (looks, wanted) = mpsc::unbounded_channel();
-        let looker = Looker {
+        let looker = JobSearch {
             service: service.clone(),
             caller: caller.clone(),
             session: place.id.clone(),
@@ -85,14 +85,14 @@ impl Jobs {
 }
 
 /// Goes with the driver that it looks for.
-struct Looker {
+struct JobSearch {
     service: Arc<Service>,
     caller: Caller,
     session: SessionId,
     directory: Directory,
 }
 
-impl Looker {
+impl JobSearch {
     async fn work(self, mut wanted: mpsc::UnboundedReceiver<Look>) {
         let mut pause = None;
         loop {

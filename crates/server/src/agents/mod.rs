@@ -91,8 +91,8 @@ impl Agents {
     fn none(&self) -> String {
         match &self.configuration {
             Some(file) => format!(
-                "this server has no model; add a [[model]] to {}, and end it with `kill {}`: \
-                 whoever needs it next starts it again",
+                "this server has no model; add a [[model]] to {} (yours alone: chmod 600), and end \
+                 it with `kill {}`: whoever needs it next starts it again",
                 file.display(),
                 std::process::id()
             ),
@@ -121,17 +121,17 @@ impl Agents {
     }
 
     /// What an agent with a model of this name thinks with.
-    fn backend(&self, name: &str) -> Result<Backend, ServiceError> {
+    async fn backend(&self, name: &str) -> Result<Backend, ServiceError> {
         let model = self.model(Some(name))?;
-        let client = self.client(&model)?;
+        let client = self.client(&model).await?;
         Ok(Backend::Model { model, client })
     }
 
-    fn client(&self, model: &Model) -> Result<reqwest::Client, ServiceError> {
+    async fn client(&self, model: &Model) -> Result<reqwest::Client, ServiceError> {
         if let Some(client) = lock(&self.clients).get(&model.name) {
             return Ok(client.clone());
         }
-        let client = model.client()?;
+        let client = model.client().await?;
         lock(&self.clients).insert(model.name.clone(), client.clone());
         Ok(client)
     }
@@ -395,7 +395,7 @@ impl Service {
         }
         let directory = place.directory.clone();
         let opened = blocking(move || thread_file::open(&directory)).await?;
-        let backend = match self.agents.backend(&opened.profile.model) {
+        let backend = match self.agents.backend(&opened.profile.model).await {
             Ok(backend) => backend,
             Err(error) if opened.file.digest().is_open() => {
                 Backend::Missing(Failure::new(Fault::UnknownModel, error.to_string()))

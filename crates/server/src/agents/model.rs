@@ -2,6 +2,7 @@
 
 use super::following::Words;
 use crate::service::{ErrorCode, ServiceError};
+use sessile_agent::Worker;
 use sessile_agent::conversation::Turn;
 use sessile_agent::limits::Price;
 use sessile_agent::model::{Block, Failure, Fault, Reply, Request, Stop, Usage, Wire};
@@ -43,10 +44,10 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    pub(super) fn is_command(&self) -> bool {
+    pub(super) fn worker(&self) -> Worker {
         match self {
-            Self::Model { model, .. } => model.command.is_some(),
-            Self::Missing(_) => false,
+            Self::Model { model, .. } if model.command.is_some() => Worker::Program,
+            Self::Model { .. } | Self::Missing(_) => Worker::Model,
         }
     }
 
@@ -151,7 +152,7 @@ impl Model {
     }
 
     /// What it is asked over.
-    pub(super) fn client(&self) -> Result<reqwest::Client, ServiceError> {
+    pub(super) async fn client(&self) -> Result<reqwest::Client, ServiceError> {
         // An error says that it was installed before.
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         let mut client = reqwest::Client::builder()
@@ -165,7 +166,8 @@ impl Model {
                 let message = format!("ca-file of model {:?}: {why}", self.name);
                 ServiceError::new(ErrorCode::BadRequest, message)
             };
-            let pem = std::fs::read(path)
+            let pem = tokio::fs::read(path)
+                .await
                 .map_err(|error| refuse(format!("{}: {error}", path.display())))?;
             let certificates = reqwest::Certificate::from_pem_bundle(&pem)
                 .map_err(|_| refuse(format!("{} has no certificates in it", path.display())))?;
@@ -224,7 +226,10 @@ impl Model {
             let (name, before) = envelope.key_header;
             let mut value = reqwest::header::HeaderValue::from_str(&format!("{before}{key}"))
                 .map_err(|_| {
-                    Failure::new(Fault::BadKey, "the key has characters that no key has")
+                    Failure::new(
+                        Fault::BadKey,
+                        "the key has characters that a key cannot have; set it again",
+                    )
                 })?;
             value.set_sensitive(true);
             post = post.header(name, value);
@@ -243,7 +248,7 @@ impl Model {
         };
         if is_empty(&reply) {
             let why = "the model has answered with neither words nor calls";
-            return Err(Failure::new(Fault::Nonsense, why));
+            return Err(Failure::new(Fault::Nonsense, why).having_used(reply.usage));
         }
         Ok(counted(reply, size))
     }
@@ -255,10 +260,16 @@ impl Model {
     ) -> Result<Reply, Failure> {
         let mut decoder = self.wire.decoder();
         let mut read = 0;
-        while let Some(bytes) = answer.chunk().await.map_err(|_| Failure::broken())? {
+        loop {
+            let bytes = match answer.chunk().await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => break,
+                Err(_) => return Err(Failure::broken().having_used(decoder.used())),
+            };
             read += bytes.len();
             if read > MAX_ANSWER {
-                return Err(Failure::new(Fault::Nonsense, "the model's answer does not end"));
+                let failure = Failure::new(Fault::Nonsense, "the model's answer does not end");
+                return Err(failure.having_used(decoder.used()));
             }
             for delta in decoder.push(&bytes)? {
                 words.into_iter().for_each(|words| words.tell(delta.0.clone()));

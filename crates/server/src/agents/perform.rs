@@ -104,7 +104,7 @@ impl Running {
 /// same, so that it is carried out once.
 const ATTEMPTS: u32 = 3;
 
-pub(super) struct Performance {
+pub(super) struct CallExecution {
     pub(super) service: Arc<Service>,
     pub(super) caller: Caller,
     pub(super) session: SessionId,
@@ -116,7 +116,7 @@ pub(super) struct Performance {
     pub(super) storing: Storing,
 }
 
-impl Performance {
+impl CallExecution {
     /// Whatever goes wrong is an outcome, too: the model reads it.
     pub(super) async fn carry_out(self) -> Input {
         match self.secure().await {

@@ -6,7 +6,7 @@ use crate::service::{ErrorCode, ServiceError, StartSession};
 use serde::{Deserialize, Serialize};
 use sessile_agent::ids::ThreadId;
 use sessile_agent::thread::{Entry, FORMAT, What};
-use sessile_agent::{Approval, Checkpoints, Config};
+use sessile_agent::{Approval, Checkpoints, Config, Worker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What an agent is to be.
@@ -128,11 +128,12 @@ impl Profile {
 
     pub(super) fn first_entry(&self) -> Entry {
         let thread = self.thread_id.clone();
-        let what = What::Created { format: FORMAT, thread, forked_from: None };
+        let earlier_tasks = self.previous.as_ref().map_or(0, |previous| previous.tasks);
+        let what = What::Created { format: FORMAT, thread, forked_from: None, earlier_tasks };
         Entry { entry: 1, at_ms: self.created_ms, what }
     }
 
-    pub(super) fn config(&self, tools: Vec<String>, is_command: bool) -> Config {
+    pub(super) fn config(&self, tools: Vec<String>, worker: Worker) -> Config {
         let approval = match &self.approve[..] {
             [] => Approval::Never,
             names if names.iter().any(|name| name == "*") => Approval::Always,
@@ -140,9 +141,11 @@ impl Profile {
         };
         let checkpoints = match self.checkpoints.keep {
             0 => Checkpoints::Never,
-            _ if is_command => Checkpoints::BeforeAsking,
-            _ => Checkpoints::BeforeCalls,
+            _ => match worker {
+                Worker::Program => Checkpoints::BeforeAsking,
+                Worker::Model => Checkpoints::BeforeCalls,
+            },
         };
-        Config { tools, approval, checkpoints }
+        Config { tools, approval, checkpoints, worker }
     }
 }

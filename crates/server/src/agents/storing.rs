@@ -27,9 +27,9 @@ pub(super) enum Home {
     Store,
 }
 
-/// What is worth telling the store.
+/// What the store is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Worth {
+pub(super) enum StoreChange {
     /// The record has changed.
     Record,
     /// The thread has grown, and the record says the same as before.
@@ -70,10 +70,10 @@ impl Storing {
     }
 
     /// Has it brought there some time soon.
-    pub(super) fn keep(&self, worth: Worth) {
-        let is_wanted = match worth {
-            Worth::Record => true,
-            Worth::Thread => self.home == Home::Store,
+    pub(super) fn keep(&self, change: StoreChange) {
+        let is_wanted = match change {
+            StoreChange::Record => true,
+            StoreChange::Thread => self.home == Home::Store,
         };
         if let Some(requests) = self.requests.as_ref().filter(|_| is_wanted) {
             let _ = requests.send(None);

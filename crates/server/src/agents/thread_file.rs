@@ -44,10 +44,7 @@ pub(super) fn storage(what: &str, error: &dyn std::fmt::Display) -> ServiceError
 }
 
 fn no_agent() -> ServiceError {
-    ServiceError::new(
-        ErrorCode::NotFound,
-        "this session has no agent; make one with POST /v1/agents",
-    )
+    ServiceError::new(ErrorCode::AgentNotFound, "this session has no agent")
 }
 
 fn new_file(directory: &Directory) -> Result<File, ServiceError> {

@@ -42,7 +42,7 @@ pub(crate) struct AgentView {
     pub(crate) approve: Vec<String>,
     /// How many steps can be taken back; 0: none
     pub(crate) checkpoints: u32,
-    /// Tasks that it was given, those that were taken back included
+    /// Tasks that it was given, those that were taken back or lost included
     pub(crate) task_count: u64,
     /// How often its model has answered, in all
     pub(crate) steps: u64,
@@ -85,7 +85,7 @@ impl AgentView {
             workspace: metadata.work_dir.to_string_lossy().into_owned(),
             approve: profile.approve,
             checkpoints: profile.checkpoints.keep,
-            task_count: digest.tasks.len() as u64,
+            task_count: digest.task_count(),
             steps: digest.steps,
             entries: digest.entries,
             created_ms: profile.created_ms,
@@ -157,7 +157,10 @@ impl TaskView {
         match reader.digest.task(task) {
             Some(line) => reader.view(line),
             None => {
-                let message = format!("this agent has no task {task}");
+                let message = match reader.digest.is_of_earlier_thread(task) {
+                    true => format!("task {task} was lost with the agent's earlier thread"),
+                    false => format!("this agent has no task {task}"),
+                };
                 Err(ServiceError::new(ErrorCode::NotFound, message))
             }
         }

@@ -5,10 +5,10 @@ use crate::agents::audit;
 use crate::agents::commanded::Commanded;
 use crate::agents::following::{Progress, Retrying, Words};
 use crate::agents::model::{Backend, Question};
-use crate::agents::perform::Performance;
+use crate::agents::perform::CallExecution;
 use crate::agents::profile::now_ms;
 use crate::agents::rewinding;
-use crate::agents::storing::Worth;
+use crate::agents::storing::StoreChange;
 use crate::keepers::blocking;
 use crate::service::ServiceError;
 use futures_util::future::BoxFuture;
@@ -47,7 +47,7 @@ impl Driver {
                     self.seen.send_modify(|seen| seen.waiting = Some(call.id.clone()));
                 }
                 Effect::Perform { call, key, is_repeated, intent } => {
-                    let performance = Performance {
+                    let performance = CallExecution {
                         service: self.service.clone(),
                         caller: self.caller.clone(),
                         session: self.session.clone(),
@@ -112,7 +112,7 @@ impl Driver {
         // What is decided is ahead of what is on disk, which others see.
         let (is_told, is_busy) = outcome?;
         if is_told || is_outcome {
-            self.storing.keep(if is_told { Worth::Record } else { Worth::Thread });
+            self.storing.keep(if is_told { StoreChange::Record } else { StoreChange::Thread });
         }
         self.seen.send_modify(|seen| {
             seen.entries = number;
