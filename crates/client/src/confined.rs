@@ -34,7 +34,9 @@ impl NewSession {
                     self.sandbox = Some(policy);
                     Ok(self)
                 }
-                Err(error) => refused(&format!("its sandbox is not understood: {error}")),
+                Err(error) => refused(&format!(
+                    "its sandbox cannot be read ({error}); it may be of a newer sessile: update this one"
+                )),
             },
             (None, Some(_)) => refused(
                 "what a session without a sandbox knows cannot be taken into one, because the \
@@ -45,13 +47,13 @@ impl NewSession {
 }
 
 /// A save that is taken away when it is not needed any more.
-struct Passage {
+struct TemporarySave {
     path: PathBuf,
 }
 
-impl Passage {
+impl TemporarySave {
     fn new(sessions: &Sessions) -> Result<Self, ClientError> {
-        let name = format!("passage-{}.sessile", new_session_id()?);
+        let name = format!("temporary-{}.sessile", new_session_id()?);
         Ok(Self { path: sessions.root().join(name) })
     }
 
@@ -71,7 +73,7 @@ impl Passage {
     }
 }
 
-impl Drop for Passage {
+impl Drop for TemporarySave {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -109,14 +111,14 @@ impl Launcher {
         order: &ForkOrder,
     ) -> Result<ForkedView, RestoreError> {
         order.check().map_err(ClientError::from)?;
-        let passage = Passage::new(sessions)?;
-        let saved = self.save_to(source, &passage, order.wait)?;
+        let temporary = TemporarySave::new(sessions)?;
+        let saved = self.save_to(source, &temporary, order.wait)?;
         let before = source.metadata()?;
         let mut made: Vec<RestoredSession> = Vec::new();
         let names = order.names();
         for number in 0..usize::try_from(order.count).unwrap_or_default() {
             let of = metadata_of_fork(&before, names.get(number), &saved);
-            match self.restore_as(sessions, &passage.restoring(), Identity::Fork(Box::new(of))) {
+            match self.restore_as(sessions, &temporary.restoring(), Identity::Fork(Box::new(of))) {
                 Ok(fork) => made.push(fork),
                 Err(error) => {
                     for fork in made {
@@ -138,10 +140,10 @@ impl Launcher {
         metadata: Metadata,
         wait: bool,
     ) -> Result<(Directory, Metadata), ClientError> {
-        let passage = Passage::new(sessions)?;
-        self.save_to(source, &passage, wait)?;
+        let temporary = TemporarySave::new(sessions)?;
+        self.save_to(source, &temporary, wait)?;
         let _reserved = reserve_name(sessions, &metadata)?;
-        let made = self.restore_into(sessions, &passage.restoring(), metadata);
+        let made = self.restore_into(sessions, &temporary.restoring(), metadata);
         made.map_err(|error| {
             if let RestoreError::Client(error) = error {
                 return error;
@@ -153,10 +155,10 @@ impl Launcher {
     fn save_to(
         &self,
         source: &Directory,
-        passage: &Passage,
+        temporary: &TemporarySave,
         wait: bool,
     ) -> Result<SavedView, ClientError> {
-        let path = std::path::absolute(&passage.path)?;
+        let path = std::path::absolute(&temporary.path)?;
         let saved = self.open(source)?.call(Request::Save { path, files: false, wait })?;
         let Answer::Saved(view) = saved else { return Err(ClientError::Unexpected) };
         Ok(*view)

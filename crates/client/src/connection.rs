@@ -1,13 +1,14 @@
 //! One connection to a keeper.
 
 use crate::Launcher;
-use crate::stopped::{KeeperStopped, PROBE, Patience};
+use crate::ended::EndedSession;
+use crate::stopped::{KeeperStopped, PROBE, SilenceTimer};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use sessile_protocol::{
     Answer, Call, Code, Failure, FrameError, Reply, Request, RunNo, Shortage, Splitter, decode,
-    encode, format_duration,
+    encode,
 };
 use sessile_store::{Directory, Metadata, StoreError};
 use std::io;
@@ -29,11 +30,13 @@ pub enum ClientError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Frame(#[from] FrameError),
-    #[error("the keeper sent an unexpected answer; it may be of another version")]
+    #[error(
+        "the keeper sent an unexpected answer; it may be of another version: end the session and start a new one"
+    )]
     Unexpected,
     /// Why and when, and how to go on.
     #[error("{0}")]
-    Ended(String),
+    Ended(Box<EndedSession>),
     #[error(
         "{0:?} is not a program that Sessile knows; use bash, sh, dash, zsh, python3 or node, or the path of one"
     )]
@@ -42,7 +45,7 @@ pub enum ClientError {
     BadDirectory { path: PathBuf, why: String },
     #[error("cannot launch a keeper: {0}")]
     Launch(#[source] io::Error),
-    #[error("the keeper ended before it had started")]
+    #[error("the session's keeper ended while it was starting; try again")]
     Unstarted,
     #[error(transparent)]
     Stopped(#[from] KeeperStopped),
@@ -78,36 +81,8 @@ impl ClientError {
 
     /// A session that has ended: why, when, and how to go on.
     #[must_use]
-    pub fn ended(metadata: &Metadata) -> Self {
-        let id = &metadata.session_id;
-        let when = metadata.ended_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
-        if let Some(host) = metadata.moved_to() {
-            return Self::Ended(format!(
-                "Session {id} now lives on {host}; it has ended here{when}; use it there, or set SESSILE_STORE to have it go on here"
-            ));
-        }
-        let why = match metadata.ended_by.as_deref() {
-            Some("idle timeout") => {
-                let limit = format_duration(Duration::from_millis(metadata.idle_timeout_ms));
-                format!("has ended, because it was idle for {limit},")
-            }
-            Some("end of its program") => "has ended with its program".to_owned(),
-            Some("request") => "was ended by request".to_owned(),
-            Some(other) => format!("was ended by {other}"),
-            None => "has ended".to_owned(),
-        };
-        let store = metadata.durable.as_ref().and_then(|durable| durable.store.as_ref());
-        let restore = match store {
-            Some(store) => format!(", or restore its last save from {}", store.url),
-            None => String::new(),
-        };
-        // Only what a shell knew outlives a session.
-        let has_left_state = metadata.language.is_shell() && metadata.execution_count > 0;
-        let from = match metadata.sandbox {
-            None if has_left_state => format!(", with what its shell knew by --from {id}"),
-            None | Some(_) => String::new(),
-        };
-        Self::Ended(format!("Session {id} {why}{when}; start a new one{from}{restore}"))
+    pub fn ended(directory: &Directory, metadata: &Metadata) -> Self {
+        Self::Ended(Box::new(EndedSession::of(directory, metadata)))
     }
 }
 
@@ -131,7 +106,7 @@ pub struct Client {
     /// The first request, until it is answered.
     first: Vec<u8>,
     home: Option<Home>,
-    patience: Patience,
+    patience: SilenceTimer,
     revived: Option<Box<Metadata>>,
 }
 
@@ -157,7 +132,7 @@ impl Client {
             buffer: vec![0; 64 << 10],
             first: Vec::new(),
             home: None,
-            patience: Patience::default(),
+            patience: SilenceTimer::default(),
             revived: None,
         }
     }
@@ -401,7 +376,7 @@ impl AsFd for Client {
 }
 
 /// Sends a whole frame.
-fn write(socket: &OwnedFd, frame: &[u8], patience: &mut Patience) -> Result<(), ClientError> {
+fn write(socket: &OwnedFd, frame: &[u8], patience: &mut SilenceTimer) -> Result<(), ClientError> {
     let mut rest = frame;
     while !rest.is_empty() {
         match rustix::net::send(socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {

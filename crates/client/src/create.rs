@@ -143,6 +143,7 @@ impl NewSession {
             language,
             ended_at: None,
             ended_by: None,
+            lost_at_end: Vec::new(),
             keeper_pid: None,
             env: self.env,
             idle_timeout_ms: self.idle_timeout_ms,
@@ -300,7 +301,7 @@ impl Launcher {
     }
 
     /// From what a session that has ended has left on disk: the last state of its
-    /// shells. What others knew has gone with their processes.
+    /// shells, and of a durable one the last save of the others.
     fn create_from_ended(
         &self,
         sessions: &Sessions,
@@ -308,10 +309,9 @@ impl Launcher {
         before: &Metadata,
         new: NewSession,
     ) -> Result<(Directory, Metadata), ClientError> {
-        let mut kernels = source.state().map(|state| state.kernels).unwrap_or_default();
-        kernels.retain(|language, saved| language.is_shell() && saved.restore.is_some());
+        let mut kernels = source.left_kernels();
         if kernels.is_empty() || before.moved_to().is_some() {
-            return Err(ClientError::ended(before));
+            return Err(ClientError::ended(source, before));
         }
         let new = new.confined_as(before)?;
         let metadata = NewSession { program: before.command.clone(), ..new }.metadata()?;
@@ -326,11 +326,14 @@ impl Launcher {
             moved.fit(*language, saved);
             // It has had no run of its own.
             saved.as_of_run = RunNo(0);
+            saved.dump_as_of_run = saved.dump_as_of_run.map(|_| RunNo(0));
         }
         let _reserved = reserve_name(sessions, &metadata)?;
         let directory = sessions.create(&metadata.session_id)?;
+        let dumps = kernels.values().filter_map(|saved| saved.dump.clone()).collect::<Vec<_>>();
         let made = directory
-            .write_state(&SavedState { captured_at: timestamp(), kernels })
+            .copy_dumps(source, &dumps)
+            .and_then(|()| directory.write_state(&SavedState { captured_at: timestamp(), kernels }))
             .and_then(|()| directory.write_metadata(&metadata))
             .map_err(ClientError::from)
             .and_then(|()| self.revive_as(&directory, &metadata));
@@ -374,11 +377,12 @@ impl Launcher {
         Ok(directory.metadata()?)
     }
 
-    /// Ends a session; one that has ended already, or was lost, is ended too.
+    /// Ends a session; one that has ended already, or was lost, is ended too. What it
+    /// was comes back, with what was lost at its end.
     ///
     /// # Errors
     /// When its keeper refuses, or its files cannot be read.
-    pub fn end(&self, directory: &Directory) -> Result<(), ClientError> {
+    pub fn end(&self, directory: &Directory) -> Result<Metadata, ClientError> {
         end_keeper(directory)?;
         let mut metadata = directory.observed_metadata()?;
         if metadata.status == SessionStatus::Lost {
@@ -389,6 +393,6 @@ impl Launcher {
             metadata.ended_by = Some("request".to_owned());
             directory.write_metadata(&metadata)?;
         }
-        Ok(())
+        Ok(metadata)
     }
 }

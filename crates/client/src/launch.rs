@@ -4,7 +4,9 @@ mod fork_server;
 
 use crate::{Client, ClientError, KeeperStopped};
 use fork_server::ForkServer;
-use sessile_protocol::{Boot, BootReport, Code, Duty, Inherited, SESSION_MARKER, decode, encode};
+use sessile_protocol::{
+    Boot, BootPurpose, BootReport, Code, Inherited, SESSION_MARKER, decode, encode,
+};
 use sessile_store::{Directory, Liveness, Metadata, SessionStatus, UserState};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -55,7 +57,8 @@ impl Launcher {
         self.store.is_some()
     }
 
-    pub(crate) fn store(&self) -> Option<&str> {
+    #[must_use]
+    pub fn store(&self) -> Option<&str> {
         self.store.as_deref()
     }
 
@@ -166,7 +169,7 @@ impl Launcher {
             let metadata = directory.observed_metadata()?;
             match metadata.status {
                 SessionStatus::Terminated => {
-                    return Err(ClientError::ended(&metadata));
+                    return Err(ClientError::ended(directory, &metadata));
                 }
                 SessionStatus::Lost | SessionStatus::Unknown => {
                     if let Some(client) = self.revive(directory, metadata)? {
@@ -189,7 +192,7 @@ impl Launcher {
         directory: &Directory,
         metadata: Metadata,
     ) -> Result<Option<Client>, ClientError> {
-        match self.launch(&self.boot(directory, &metadata, Duty::GoOn)) {
+        match self.launch(&self.boot(directory, &metadata, BootPurpose::GoOn)) {
             Ok(_) => {}
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => return Ok(None),
             Err(error) => return Err(error),
@@ -209,7 +212,7 @@ fn read_all(mut pipe: impl Read) -> io::Result<Vec<u8>> {
 
 impl Launcher {
     /// What a session's keeper is told, from the session's metadata.
-    fn boot(&self, directory: &Directory, metadata: &Metadata, duty: Duty) -> Boot {
+    fn boot(&self, directory: &Directory, metadata: &Metadata, duty: BootPurpose) -> Boot {
         Boot {
             session: metadata.session_id.clone(),
             directory: directory.path().to_owned(),
@@ -233,7 +236,7 @@ impl Launcher {
 
     /// The same for a session that has only a directory yet.
     pub(crate) fn new_boot(&self, directory: &Directory, metadata: &Metadata) -> Boot {
-        let boot = self.boot(directory, metadata, Duty::Begin);
+        let boot = self.boot(directory, metadata, BootPurpose::Begin);
         Boot { metadata: Some(metadata.to_bytes()), ..boot }
     }
 
@@ -260,7 +263,7 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<(), ClientError> {
-        match self.launch(&self.boot(directory, metadata, Duty::Sweep)) {
+        match self.launch(&self.boot(directory, metadata, BootPurpose::Sweep)) {
             Ok(_) => Ok(()),
             // It has a keeper again.
             Err(ClientError::Refused(failure)) if failure.code == Code::Ending => Ok(()),
@@ -274,6 +277,6 @@ impl Launcher {
         directory: &Directory,
         metadata: &Metadata,
     ) -> Result<u32, ClientError> {
-        self.launch(&self.boot(directory, metadata, Duty::GoOn))
+        self.launch(&self.boot(directory, metadata, BootPurpose::GoOn))
     }
 }

@@ -1,9 +1,12 @@
 //! The layer that a session in a sandbox writes to.
 
-use crate::{NoView, Workspace};
+use crate::{Launcher, NoView, Workspace};
 use sessile_layer::{Applied, Diff, Discarded, Force, Layer, LayerError, Scope, Tree};
 use sessile_sandbox::{FileMode, Policy};
-use sessile_store::{Directory, Metadata, StoreError};
+use sessile_store::{Directory, Manifest, Metadata, StoreError};
+use sessile_subids::Owner;
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a session's layer is, in its directory.
@@ -22,7 +25,9 @@ pub enum LayerRefused {
          itself; there is no layer to look at, apply or discard"
     )]
     Direct(String),
-    #[error("the session's policy cannot be read: {0}")]
+    #[error(
+        "the session's policy cannot be read ({0}); it may be of a newer sessile: update this one"
+    )]
     Policy(String),
     #[error(transparent)]
     NoView(#[from] NoView),
@@ -96,4 +101,37 @@ impl SessionLayer {
         let view = Tree::open(&Workspace::of(&self.metadata)?.path)?;
         Ok(layer.discard(&view, paths)?)
     }
+}
+
+/// Where root inside has users beside it, some of the files are theirs. For those of
+/// an ordinary user's range a process of its own is their owner.
+pub(crate) fn copy_layer(
+    launcher: &Launcher,
+    manifest: &Manifest,
+    from: &Path,
+    to: &Path,
+) -> io::Result<()> {
+    let policy = manifest.sandbox.clone().map(serde_json::from_value::<Policy>);
+    let has_users = policy.is_some_and(|policy| policy.is_ok_and(|policy| policy.root));
+    let Some(owner) = has_users.then(Owner::of_range).flatten() else {
+        return sessile_layer::replicate(from, to).map_err(io::Error::other);
+    };
+    let arguments = [OsStr::new(COPIER), from.as_os_str(), to.as_os_str()];
+    let output = owner.run(launcher.program(), &arguments)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(said.lines().next().unwrap_or("the layer was not copied").to_owned()))
+}
+
+/// The word that makes our program copy a layer, for its owner.
+pub const COPIER: &str = "layer-copier";
+
+/// What it does then: from one directory to another.
+///
+/// # Errors
+/// With the path that could not be copied.
+pub fn copy_layer_as_owner(from: &Path, to: &Path) -> Result<(), LayerError> {
+    sessile_layer::replicate(from, to)
 }

@@ -6,6 +6,7 @@
 mod confined;
 mod connection;
 mod create;
+mod ended;
 mod launch;
 mod layer;
 mod network;
@@ -19,13 +20,16 @@ mod workspace;
 
 pub use connection::{Client, ClientError, Interruption};
 pub use create::{NewSession, SavedTo};
+pub use ended::{EndedSession, Next};
 pub use launch::Launcher;
-pub use layer::{LayerRefused, SessionLayer};
+pub use layer::{COPIER, LayerRefused, SessionLayer, copy_layer_as_owner};
 pub use once::{Made, OnceTurn, StartOnce};
 pub use port::{PortError, PortPlace};
 pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust, about_save};
 pub use stopped::{
-    Doubt, KeeperStopped, LOOK, NoAnswer, PROBE, Patience, probe, process as process_at,
+    KeeperStopped, LOOK, NoAnswer, PROBE, SilenceAction, SilenceTimer, probe, process as process_at,
 };
-pub use taking::{AgentFiles, AgentKept, FETCHER, Fetch, Fetched, GoingOn, StoredThread, TakenUp};
+pub use taking::{
+    AgentFiles, AgentKept, ContinueOptions, ContinuedSession, FETCHER, Fetch, Fetched, StoredThread,
+};
 pub use workspace::{NoView, Workspace};

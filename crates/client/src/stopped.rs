@@ -71,7 +71,7 @@ pub fn probe() -> Vec<u8> {
 
 /// What to do about a keeper that has said nothing for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum SilenceAction {
     Wait,
     /// Send a [`probe`].
     Ask,
@@ -87,13 +87,13 @@ pub enum NoAnswer {
 
 /// How long a keeper has said nothing, and what was seen of it meanwhile.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct SilenceTimer {
     stopped_since: Option<Instant>,
     silent_since: Option<Instant>,
     asked: Option<Instant>,
 }
 
-impl Patience {
+impl SilenceTimer {
     /// Waits for one of these, as long as the keeper on this socket can answer.
     pub(crate) fn poll(
         &mut self,
@@ -104,7 +104,7 @@ impl Patience {
         loop {
             match rustix::event::poll(fds, Some(&look)) {
                 Ok(0) => {
-                    if self.look(keeper)? == Doubt::Ask {
+                    if self.look(keeper)? == SilenceAction::Ask {
                         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                         // Where there is no room for it, there is no answer either.
                         let _ = rustix::net::send(keeper, &probe(), flags);
@@ -121,7 +121,7 @@ impl Patience {
     ///
     /// # Errors
     /// When it will not answer any more.
-    pub fn look(&mut self, keeper: impl AsFd) -> Result<Doubt, NoAnswer> {
+    pub fn look(&mut self, keeper: impl AsFd) -> Result<SilenceAction, NoAnswer> {
         let stopped = process(keeper).and_then(KeeperStopped::is_true_of);
         self.weigh(stopped)
     }
@@ -130,7 +130,7 @@ impl Patience {
     ///
     /// # Errors
     /// When it will not answer any more.
-    pub fn weigh(&mut self, stopped: Option<KeeperStopped>) -> Result<Doubt, NoAnswer> {
+    pub fn weigh(&mut self, stopped: Option<KeeperStopped>) -> Result<SilenceAction, NoAnswer> {
         self.consider(stopped, Instant::now())
     }
 
@@ -138,14 +138,14 @@ impl Patience {
         &mut self,
         stopped: Option<KeeperStopped>,
         now: Instant,
-    ) -> Result<Doubt, NoAnswer> {
+    ) -> Result<SilenceAction, NoAnswer> {
         let for_at_least = |since: Instant, time| now.duration_since(since) >= time;
         if let Some(stopped) = stopped {
             let since = *self.stopped_since.get_or_insert(now);
             // Whoever lets it go on gives it its time.
             (self.silent_since, self.asked) = (None, None);
             let is_over = for_at_least(since, STOPPED_FOR);
-            return if is_over { Err(NoAnswer::Stopped(stopped)) } else { Ok(Doubt::Wait) };
+            return if is_over { Err(NoAnswer::Stopped(stopped)) } else { Ok(SilenceAction::Wait) };
         }
         self.stopped_since = None;
         let since = *self.silent_since.get_or_insert(now);
@@ -153,9 +153,9 @@ impl Patience {
             Some(asked) if for_at_least(asked, ANSWERED_WITHIN) => Err(NoAnswer::Silent),
             None if for_at_least(since, QUIET) => {
                 self.asked = Some(now);
-                Ok(Doubt::Ask)
+                Ok(SilenceAction::Ask)
             }
-            Some(_) | None => Ok(Doubt::Wait),
+            Some(_) | None => Ok(SilenceAction::Wait),
         }
     }
 
@@ -222,10 +222,13 @@ mod tests {
 
     /// Looks once a second; after how many seconds something else than waiting
     /// is to be done, and what.
-    fn next(patience: &mut Patience, now: &mut Instant) -> (u64, Result<Doubt, NoAnswer>) {
+    fn next(
+        patience: &mut SilenceTimer,
+        now: &mut Instant,
+    ) -> (u64, Result<SilenceAction, NoAnswer>) {
         for seconds in 0..100 {
             let told = patience.consider(None, *now);
-            if told != Ok(Doubt::Wait) {
+            if told != Ok(SilenceAction::Wait) {
                 return (seconds, told);
             }
             *now += SECOND;
@@ -235,30 +238,30 @@ mod tests {
 
     #[test]
     fn a_silent_keeper_is_asked_and_then_given_up() {
-        let (mut patience, mut now) = (Patience::default(), Instant::now());
-        assert_eq!(next(&mut patience, &mut now), (5, Ok(Doubt::Ask)));
+        let (mut patience, mut now) = (SilenceTimer::default(), Instant::now());
+        assert_eq!(next(&mut patience, &mut now), (5, Ok(SilenceAction::Ask)));
         assert!(patience.has_asked());
         assert_eq!(next(&mut patience, &mut now), (15, Err(NoAnswer::Silent)));
     }
 
     #[test]
     fn a_keeper_that_says_that_it_is_there_is_waited_for() {
-        let (mut patience, mut now) = (Patience::default(), Instant::now());
+        let (mut patience, mut now) = (SilenceTimer::default(), Instant::now());
         for _ in 0..100 {
-            assert_eq!(next(&mut patience, &mut now).1, Ok(Doubt::Ask));
+            assert_eq!(next(&mut patience, &mut now).1, Ok(SilenceAction::Ask));
             patience.heard();
         }
     }
 
     #[test]
     fn a_stopped_keeper_is_told_as_such() {
-        let (mut patience, mut now) = (Patience::default(), Instant::now());
-        assert_eq!(next(&mut patience, &mut now).1, Ok(Doubt::Ask));
+        let (mut patience, mut now) = (SilenceTimer::default(), Instant::now());
+        assert_eq!(next(&mut patience, &mut now).1, Ok(SilenceAction::Ask));
         let stopped = KeeperStopped { pid: 2 };
-        assert_eq!(patience.consider(Some(stopped), now), Ok(Doubt::Wait));
+        assert_eq!(patience.consider(Some(stopped), now), Ok(SilenceAction::Wait));
         now += STOPPED_FOR;
         assert_eq!(patience.consider(Some(stopped), now), Err(NoAnswer::Stopped(stopped)));
         // One that goes on has all its time again.
-        assert_eq!(next(&mut patience, &mut now), (5, Ok(Doubt::Ask)));
+        assert_eq!(next(&mut patience, &mut now), (5, Ok(SilenceAction::Ask)));
     }
 }

@@ -97,7 +97,7 @@ pub enum Fetched {
 
 /// How a session is to go on here.
 #[derive(Clone, Debug)]
-pub struct GoingOn {
+pub struct ContinueOptions {
     pub bounds: Bounds,
     pub environment: BTreeMap<String, String>,
     pub owner: Option<String>,
@@ -106,7 +106,7 @@ pub struct GoingOn {
 
 /// A session that goes on here.
 #[derive(Debug)]
-pub struct TakenUp {
+pub struct ContinuedSession {
     pub session: RestoredSession,
     /// The store.
     pub store: String,
@@ -125,8 +125,8 @@ impl Launcher {
         &self,
         sessions: &Sessions,
         id: &SessionId,
-        going_on: GoingOn,
-    ) -> Result<Option<TakenUp>, RestoreError> {
+        going_on: ContinueOptions,
+    ) -> Result<Option<ContinuedSession>, RestoreError> {
         let Some(url) = self.store() else {
             return Ok(None);
         };
@@ -179,7 +179,7 @@ impl Launcher {
             environment: going_on.environment,
         };
         match self.restore_as(sessions, &restoring, identity) {
-            Ok(session) => Ok(Some(TakenUp { session, store: url, from, as_of_run })),
+            Ok(session) => Ok(Some(ContinuedSession { session, store: url, from, as_of_run })),
             Err(error) => {
                 // Else nobody could go on with it.
                 let _ = self.fetch(&Fetch::GiveBack { url, session_id: id.clone(), taken });

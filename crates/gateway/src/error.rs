@@ -10,6 +10,7 @@ use sessile_files::FileError;
 use sessile_layer::LayerError;
 use sessile_protocol::{Code, Failure, Shortage};
 use sessile_store::StoreError;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// Stable: programs match on these.
@@ -72,13 +73,14 @@ pub enum ErrorCode {
     BadArchive,
     BadRange,
     TooManyWatches,
+    AgentNotFound,
     AgentMoved,
     NoLayer,
     LayerConflict,
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 61] = [
         Self::BadRequest,
         Self::BadCommand,
         Self::BadDirectory,
@@ -136,6 +138,7 @@ impl ErrorCode {
         Self::BadArchive,
         Self::BadRange,
         Self::TooManyWatches,
+        Self::AgentNotFound,
         Self::AgentMoved,
         Self::NoLayer,
         Self::LayerConflict,
@@ -201,6 +204,7 @@ impl ErrorCode {
             Self::BadArchive => "bad_archive",
             Self::BadRange => "bad_range",
             Self::TooManyWatches => "too_many_watches",
+            Self::AgentNotFound => "agent_not_found",
             Self::AgentMoved => "agent_moved",
             Self::NoLayer => "no_layer",
             Self::LayerConflict => "layer_conflict",
@@ -243,9 +247,7 @@ impl ErrorCode {
             Self::CheckpointLost => "go back to another checkpoint",
             Self::ForkFailed => "look at the memory and process limits of the machine",
             Self::RunCancelled => "run it again",
-            Self::SessionEnded => {
-                "start a new one with POST /v1/sessions, with \"from\" for what its shell knew"
-            }
+            Self::SessionEnded => "start a new session",
             Self::RunLost => "look at what it has done, then run what is missing with a new key",
             Self::TooLarge => "send less, or in several parts",
             Self::UnsupportedMediaType => "send JSON with `Content-Type: application/json`",
@@ -279,6 +281,9 @@ impl ErrorCode {
             Self::BadArchive => "send a whole tar, uncompressed, with names below its directory",
             Self::BadRange => "ask for bytes that the file has",
             Self::TooManyWatches => "watch fewer directories, or raise fs.inotify.max_user_watches",
+            Self::AgentNotFound => {
+                "make one with POST /v1/agents; GET /v1/agents lists those that there are"
+            }
             Self::AgentMoved => "use it where it is now",
             Self::NoLayer => "start the session with a sandbox whose files are an overlay",
             Self::LayerConflict => "compare both, then apply with \"force\": true, or other paths",
@@ -291,20 +296,24 @@ impl ErrorCode {
 pub struct Error {
     pub code: ErrorCode,
     pub message: String,
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
 }
 
 impl Error {
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: code.hint() }
+        Self { code, message: message.into(), hint: Cow::Borrowed(code.hint()) }
     }
 
     /// The same with the advice that belongs to the cause, if that is known.
     #[must_use]
     pub fn advised(self, shortage: Option<Shortage>) -> Self {
         let Some(hint) = shortage.map(Shortage::advice) else { return self };
-        // Models read the message alone.
+        self.saying(hint.into())
+    }
+
+    /// The same with this advice, in the message as well: models read that alone.
+    fn saying(self, hint: Cow<'static, str>) -> Self {
         Self { message: format!("{}; {hint}", self.message), hint, ..self }
     }
 
@@ -333,12 +342,12 @@ pub struct ErrorDetail {
     pub message: String,
     /// What to do
     #[schema(value_type = String)]
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
 }
 
 impl From<&Error> for ErrorDetail {
     fn from(error: &Error) -> Self {
-        Self { code: error.code, message: error.message.clone(), hint: error.hint }
+        Self { code: error.code, message: error.message.clone(), hint: error.hint.clone() }
     }
 }
 
@@ -437,7 +446,7 @@ impl From<&FileError> for ErrorCode {
 
 impl From<NoView> for Error {
     fn from(error: NoView) -> Self {
-        let hint = "run a command in the session, which starts its kernel";
+        let hint = "run a command in the session, which starts its kernel".into();
         Self { hint, ..Self::new(ErrorCode::KernelUnavailable, error.to_string()) }
     }
 }
@@ -496,6 +505,10 @@ impl From<StoreError> for Error {
 
 impl From<ClientError> for Error {
     fn from(error: ClientError) -> Self {
+        if let ClientError::Ended(ended) = &error {
+            return Self::new(ErrorCode::SessionEnded, ended.what_happened())
+                .saying(ended.advice_for_callers().into());
+        }
         Self::new((&error).into(), error.to_string()).advised(error.shortage())
     }
 }

@@ -9,11 +9,12 @@ mod strict;
 use crate::Error;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Number, Value};
+use sessile_protocol::wording;
 use std::fmt::{self, Display};
 
 /// What is wrong with an input, and where in it.
@@ -86,6 +87,11 @@ impl InputError {
         de::Error::custom(format!("{name:?} is there twice"))
     }
 
+    fn wrong(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        let wanted = wording::wanted(&wanted.to_string());
+        de::Error::custom(format!("must be {wanted}, and is {}", shown(found)))
+    }
+
     /// The same seen from outside of a field.
     fn within(mut self, name: String) -> Self {
         self.path.insert(0, name);
@@ -105,6 +111,20 @@ impl Display for InputError {
 impl de::Error for InputError {
     fn custom<T: Display>(message: T) -> Self {
         Self { path: Vec::new(), what: message.to_string() }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::wrong(found, wanted)
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::wrong(found, wanted)
+    }
+
+    fn invalid_length(count: usize, wanted: &dyn Expected) -> Self {
+        let items = if count == 1 { "item" } else { "items" };
+        let wanted = wording::wanted(&wanted.to_string());
+        Self::custom(format!("must be {wanted}, and has {count} {items}"))
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -127,6 +147,36 @@ impl de::Error for InputError {
 impl From<InputError> for Error {
     fn from(error: InputError) -> Self {
         Self::bad_request(error.to_string())
+    }
+}
+
+/// More of a text than is needed to find it in a request.
+const SHOWN: usize = 60;
+
+/// A value as JSON has it.
+fn shown(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(number) => number.to_string(),
+        Unexpected::Signed(number) => number.to_string(),
+        Unexpected::Float(number) => number.to_string(),
+        Unexpected::Str(text) if text.chars().count() > SHOWN => {
+            let beginning: String = text.chars().take(SHOWN).collect();
+            format!("{:?}", beginning + "…")
+        }
+        Unexpected::Str(text) => format!("{text:?}"),
+        Unexpected::Unit | Unexpected::Option => "null".to_owned(),
+        Unexpected::Seq => "an array".to_owned(),
+        Unexpected::Map => "an object".to_owned(),
+        Unexpected::Char(_)
+        | Unexpected::Bytes(_)
+        | Unexpected::NewtypeStruct
+        | Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant
+        | Unexpected::Other(_) => "something else".to_owned(),
     }
 }
 
@@ -344,15 +394,29 @@ mod tests {
 
     #[test]
     fn what_does_not_is_named_by_its_place() {
-        refused(r#"{"command": "a", "timeout_ms": "soon"}"#, "timeout_ms: invalid type: string");
-        refused(r#"{"command": "a", "timeout_ms": 2.5}"#, "timeout_ms: invalid type: floating");
+        refused(
+            r#"{"command": "a", "timeout_ms": "soon"}"#,
+            r#"timeout_ms: must be a whole number, 0 or more, and is "soon""#,
+        );
+        refused(
+            r#"{"command": "a", "timeout_ms": 2.5}"#,
+            "timeout_ms: must be a whole number, 0 or more, and is 2.5",
+        );
         refused(r#"{"command": "a", "limits": {"lines": [1, "x"]}}"#, "limits.lines.1: ");
-        refused(r#"{"command": "a", "env": {"A": 1}}"#, "env.A: ");
+        refused(r#"{"command": "a", "env": {"A": 1}}"#, "env.A: must be a text, and is 1");
+        refused(r#"{"command": "a", "limits": 7}"#, "limits: must be an object, and is 7");
+        refused(
+            r#"{"command": "a", "limits": {"lines": [1e10]}}"#,
+            "limits.lines.0: must be a whole number from -2147483648 to 2147483647, and is 10000000000",
+        );
         refused(r#"{"command": "a", "files": "copied"}"#, r#"files: "copied" is none of share"#);
         refused("{}", r#"the field "command" is missing"#);
         refused("[", "EOF");
-        refused(r#"["a"]"#, "invalid type: sequence, expected an object with fields");
-        refused(r#"{"command": "a", "limits": [[1]]}"#, "limits: invalid type: sequence");
+        refused(r#"["a"]"#, "must be an object with fields, and is an array");
+        refused(
+            r#"{"command": "a", "limits": [[1]]}"#,
+            "limits: must be an object with fields, and is an array",
+        );
         refused(r#"{"command": "a", "command": "b"}"#, r#""command" is there twice"#);
         refused(r#"{"command": "a", "env": {"A": "1", "A": "2"}}"#, r#""A" is there twice"#);
         refused(r#"{"command": "a"} {}"#, "trailing");

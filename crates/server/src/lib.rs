@@ -15,7 +15,9 @@ mod service;
 mod tokens;
 
 pub use agents::{CommandAgent, Key, Model, Variable};
-pub use serve::{Door, Listener, LocalError, LocalListener, Program, Stay, Tls, TlsError, serve};
+pub use serve::{
+    Lifetime, Listener, LocalError, LocalListener, Program, ServeOptions, Tls, TlsError, serve,
+};
 pub use sessile_agent::limits::Price;
 pub use sessile_agent::model::Wire;
 pub use tokens::{Grant, Terms, Tokens};

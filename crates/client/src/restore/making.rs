@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::moving::{Move, Place};
 use super::{Bounds, RestoreError, RestoredSession, Restoring};
-use crate::layer::LAYER;
+use crate::layer::{LAYER, copy_layer};
 use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind, RunNo, SessionId};
 use sessile_snapshot::files::{Depot, IgnoreFiles, Rules, SetIds};
@@ -63,7 +63,7 @@ pub(super) fn make(
     let mut left = workspace.left();
     let is_confined = document.manifest.sandbox.is_some();
     if is_confined && restoring.cwd.is_none() {
-        left.extend(carry_layer(sessions, &document.manifest, &directory)?);
+        left.extend(carry_layer(launcher, sessions, &document.manifest, &directory)?);
     }
     let place = if is_confined { Place::Confined } else { place };
     let moved = Move {
@@ -140,6 +140,7 @@ fn dropped(saved: RunNo, last: RunNo, host: &str) -> Option<LeftBehind> {
 /// What the saved session has written to its layer goes on with it, as files that
 /// are not saved do: as they are now, if they are here.
 fn carry_layer(
+    launcher: &Launcher,
     sessions: &Sessions,
     manifest: &Manifest,
     directory: &Directory,
@@ -148,8 +149,8 @@ fn carry_layer(
     let layer = original.map(|original| original.path().join(LAYER));
     match layer.filter(|layer| layer.is_dir()) {
         Some(layer) => {
-            sessile_layer::replicate(&layer, &directory.path().join(LAYER))
-                .map_err(|error| RestoreError::Write(io::Error::other(error)))?;
+            let copy = directory.path().join(LAYER);
+            copy_layer(launcher, manifest, &layer, &copy).map_err(RestoreError::Write)?;
             Ok(None)
         }
         None => Ok(Some(LeftBehind {
@@ -278,6 +279,7 @@ fn metadata(
         language: manifest.language,
         ended_at: None,
         ended_by: None,
+        lost_at_end: Vec::new(),
         keeper_pid: None,
         env: manifest.env.clone(),
         idle_timeout_ms: manifest.idle_timeout_ms,

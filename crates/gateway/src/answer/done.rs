@@ -3,6 +3,7 @@
 use super::Continuity;
 use serde::Serialize;
 use sessile_protocol::{RunNo, SessionId, TerminalSize};
+use sessile_store::Metadata;
 use utoipa::ToSchema;
 
 /// A session that has ended
@@ -11,12 +12,17 @@ pub struct Ended {
     #[schema(value_type = String, example = "terminated")]
     status: &'static str,
     session_id: SessionId,
+    /// What could not be written any more, and is missing from its files
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    lost: Vec<String>,
 }
 
 impl Ended {
     #[must_use]
-    pub fn new(session_id: SessionId) -> Self {
-        Self { status: "terminated", session_id }
+    pub fn new(metadata: Metadata) -> Self {
+        let Metadata { session_id, lost_at_end: lost, .. } = metadata;
+        Self { status: "terminated", session_id, lost }
     }
 }
 
@@ -30,12 +36,22 @@ pub struct EndedAll {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     failed: Vec<SessionId>,
+    /// What could not be written any more, and is missing from the files of these
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    lost: Vec<String>,
 }
 
 impl EndedAll {
     #[must_use]
-    pub fn new(session_ids: Vec<SessionId>) -> Self {
-        Self { status: "terminated", session_ids, failed: Vec::new() }
+    pub fn new(ended: Vec<Metadata>) -> Self {
+        let losses = |metadata: &Metadata| -> Vec<String> {
+            let id = &metadata.session_id;
+            metadata.lost_at_end.iter().map(|lost| format!("{id}: {lost}")).collect()
+        };
+        let lost = ended.iter().flat_map(losses).collect();
+        let session_ids = ended.into_iter().map(|metadata| metadata.session_id).collect();
+        Self { status: "terminated", session_ids, failed: Vec::new(), lost }
     }
 
     #[must_use]

@@ -37,8 +37,8 @@ pub use screen::{Awaited, CursorPosition, Screen, Size, TerminalRow, TerminalSta
 pub use session::{SessionPage, SessionRow, Started, revival};
 pub use state::State;
 pub use stream::{
-    Encoded, Encoding, Encodings, Milliseconds, Truncated, Truncations, encode, text, whole_end,
-    whole_start,
+    Encoded, Encoding, Encodings, Milliseconds, OutputText, Truncated, Truncations, encode, text,
+    whole_end, whole_start,
 };
 
 use serde::Serialize;

@@ -134,6 +134,25 @@ pub fn text(bytes: &[u8]) -> (String, Option<Encoding>) {
     }
 }
 
+/// A part of a stream in an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutputText {
+    data: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+    /// Bytes before these that are not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<u64>,
+}
+
+impl OutputText {
+    #[must_use]
+    pub fn new(bytes: &[u8], skipped: u64) -> Self {
+        let (data, encoding) = text(bytes);
+        Self { data, encoding, skipped: Some(skipped).filter(|skipped| *skipped > 0) }
+    }
+}
+
 /// Where the last whole character ends.
 #[must_use]
 pub fn whole_end(bytes: &[u8]) -> usize {

@@ -1,7 +1,7 @@
 //! What happens in a session, and its JSON.
 
 use crate::ErrorCode;
-use crate::answer::{self, Encoding, is_false};
+use crate::answer::{OutputText, is_false};
 use serde::Serialize;
 use sessile_protocol::{Completed, Language, OpenRun, RunNo};
 use sessile_store::{Entry, StreamName};
@@ -187,10 +187,7 @@ impl Event {
                 fields.terminal = began.has_terminal;
             }
             Self::Output { bytes, skipped, .. } => {
-                let (data, encoding) = answer::text(bytes);
-                fields.data = Some(data);
-                fields.encoding = encoding;
-                fields.skipped = Some(*skipped).filter(|skipped| *skipped > 0);
+                fields.output = Some(OutputText::new(bytes, *skipped));
             }
             Self::Ended(ended) => {
                 fields.exit_code = Some(ended.exit_code);
@@ -228,12 +225,8 @@ pub struct EventFields<'a> {
     terminal: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<Encoding>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skipped: Option<u64>,
+    #[serde(flatten)]
+    output: Option<OutputText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -38,7 +38,9 @@ pub enum Asked {
 pub enum FollowingError {
     #[error(transparent)]
     Refused(#[from] Failure),
-    #[error("the keeper sent an unexpected answer")]
+    #[error(
+        "the keeper sent an unexpected answer; it may be of another version: end the session and start a new one"
+    )]
     Unexpected,
 }
 

@@ -33,7 +33,7 @@ enum Told {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the id of an event of ours")]
+#[error("{0:?} is not the id of an event; use the `id` of one that you were sent, or leave it out")]
 pub struct InvalidPosition(String);
 
 impl Position {
@@ -183,6 +183,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn a_position_survives_its_text(open in prop::collection::btree_map(0u64..60, told(), 0..40), more in 0u64..9) {
             let after = open.keys().next_back().copied().unwrap_or_default() + more;

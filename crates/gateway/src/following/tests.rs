@@ -167,6 +167,7 @@ impl World {
 }
 
 proptest! {
+    #![proptest_config(sessile_testkit::cases(256))]
     #[test]
     fn every_run_is_told_once_in_its_order_whoever_comes_and_goes(steps in prop::collection::vec(step(), 0..200)) {
         let mut world = World::new();

@@ -404,6 +404,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn an_answer_is_as_long_as_it_may_be(
             out in "(\\PC|\n|\r|\x1b){0,2000}",

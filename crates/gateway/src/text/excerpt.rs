@@ -113,6 +113,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn no_more_is_kept_than_was_allowed(text in "(\\PC|[\x00-\x1f\"\\\\]){0,300}", limit in 0usize..200) {
             let json = |text: &str| serde_json::to_string(text).unwrap().len() - 2;

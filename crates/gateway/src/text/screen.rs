@@ -325,6 +325,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn plain_text_is_as_it_was(text in "(\\PC|\n|\t){0,200}") {
             prop_assert_eq!(seen(&text), text);

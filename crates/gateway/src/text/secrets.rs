@@ -266,6 +266,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn any_text_is_taken_and_masked_once(name in "\\PC{0,20}", text in "\\PC{0,300}") {
             let once = mask(&name, &text).into_owned();

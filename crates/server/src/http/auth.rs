@@ -3,7 +3,7 @@
 use super::App;
 use super::error::Refused;
 use crate::metrics::CodeLabels;
-use crate::serve::Standing;
+use crate::serve::Authentication;
 use crate::service::{Caller, ErrorCode, ServiceError};
 use crate::tokens::Tokens;
 use axum::extract::{Request, State};
@@ -51,10 +51,10 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
     };
     let mut response = match outcome {
         Ok(Some(caller)) => {
-            if let Some(standing) = request.extensions().get::<Standing>()
+            if let Some(authentication) = request.extensions().get::<Authentication>()
                 && !is_open(&request)
             {
-                standing.is_known_now();
+                authentication.succeeded();
             }
             let called_by = CalledBy(caller.token.clone());
             request.extensions_mut().insert(caller);

@@ -31,6 +31,7 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::JobNotFound
         | ErrorCode::PortNotOpen
         | ErrorCode::FileNotFound
+        | ErrorCode::AgentNotFound
         | ErrorCode::CheckpointNotFound => StatusCode::NOT_FOUND,
         ErrorCode::Busy
         | ErrorCode::FileExists

@@ -1,31 +1,30 @@
 //! What operators and their probes look at.
 
 use super::App;
-use super::wire;
+use super::wire::{Health, Readiness};
 use crate::service::{Caller, ErrorCode, ServiceError};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use serde_json::{Value, json};
 
 /// The server is there
 #[utoipa::path(
     get, path = "/healthz", tag = "server", security(()),
-    responses((status = 200, body = wire::Anything))
+    responses((status = 200, body = Health))
 )]
-pub(super) async fn healthz() -> Json<Value> {
-    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+pub(super) async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
 /// The server can do its work: the sessions directory can be read
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
-    responses((status = 200, body = wire::Anything))
+    responses((status = 200, body = Readiness))
 )]
-pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Value>, ServiceError> {
+pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Readiness>, ServiceError> {
     app.service.check_storage().await?;
-    Ok(Json(json!({"status": "ready"})))
+    Ok(Json(Readiness { status: "ready" }))
 }
 
 /// Counters in the text format of Prometheus

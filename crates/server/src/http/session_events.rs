@@ -4,8 +4,8 @@ use super::body::{Params, Session};
 use super::stream::{KEEP_ALIVE, failure};
 use super::{App, wire};
 use crate::service::{
-    Beginning, Caller, ErrorCode, Happening, RunsFollower, ServiceError, SessionEvent,
-    SessionFollower,
+    Beginning, Caller, ErrorCode, RunsFollower, ServiceError, SessionEvent, SessionFollower,
+    TranscriptEvent,
 };
 use axum::Extension;
 use axum::extract::State;
@@ -108,7 +108,7 @@ fn last_id<T: FromStr>(headers: &HeaderMap) -> Result<Option<T>, ServiceError> {
     let text = last.to_str().unwrap_or_default();
     text.parse().map(Some).map_err(|_| {
         let shown: String = text.chars().take(100).collect();
-        let message = format!("{shown:?} is not the id of an event of ours");
+        let message = format!("{shown:?} is not the id of an event; use the `id` of one that you were sent, or leave it out");
         ServiceError::new(ErrorCode::BadRequest, message)
     })
 }
@@ -116,8 +116,8 @@ fn last_id<T: FromStr>(headers: &HeaderMap) -> Result<Option<T>, ServiceError> {
 async fn happening(follower: &mut SessionFollower) -> Result<Option<Message>, ServiceError> {
     Ok(match follower.next().await? {
         None => None,
-        Some(Happening::Ended(status)) => Some(ended(status)),
-        Some(Happening::Run(event)) => {
+        Some(TranscriptEvent::Ended(status)) => Some(ended(status)),
+        Some(TranscriptEvent::Run(event)) => {
             let data = json!(event.fields()).to_string();
             let id = follower.position().to_string();
             Some(Message::default().id(id).event(event.name()).data(data))
@@ -142,6 +142,5 @@ async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
 }
 
 fn ended(status: SessionStatus) -> Message {
-    let data = json!({"status": status.as_str()});
-    Message::default().event("ended").data(data.to_string())
+    Message::default().event("ended").data(json!(wire::SessionEnd { status }).to_string())
 }

@@ -194,8 +194,7 @@ pub(super) async fn end(
     Extension(caller): Extension<Caller>,
     Session(id): Session,
 ) -> Answer<answer::Ended> {
-    app.service.end(&caller, &id).await?;
-    Ok(Json(answer::Ended::new(id)))
+    Ok(Json(answer::Ended::new(app.service.end(&caller, &id).await?)))
 }
 
 /// The state of the live kernels

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Serialize;
 use sessile_gateway::ErrorDetail;
-use sessile_gateway::answer::{self, Continuity, Encoding, RunResult};
+use sessile_gateway::answer::{Continuity, OutputText, RunResult};
 use sessile_protocol::{RunNo, SessionId};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -25,13 +25,8 @@ pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) struct EventData {
     seq: u64,
     run: RunNo,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<Encoding>,
-    /// Bytes before these that are not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skipped: Option<u64>,
+    #[serde(flatten)]
+    output: Option<OutputText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RunResult>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,21 +35,12 @@ pub(super) struct EventData {
 
 impl EventData {
     pub(super) fn of(run: RunNo, cursor: Cursor, event: &Event) -> Self {
-        let mut fields = Self {
-            seq: cursor.seq,
-            run,
-            data: None,
-            encoding: None,
-            skipped: None,
-            result: None,
-            continuity: None,
-        };
+        let mut fields =
+            Self { seq: cursor.seq, run, output: None, result: None, continuity: None };
         match event {
             Event::Started | Event::Closed => {}
             Event::Stdout(written) | Event::Stderr(written) => {
-                let (text, encoding) = answer::text(&written.bytes);
-                (fields.data, fields.encoding) = (Some(text), encoding);
-                fields.skipped = Some(written.skipped).filter(|skipped| *skipped > 0);
+                fields.output = Some(OutputText::new(&written.bytes, written.skipped));
             }
             Event::Exited(done) => fields.result = Some(Box::new(RunResult::from(&**done))),
         }

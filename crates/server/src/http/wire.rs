@@ -11,7 +11,7 @@ mod answers;
 mod values;
 
 pub(crate) use answers::ErrorBody;
-pub(super) use answers::{Anything, ServerSentEvent};
+pub(super) use answers::{Anything, Health, Readiness, ServerSentEvent, SessionEnd};
 pub(super) use values::{
     Environment, MOST_KEPT, Size, Span, number_text, span_text, whole, within, within_text,
 };

@@ -1,5 +1,6 @@
 //! What became of a session since it was last used.
 
+use serde::{Deserialize, Serialize};
 use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Language, RunNo};
 use sessile_store::{Directory, Metadata};
@@ -8,9 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Runs that are looked at for what they may have changed.
 const LOOKED_AT: u64 = 1000;
 
-/// Kernels that are known to have been lost, with their last run then: what a session
-/// has lost is told once.
+/// What a session is known to have lost: it is told once.
 const LOST: &str = "lost.json";
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Told {
+    /// Kernels, with their last run then.
+    kernels: BTreeMap<Language, RunNo>,
+    /// Runs that were going.
+    runs: BTreeSet<RunNo>,
+}
 
 /// What was kept of a session without a keeper.
 pub(super) struct Before {
@@ -18,6 +26,8 @@ pub(super) struct Before {
     lost_runs: Vec<RunNo>,
     lost: Vec<String>,
     ran: Ran,
+    /// Runs that were lost, those included that were told before.
+    all_lost_runs: BTreeSet<RunNo>,
 }
 
 /// What each kernel has run.
@@ -34,20 +44,24 @@ impl Before {
         for entry in history.iter().filter(|entry| entry.event.is_none()) {
             ran.entry(entry.language).or_default().insert(entry.run);
         }
-        let told = directory.read_json(LOST).unwrap_or_default();
+        let told: Told = directory.read_json(LOST).unwrap_or_default();
         let rewinds = history.iter().filter(|entry| entry.event.as_deref() == Some("rewind"));
         let rewound = rewinds.map(|entry| entry.run).max().unwrap_or_default();
-        let lost = lost(&kept, &ran, &told, rewound);
+        let lost = lost(&kept, &ran, &told.kernels, rewound);
         let left = directory.metadata().map(|metadata| left_behind(&metadata)).unwrap_or_default();
         let as_of_run = kept.into_values().flatten().max();
         let lost = lost.into_iter().chain(left).collect();
-        Self { as_of_run, lost_runs: directory.lost_runs(), lost, ran }
+        let all_lost_runs = directory.lost_runs();
+        let is_new = |run: &RunNo| !told.runs.contains(run);
+        let lost_runs = all_lost_runs.iter().copied().filter(is_new).collect();
+        let all_lost_runs = all_lost_runs.into_iter().collect();
+        Self { as_of_run, lost_runs, lost, ran, all_lost_runs }
     }
 
     /// What was lost up to now is not told again.
     pub(super) fn remember(&self, directory: &Directory) {
         let last = self.ran.iter().filter_map(|(language, runs)| Some((*language, *runs.last()?)));
-        let told: BTreeMap<Language, RunNo> = last.collect();
+        let told = Told { kernels: last.collect(), runs: self.all_lost_runs.clone() };
         // If it cannot be written, it is told twice.
         let _ = directory.write_json(LOST, &told);
     }

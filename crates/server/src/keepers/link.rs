@@ -1,6 +1,6 @@
 //! One connection to a keeper.
 
-use sessile_client::{Doubt, KeeperStopped, LOOK, NoAnswer, PROBE, Patience, probe};
+use sessile_client::{KeeperStopped, LOOK, NoAnswer, PROBE, SilenceAction, SilenceTimer, probe};
 use sessile_protocol::{
     Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
 };
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) enum LinkError {
     #[error(transparent)]
     Refused(#[from] Failure),
-    #[error("the keeper went away before it answered")]
+    #[error("the keeper went away before it answered; try again")]
     Gone,
     #[error("the session's keeper does not answer; end the session")]
     Silent,
@@ -56,7 +56,7 @@ pub(crate) struct Link {
     splitter: Splitter,
     last: u64,
     buffer: Vec<u8>,
-    patience: Patience,
+    patience: SilenceTimer,
 }
 
 impl Link {
@@ -80,7 +80,7 @@ impl Link {
             splitter: Splitter::default(),
             last: 0,
             buffer: vec![0; 16 << 10],
-            patience: Patience::default(),
+            patience: SilenceTimer::default(),
         };
         link.call(Request::Status).await?;
         Ok(link)
@@ -143,7 +143,7 @@ impl Link {
                 }
                 Ok(Err(error)) => return Err(gone(error)),
                 Err(_) => {
-                    if self.look().await? == Doubt::Ask {
+                    if self.look().await? == SilenceAction::Ask {
                         // Where there is no room for it, there is no answer either.
                         let _ = self.stream.try_write(&probe());
                     }
@@ -153,7 +153,7 @@ impl Link {
     }
 
     /// Whether to go on waiting for a keeper that is silent.
-    async fn look(&mut self) -> Result<Doubt, LinkError> {
+    async fn look(&mut self) -> Result<SilenceAction, LinkError> {
         let keeper = sessile_client::process_at(&self.stream);
         let look = move || keeper.and_then(KeeperStopped::is_true_of);
         let stopped = spawn_blocking(look).await.ok().flatten();

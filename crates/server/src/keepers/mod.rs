@@ -14,7 +14,7 @@ pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
 use crate::service::{ServiceError, internal};
-use sessile_client::{Launcher, RestoredSession, TakenUp};
+use sessile_client::{ContinuedSession, Launcher, RestoredSession};
 use sessile_gateway::answer::Continuity;
 use sessile_protocol::{Answer, Request, SessionId};
 use sessile_sandbox::Policy;
@@ -187,7 +187,7 @@ impl Keepers {
     }
 
     /// A session goes on that was another machine's.
-    pub(crate) async fn taken_up(&self, taken: &TakenUp) -> Result<(), ServiceError> {
+    pub(crate) async fn taken_up(&self, taken: &ContinuedSession) -> Result<(), ServiceError> {
         let RestoredSession { directory, metadata, .. } = &taken.session;
         let previous = Box::new(metadata.clone());
         let (as_of_run, lost_runs) = (taken.as_of_run, Vec::new());

@@ -8,6 +8,7 @@ use sessile_gateway::answer;
 use sessile_gateway::text;
 use sessile_gateway::tool::MOST_BESIDES;
 use sessile_gateway::tool::answers::Failed;
+use sessile_protocol::SessionId;
 
 /// Bytes of pictures in an answer, as base64: no message has a mebibyte.
 const MOST_PICTURES: usize = 400_000;
@@ -26,6 +27,11 @@ pub(super) struct ToolReply {
     pub(super) exact: Map<String, Value>,
     pub(super) success: bool,
     pub(super) pictures: Vec<Picture>,
+}
+
+/// The session that an answer is of, for answers whose own type does not have it.
+pub(super) fn of_session(exact: &mut Map<String, Value>, session: &SessionId) {
+    exact.insert("session_id".to_owned(), session.as_str().into());
 }
 
 impl ToolReply {

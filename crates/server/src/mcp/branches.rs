@@ -1,10 +1,10 @@
 //! Forks, checkpoints, going back.
 
-use super::answer::ToolReply;
+use super::answer::{ToolReply, of_session};
 use super::waiting::{Waiter, cancelled};
 use crate::service::{ErrorCode, Service, ServiceError, WithContinuity};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sessile_gateway::answer::{
     self, Checkpoint, Checkpoints, Continuity, Dropped, Forked, Rewound,
 };
@@ -44,7 +44,7 @@ pub(super) async fn in_workspace(
         WorkspaceBranch::Other(branch) => {
             let session = service.workspace_session(waiter.caller, target).await?;
             let mut told = while_wanted(waiter, perform(service, waiter, &session, branch)).await?;
-            told.exact.insert("session_id".to_owned(), json!(session));
+            of_session(&mut told.exact, &session);
             told
         }
     };

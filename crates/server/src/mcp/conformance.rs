@@ -12,7 +12,7 @@ use super::calls::Calls;
 use super::handler::{Handler, Surface};
 use super::http::routed;
 use crate::http::{Access, App, Guard, router_with};
-use crate::serve::{Door, Listener, Stay, serve_router};
+use crate::serve::{Lifetime, Listener, ServeOptions, serve_router};
 use crate::service::{Limits, Service};
 use fixtures::Fixtures;
 use sessile_client::Launcher;
@@ -114,15 +114,15 @@ async fn serve(root: &Path, listener: TcpListener) {
     let (turns, surface) = (Arc::default(), Surface::Http);
     let ours = Handler { home, calls: calls.clone(), turns, wait, surface };
     let mcp = routed(Fixtures { ours }, calls, service.limits().body);
-    let door = Door {
+    let options = ServeOptions {
         listener: Listener::Network(listener),
-        stay: Stay::Always,
+        lifetime: Lifetime::Always,
         tls: None,
         connections: 64,
         request_timeout: Duration::from_secs(60),
     };
-    let router = router_with(app, mcp, door.request_timeout);
-    serve_router(service, router, door, std::future::pending()).await;
+    let router = router_with(app, mcp, options.request_timeout);
+    serve_router(service, router, options, std::future::pending()).await;
 }
 
 /// The server has threads of its own: this one waits for the suite.

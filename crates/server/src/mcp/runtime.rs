@@ -1,12 +1,12 @@
 //! The `runtime` tool.
 
-use super::answer::ToolReply;
+use super::answer::{ToolReply, of_session};
 use super::home::Home;
 use super::pictures::{self, Pictures};
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
@@ -68,7 +68,7 @@ async fn begin(
             };
             let outcome = waiter.wait(service, session.clone(), run).await?;
             let mut exact = render(&outcome, shape, &sizing(request.output, again));
-            exact.insert("session_id".to_owned(), json!(session));
+            of_session(&mut exact, &session);
             // What was found out about the session when the run began.
             for name in ["new_session", "revived"] {
                 exact.extend(answer.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -108,7 +108,7 @@ async fn come_back(
         Order::Wait(run, shape) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
             let mut exact = render(&outcome, shape, sizing);
-            exact.insert("session_id".to_owned(), json!(session));
+            of_session(&mut exact, session);
             let text = text::tell(&exact, again);
             Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures(service).await))
         }
@@ -117,7 +117,7 @@ async fn come_back(
         Order::Feed(feed) => {
             let outcome = interaction::feed(service, waiter, session, feed).await?;
             let mut exact = render(&outcome, Shape::Exec, sizing);
-            exact.insert("session_id".to_owned(), json!(session));
+            of_session(&mut exact, session);
             let text = text::tell(&exact, again);
             Ok(ToolReply::of(exact, text))
         }

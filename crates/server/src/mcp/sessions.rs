@@ -1,6 +1,6 @@
 //! The tools that name sessions.
 
-use super::answer::ToolReply;
+use super::answer::{ToolReply, of_session};
 use super::terminals::Begun;
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction, pictures, runtime, terminals};
@@ -57,9 +57,13 @@ pub(super) async fn end(
     arguments: &Map<String, Value>,
 ) -> Result<ToolReply, ServiceError> {
     let session = session_of(arguments)?;
-    service.end(waiter.caller, &session).await?;
-    let exact = answer::fields(&Ended::new(session.clone()));
-    Ok(ToolReply::of(exact, format!("{session} has ended, with everything that it had started")))
+    let ended = service.end(waiter.caller, &session).await?;
+    let mut text = format!("{session} has ended, with everything that it had started");
+    for lost in &ended.lost_at_end {
+        text.push_str("; ");
+        text.push_str(lost);
+    }
+    Ok(ToolReply::of(answer::fields(&Ended::new(ended)), text))
 }
 
 pub(super) async fn state(
@@ -72,7 +76,7 @@ pub(super) async fn state(
     let (kernels, history) =
         service.state_with_changes(waiter.caller, &session, tool::STATE_HISTORY).await?;
     let mut exact = answer::fields(&tool::State::of(kernels, history, extent));
-    exact.insert("session_id".to_owned(), json!(session));
+    of_session(&mut exact, &session);
     let text = text::tell(&exact, &NextCall::session(session.as_str()));
     Ok(ToolReply::of(exact, text))
 }
@@ -86,7 +90,7 @@ pub(super) async fn reset(
     waiter.check()?;
     let WithContinuity { answer: (), continuity } = service.reset(waiter.caller, &session).await?;
     let mut reset = branches::tell(&tool::answers::Reset::done(), RESET.to_owned(), &continuity);
-    reset.exact.insert("session_id".to_owned(), json!(session));
+    of_session(&mut reset.exact, &session);
     Ok(reset)
 }
 

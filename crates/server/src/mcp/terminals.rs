@@ -1,6 +1,6 @@
 //! The tools for terminals of runs.
 
-use super::answer::ToolReply;
+use super::answer::{ToolReply, of_session};
 use super::pictures::Picture;
 use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
@@ -160,7 +160,7 @@ async fn tell(
 ) -> Result<ToolReply, ServiceError> {
     let run = seen.view.run;
     let mut exact = answer::fields(&answer::Screen::of(&seen.view, seen.awaited));
-    exact.insert("session_id".to_owned(), json!(session));
+    of_session(&mut exact, session);
     let mut exit_code = None;
     if seen.view.phase >= RunPhase::Exited {
         let done = service.finished(waiter.caller, session, run, 0, 0, Awaited::Result).await;

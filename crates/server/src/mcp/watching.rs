@@ -1,9 +1,9 @@
 //! What sessions do, and what was run in one: looked at, and followed.
 
-use super::answer::ToolReply;
+use super::answer::{ToolReply, of_session};
 use super::runtime;
 use super::waiting::Waiter;
-use crate::service::{Awaited, Beginning, Happening, Scope, Service, ServiceError};
+use crate::service::{Awaited, Beginning, Scope, Service, ServiceError, TranscriptEvent};
 use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
@@ -68,7 +68,7 @@ pub(super) async fn logs(
     let mut exact = Map::new();
     exact.insert("runs".to_owned(), runs.into_iter().map(Value::Object).collect());
     exact.insert("after".to_owned(), next.into());
-    exact.insert("session_id".to_owned(), json!(session));
+    of_session(&mut exact, &session);
     Ok(ToolReply::of(exact, text))
 }
 
@@ -86,15 +86,16 @@ async fn await_end(
         match follower.next().await? {
             None
             | Some(
-                Happening::Ended(_)
-                | Happening::Run(
+                TranscriptEvent::Ended(_)
+                | TranscriptEvent::Run(
                     Event::Ended(_)
                     | Event::Cancelled { .. }
                     | Event::Closed(_)
                     | Event::Happened(_),
                 ),
             ) => return Ok(()),
-            Some(Happening::Run(Event::Began(_) | Event::Output { .. } | Event::Left(_))) => {}
+            Some(TranscriptEvent::Run(Event::Began(_) | Event::Output { .. } | Event::Left(_))) => {
+            }
         }
     }
 }

@@ -4,18 +4,18 @@
 //! slow or hostile costs a place until its time is over, and never delays
 //! another. No error of the listener ends the server.
 
+mod lifetime;
 mod listener;
 mod local;
 mod refuse;
-mod stay;
-mod strangers;
 mod tls;
+mod unauthenticated;
 
+pub use lifetime::{Lifetime, Program};
 pub use listener::Listener;
 pub use local::{LocalError, LocalListener};
-pub use stay::{Program, Stay};
-pub(crate) use strangers::Standing;
 pub use tls::{Tls, TlsError};
+pub(crate) use unauthenticated::Authentication;
 
 use crate::http::{self, App};
 use crate::service::Service;
@@ -23,19 +23,19 @@ use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use lifetime::IdleTimer;
 use listener::Stream;
 use refuse::Refusals;
-use stay::Departure;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use strangers::Strangers;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tower::Layer;
+use unauthenticated::Unauthenticated;
 
 /// How long requests may take to finish after the stop. Nothing is lost by
 /// cutting them off: runs go on in their keepers.
@@ -49,11 +49,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) Option<i32>);
 
-/// How connections come in.
+/// How connections are taken, and for how long.
 #[derive(Debug)]
-pub struct Door {
+pub struct ServeOptions {
     pub listener: Listener,
-    pub stay: Stay,
+    pub lifetime: Lifetime,
     pub tls: Option<Tls>,
     /// Connections at once.
     pub connections: usize,
@@ -63,49 +63,49 @@ pub struct Door {
 
 /// Serves HTTP until `stop` is there or it goes by itself, and for a moment after
 /// that.
-pub async fn serve(app: App, door: Door, stop: impl Future<Output = ()> + Send) {
+pub async fn serve(app: App, options: ServeOptions, stop: impl Future<Output = ()> + Send) {
     let service = app.service.clone();
-    let router = http::router(app, door.request_timeout);
-    serve_router(service, router, door, stop).await;
+    let router = http::router(app, options.request_timeout);
+    serve_router(service, router, options, stop).await;
 }
 
 pub(crate) async fn serve_router(
     service: Arc<Service>,
     router: Router,
-    door: Door,
+    options: ServeOptions,
     stop: impl Future<Output = ()> + Send,
 ) {
-    let Door { listener, stay, tls, connections, request_timeout } = door;
+    let ServeOptions { listener, lifetime, tls, connections, request_timeout } = options;
     let places = Arc::new(Semaphore::new(connections));
     let refusals = Refusals::new(service.metrics.clone(), tls.is_some(), connections);
-    let strangers = Arc::new(Strangers::new(connections / 2));
+    let unauthenticated = Arc::new(Unauthenticated::new(connections / 2));
     let (stopping, stopped) = watch::channel(());
     let left = Arc::new(Notify::new());
-    let mut departure = Departure::new(stay);
-    let guest = Guest { router, tls, request_timeout, stopped };
+    let mut idle_timer = IdleTimer::new(lifetime);
+    let handler = ConnectionHandler { router, tls, request_timeout, stopped };
     let is_empty = || places.available_permits() == connections;
     let mut stop = pin!(stop);
     loop {
-        let due = departure.is_due();
+        let due = idle_timer.due();
         // Whoever is not accepted when the stop comes stays with the system.
         let stream = tokio::select! {
             () = &mut stop => break,
-            stream = accept(&listener, &strangers) => stream,
+            stream = accept(&listener, &unauthenticated) => stream,
             () = left.notified() => {
                 if is_empty() {
-                    departure.nobody_is_here();
+                    idle_timer.became_idle();
                 }
                 continue;
             }
-            () = departure.is_asked() => {
+            () = idle_timer.asked() => {
                 if is_empty() {
-                    departure.nobody_is_here();
+                    idle_timer.became_idle();
                 }
                 continue;
             }
             () = due => {
                 if service.has_streams() || service.has_callers() || service.has_tasks() {
-                    departure.is_put_off();
+                    idle_timer.postpone();
                     continue;
                 }
                 match listener.withdraw() {
@@ -117,13 +117,13 @@ pub(crate) async fn serve_router(
                 }
             }
         };
-        departure.somebody_is_here();
-        match place(&places, &strangers).await {
+        idle_timer.connected();
+        match place(&places, &unauthenticated).await {
             Some(place) => {
-                let (guest, standing) = (guest.clone(), strangers.welcome());
+                let (handler, authentication) = (handler.clone(), unauthenticated.add());
                 let left = left.clone();
                 tokio::spawn(async move {
-                    guest.serve(stream, standing).await;
+                    handler.serve(stream, authentication).await;
                     drop(place);
                     left.notify_one();
                 });
@@ -136,17 +136,20 @@ pub(crate) async fn serve_router(
     let _ = timeout(GRACE, places.acquire_many(all)).await;
 }
 
-/// A place for a connection, that of a stranger if there is none left, or if the
-/// strangers have their share. `None`: all are taken by those whom we know.
-async fn place(places: &Arc<Semaphore>, strangers: &Strangers) -> Option<OwnedSemaphorePermit> {
-    while strangers.are_enough() {
-        strangers.become_fewer().await;
+/// A place for a connection. If none is left, or the unauthenticated have their part,
+/// one of those is closed. `None`: all are taken by callers with a token.
+async fn place(
+    places: &Arc<Semaphore>,
+    unauthenticated: &Unauthenticated,
+) -> Option<OwnedSemaphorePermit> {
+    while unauthenticated.is_full() {
+        unauthenticated.make_room().await;
     }
     loop {
         if let Ok(place) = places.clone().try_acquire_owned() {
             return Some(place);
         }
-        if !strangers.become_fewer().await {
+        if !unauthenticated.make_room().await {
             return None;
         }
         // It is free when its task has been told.
@@ -157,7 +160,7 @@ async fn place(places: &Arc<Semaphore>, strangers: &Strangers) -> Option<OwnedSe
 }
 
 /// The next connection, however long the system refuses to give one.
-async fn accept(listener: &Listener, strangers: &Strangers) -> Stream {
+async fn accept(listener: &Listener, unauthenticated: &Unauthenticated) -> Stream {
     let mut is_told = false;
     loop {
         match listener.accept().await {
@@ -168,7 +171,7 @@ async fn accept(listener: &Listener, strangers: &Strangers) -> Stream {
                     tracing::warn!(%error, "cannot accept connections; trying again");
                     is_told = true;
                 }
-                strangers.send_oldest_away();
+                unauthenticated.close_oldest();
                 sleep(PAUSE).await;
             }
         }
@@ -187,7 +190,7 @@ fn is_of_the_client(error: &io::Error) -> bool {
 
 /// What a connection's task needs.
 #[derive(Clone)]
-struct Guest {
+struct ConnectionHandler {
     router: Router,
     tls: Option<Tls>,
     request_timeout: Duration,
@@ -195,36 +198,36 @@ struct Guest {
     stopped: watch::Receiver<()>,
 }
 
-impl Guest {
-    async fn serve(self, stream: Stream, standing: Standing) {
+impl ConnectionHandler {
+    async fn serve(self, stream: Stream, authentication: Authentication) {
         let stream = match stream {
             Stream::Network(stream) => stream,
             // Whose it is has been asked for already. Its programs may be silent
             // for as long as they like: they have no other user to disturb.
             Stream::Local(stream) => {
-                standing.is_known_now();
+                authentication.succeeded();
                 let peer = Peer(stream.peer_cred().ok().and_then(|peer| peer.pid()));
-                return self.http(stream, standing, peer, None).await;
+                return self.http(stream, authentication, peer, None).await;
             }
         };
         // An event must not wait for the one before it to be acknowledged.
         let _ = stream.set_nodelay(true);
         tokio::select! {
-            () = self.converse(stream, standing.clone()) => {}
+            () = self.converse(stream, authentication.clone()) => {}
             // Dropped with whatever it was about to send: it was not asked by
             // anybody whom we know.
-            () = standing.sent_away() => tracing::debug!("a connection made room for others"),
-            () = standing.overdue() => tracing::debug!("no token came on a connection"),
+            () = authentication.displaced() => tracing::debug!("a connection made room for others"),
+            () = authentication.overdue() => tracing::debug!("no token came on a connection"),
         }
     }
 
-    async fn converse(self, stream: TcpStream, standing: Standing) {
+    async fn converse(self, stream: TcpStream, authentication: Authentication) {
         let silence = Some(self.request_timeout);
         let Some(tls) = self.tls.clone() else {
-            return self.http(stream, standing, Peer(None), silence).await;
+            return self.http(stream, authentication, Peer(None), silence).await;
         };
         match timeout(self.request_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.http(stream, standing, Peer(None), silence).await,
+            Ok(Ok(stream)) => self.http(stream, authentication, Peer(None), silence).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
@@ -233,11 +236,11 @@ impl Guest {
     async fn http(
         mut self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        standing: Standing,
+        authentication: Authentication,
         peer: Peer,
         silence: Option<Duration>,
     ) {
-        let service = Extension(peer).layer(Extension(standing).layer(self.router));
+        let service = Extension(peer).layer(Extension(authentication).layer(self.router));
         let mut connection = pin!(
             http1::Builder::new()
                 .timer(TokioTimer::new())

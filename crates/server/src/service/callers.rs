@@ -147,7 +147,7 @@ impl Service {
         );
         for id in sessions {
             match self.end(&Caller::server(), &id).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(error) if error.code == ErrorCode::SessionNotFound => {}
                 Err(error) => {
                     tracing::warn!(session_id = %id, %error, "a session could not be ended");

@@ -29,7 +29,7 @@ impl ServiceError {
     /// With a word on what to do that fits better than the code's own.
     #[must_use]
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
-        Self(Error { hint, ..self.0 })
+        Self(Error { hint: hint.into(), ..self.0 })
     }
 }
 

@@ -116,7 +116,7 @@ impl FromStr for Cursor {
             parts.next().is_none().then_some(Self { seq, stdout, stderr, phase })
         };
         parse().ok_or_else(|| {
-            let message = format!("{text:?} is not the id of an event of ours");
+            let message = format!("{text:?} is not the id of an event; use the `id` of one that you were sent, or leave it out");
             ServiceError::new(ErrorCode::BadRequest, message)
         })
     }
@@ -360,6 +360,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn a_cursor_survives_its_text(
             seq in number(),

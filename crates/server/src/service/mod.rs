@@ -51,7 +51,7 @@ pub(crate) use starting::{OrderKey, StartedOnce};
 pub(crate) use terminals::{ScreenWait, Seen, check_drawable};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use top::{Scope, TopWatch};
-pub(crate) use transcript::{Beginning, Happening, SessionFollower};
+pub(crate) use transcript::{Beginning, SessionFollower, TranscriptEvent};
 pub(crate) use watch::Watch;
 
 use crate::agents::{Agents, Model};

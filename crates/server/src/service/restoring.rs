@@ -8,7 +8,9 @@
 use super::saving::storage;
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
 use crate::keepers::{Place, blocking};
-use sessile_client::{Bounds, GoingOn, Obstacle, RestoreError, RestoredSession, Restoring, Trust};
+use sessile_client::{
+    Bounds, ContinueOptions, Obstacle, RestoreError, RestoredSession, Restoring, Trust,
+};
 use sessile_protocol::SessionId;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -156,7 +158,7 @@ impl Service {
             return Ok(false);
         }
         let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
-        let going_on = GoingOn {
+        let going_on = ContinueOptions {
             bounds: self.admit(caller, bounds).await?,
             environment: self.defaults.environment.clone(),
             owner: caller.token.clone(),

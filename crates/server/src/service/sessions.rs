@@ -27,7 +27,7 @@ const ENDED_AT_ONCE: usize = 32;
 const SOON: Duration = Duration::from_secs(1);
 
 enum OneEnded {
-    Now,
+    Now(Box<Metadata>),
     /// By somebody else.
     Before,
 }
@@ -353,7 +353,11 @@ impl Service {
         Ok(())
     }
 
-    pub(crate) async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), ServiceError> {
+    pub(crate) async fn end(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Metadata, ServiceError> {
         let place = self.place(caller, id).await?;
         self.keepers.forget(id);
         self.forget_caller_of(id);
@@ -377,7 +381,7 @@ impl Service {
         let (mut ended, mut failed) = (Vec::new(), Vec::new());
         while let Some((id, outcome)) = outcomes.next().await {
             match outcome {
-                Ok(OneEnded::Now) => ended.push(id),
+                Ok(OneEnded::Now(metadata)) => ended.push(*metadata),
                 Ok(OneEnded::Before) => {}
                 Err(error) => {
                     tracing::warn!(session_id = %id, %error, "a session could not be ended");
@@ -393,7 +397,7 @@ impl Service {
         self.forget_caller_of(&id);
         let launcher = self.keepers.launcher().clone();
         blocking(move || match launcher.end(&directory) {
-            Ok(()) => Ok(OneEnded::Now),
+            Ok(metadata) => Ok(OneEnded::Now(Box::new(metadata))),
             // It was removed meanwhile: a command without a session is over.
             Err(_) if !directory.path().exists() => Ok(OneEnded::Before),
             Err(error) => Err(error.into()),

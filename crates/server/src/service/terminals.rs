@@ -184,7 +184,8 @@ impl Service {
                 Ok(Box::new(view))
             }
             (None, true) => {
-                let message = format!("run {run} had no terminal");
+                let message =
+                    format!("run {run} had no terminal; start it with one to see its screen");
                 Err(Failure::new(Code::NoTerminal, message).into())
             }
             (None, false) => Err(self.missing_run(&place.directory, run).await),

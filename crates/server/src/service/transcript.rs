@@ -26,7 +26,7 @@ pub(crate) enum Beginning {
 
 /// What happens in a session.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum TranscriptEvent {
     Run(Event),
     Ended(SessionStatus),
 }
@@ -84,10 +84,10 @@ impl Service {
 
 impl SessionFollower {
     /// What happens next; `None` after the session's end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Happening>, ServiceError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<TranscriptEvent>, ServiceError> {
         loop {
             if let Some(event) = self.runs.event() {
-                return Ok(Some(Happening::Run(event.dated(timestamp))));
+                return Ok(Some(TranscriptEvent::Run(event.dated(timestamp))));
             }
             match &mut self.source {
                 Source::Keeper(link) => {
@@ -105,7 +105,7 @@ impl SessionFollower {
                         let directory = self.place.directory.clone();
                         let status =
                             blocking(move || Ok(directory.observed_metadata()?.status)).await?;
-                        return Ok(Some(Happening::Ended(status)));
+                        return Ok(Some(TranscriptEvent::Ended(status)));
                     }
                 }
                 Source::Over => return Ok(None),

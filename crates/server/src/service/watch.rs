@@ -153,6 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn the_head_and_the_tail_are_kept(sizes in prop::collection::vec(1usize..300_000, 1..12)) {
             let all: Vec<u8> = (0..sizes.iter().sum()).map(|n: usize| (n % 101) as u8).collect();

@@ -130,6 +130,7 @@ fn notes_are_few_and_short() {
 }
 
 proptest! {
+    #![proptest_config(sessile_testkit::cases(256))]
     #[test]
     fn no_more_is_told_than_was_allowed(
         out in prop::collection::vec(any::<u8>(), 0..3000),

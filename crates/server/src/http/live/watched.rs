@@ -6,7 +6,7 @@
 
 use super::super::stream::EventData;
 use super::told::Told;
-use crate::service::{Follower, Happening, ServiceError, SessionFollower};
+use crate::service::{Follower, ServiceError, SessionFollower, TranscriptEvent};
 use tokio::sync::mpsc;
 
 pub(super) struct Watched {
@@ -43,8 +43,8 @@ impl Watched {
         Self::spawn(|sender| async move {
             while let Some(happening) = follower.next().await? {
                 let text = match &happening {
-                    Happening::Ended(status) => Told::ended(status.as_str()).text(),
-                    Happening::Run(event) => {
+                    TranscriptEvent::Ended(status) => Told::ended(status.as_str()).text(),
+                    TranscriptEvent::Run(event) => {
                         let (name, id) = (event.name(), follower.position().to_string());
                         Told::Event { name, id, data: event.fields() }.text()
                     }

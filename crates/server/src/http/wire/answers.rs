@@ -4,6 +4,7 @@ use crate::service::ServiceError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_gateway::ErrorDetail;
+use sessile_store::SessionStatus;
 use utoipa::ToSchema;
 
 /// Any object.
@@ -13,6 +14,27 @@ pub(in crate::http) struct Anything {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     fields: Map<String, Value>,
+}
+
+/// The server is there
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct Health {
+    /// `ok`
+    pub(in crate::http) status: &'static str,
+    pub(in crate::http) version: &'static str,
+}
+
+/// The server can do its work
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct Readiness {
+    /// `ready`
+    pub(in crate::http) status: &'static str,
+}
+
+/// The last event of a session
+#[derive(Debug, Serialize)]
+pub(in crate::http) struct SessionEnd {
+    pub(in crate::http) status: SessionStatus,
 }
 
 /// One event of a stream, as `text/event-stream` has it

@@ -1,4 +1,4 @@
-//! How long a server stays: until it is stopped, or as long as it is used.
+//! How long a server runs: until it is stopped, or as long as it is used.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,19 +8,19 @@ use tokio::signal::unix::Signal;
 use tokio::time::Instant;
 
 /// A stream that has no connection of ours any more is looked for so often by
-/// one that wants to go.
+/// one that wants to end.
 const SOON: Duration = Duration::from_secs(1);
 
-/// When a server goes by itself.
+/// When a server ends by itself.
 #[derive(Debug)]
-pub enum Stay {
+pub enum Lifetime {
     Always,
     /// Until nobody has been connected for this long; at once when its program
     /// was replaced meanwhile, or somebody asks it to make room for a newer one.
     WhileUsed {
         idle: Duration,
         program: Program,
-        asked_to_go: Signal,
+        replaced: Signal,
     },
 }
 
@@ -57,30 +57,30 @@ fn identity(path: &PathBuf) -> Option<Identity> {
     Some(Identity { device: found.dev(), inode: found.ino(), modified })
 }
 
-/// How things stand with a server's stay.
+/// When a server that nobody uses ends.
 #[derive(Debug)]
-pub(super) struct Departure {
-    stay: Stay,
-    /// When it goes, if nobody comes before.
+pub(super) struct IdleTimer {
+    lifetime: Lifetime,
+    /// When it ends, if nobody connects before.
     due: Option<Instant>,
     was_asked: bool,
 }
 
-impl Departure {
-    pub(super) fn new(stay: Stay) -> Self {
-        let mut departure = Self { stay, due: None, was_asked: false };
-        departure.nobody_is_here();
-        departure
+impl IdleTimer {
+    pub(super) fn new(lifetime: Lifetime) -> Self {
+        let mut idle_timer = Self { lifetime, due: None, was_asked: false };
+        idle_timer.became_idle();
+        idle_timer
     }
 
-    /// Somebody has come.
-    pub(super) fn somebody_is_here(&mut self) {
+    /// Somebody has connected.
+    pub(super) fn connected(&mut self) {
         self.due = None;
     }
 
     /// Nobody is connected from now on.
-    pub(super) fn nobody_is_here(&mut self) {
-        let Stay::WhileUsed { idle, program, .. } = &self.stay else { return };
+    pub(super) fn became_idle(&mut self) {
+        let Lifetime::WhileUsed { idle, program, .. } = &self.lifetime else { return };
         let wait = match self.was_asked || program.was_replaced() {
             true => Some(Duration::ZERO),
             false => Some(*idle).filter(|idle| !idle.is_zero()),
@@ -88,15 +88,15 @@ impl Departure {
         self.due = wait.map(|wait| Instant::now() + wait);
     }
 
-    /// It would go, but somebody reads a stream, it waits for a program's end, or a task of
+    /// It would end, but somebody reads a stream, it waits for a program's end, or a task of
     /// an agent is under way.
-    pub(super) fn is_put_off(&mut self) {
-        self.nobody_is_here();
+    pub(super) fn postpone(&mut self) {
+        self.became_idle();
         self.due = self.due.map(|due| due.max(Instant::now() + SOON));
     }
 
-    /// Comes when it is time to go.
-    pub(super) fn is_due(&self) -> impl Future<Output = ()> + use<> {
+    /// Returns when it is time to end.
+    pub(super) fn due(&self) -> impl Future<Output = ()> + use<> {
         let due = self.due;
         async move {
             match due {
@@ -106,12 +106,12 @@ impl Departure {
         }
     }
 
-    /// Comes when a newer one wants its place.
-    pub(super) async fn is_asked(&mut self) {
-        match &mut self.stay {
-            Stay::Always => std::future::pending().await,
-            Stay::WhileUsed { asked_to_go, .. } => {
-                asked_to_go.recv().await;
+    /// Returns when a newer one wants its place.
+    pub(super) async fn asked(&mut self) {
+        match &mut self.lifetime {
+            Lifetime::Always => std::future::pending().await,
+            Lifetime::WhileUsed { replaced, .. } => {
+                replaced.recv().await;
                 self.was_asked = true;
             }
         }
