@@ -62,6 +62,11 @@ impl Confinement {
         }
     }
 
+    /// Whether a sandbox is asked for. The other options ask for it as well.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.sandbox.is_some()
+    }
+
     /// The whole policy, if a sandbox is wanted. `files` is what is said of them.
     pub(crate) fn policy(&self, files: Option<FileMode>) -> anyhow::Result<Option<Policy>> {
         let Some(word) = &self.sandbox else {

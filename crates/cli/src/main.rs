@@ -11,6 +11,7 @@ mod commands;
 mod completion;
 mod config;
 mod confinement;
+mod copier;
 mod delta;
 mod drawer;
 mod fetcher;
@@ -59,6 +60,9 @@ fn main() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == sessile_client::FETCHER) {
         return fetcher::main();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == sessile_client::COPIER) {
+        return copier::main();
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == sessile_server::mcp::DRAWER) {
         return drawer::main();

@@ -60,8 +60,8 @@ impl Progress {
         if !is_wanted() {
             return Self { drawing: None };
         }
-        let mut glance = Glance::new(directory, run);
-        Self::show(move || glance.text())
+        let mut poller = RunPoller::new(directory, run);
+        Self::show(move || poller.text())
     }
 }
 
@@ -81,6 +81,10 @@ pub(crate) struct Counter(Arc<AtomicU64>);
 impl Counter {
     pub(crate) fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {
@@ -114,7 +118,7 @@ fn clear() {
 
 /// Looks at a run now and then, over a connection of its own.
 #[derive(Debug)]
-struct Glance {
+struct RunPoller {
     client: Option<Client>,
     read: ReadOutput,
     last: Vec<u8>,
@@ -127,7 +131,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// Of the last line.
 const LINE: usize = 400;
 
-impl Glance {
+impl RunPoller {
     fn new(directory: &Directory, run: RunNo) -> Self {
         let client = match directory.connect() {
             Liveness::Live(socket) => Some(Client::new(socket)),

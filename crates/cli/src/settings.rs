@@ -2,7 +2,7 @@
 
 use crate::config::{Flags, Listing, Source};
 use crate::progress::Progress;
-use sessile_client::{Bounds, GoingOn, Launcher, SavedTo, TakenUp};
+use sessile_client::{Bounds, ContinueOptions, ContinuedSession, Launcher, SavedTo};
 use sessile_protocol::SessionId;
 use sessile_store::{Directory, Metadata, Scope, Sessions, StoreError, UserState};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl Settings {
             return Ok(false);
         };
         let progress = Progress::of("taking the session up from its store");
-        let going_on = GoingOn {
+        let going_on = ContinueOptions {
             bounds: Bounds { roots: vec!["/".into()], otherwise: ".".into() },
             environment: environment(),
             owner: None,
@@ -122,7 +122,7 @@ impl Settings {
         let is_here = taken.is_some() || self.sessions.find(id).is_ok();
         // Programs read it in the notes of the next answer.
         let told = taken.filter(|_| std::io::stderr().is_terminal());
-        if let Some(TakenUp { session, store, from, as_of_run }) = told {
+        if let Some(ContinuedSession { session, store, from, as_of_run }) = told {
             let from = from.unwrap_or_else(|| "another machine".to_owned());
             eprintln!("{id} goes on here, from {store} as of run {as_of_run}; it was on {from}");
             for left in session.left {

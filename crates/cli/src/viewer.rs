@@ -113,7 +113,10 @@ fn screen(reader: &mut Reader, read: ReadScreen) -> anyhow::Result<ScreenView> {
     let directory = &reader.directory;
     let Some(screen) = directory.screen(run) else {
         bail!(match directory.recorded_run(run, 0) {
-            Some(_) => Failure::new(Code::NoTerminal, format!("run {run} had no terminal")),
+            Some(_) => Failure::new(
+                Code::NoTerminal,
+                format!("run {run} had no terminal; start it with one to see its screen")
+            ),
             None => directory.absence(run).explain(run),
         });
     };

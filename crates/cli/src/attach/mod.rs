@@ -21,7 +21,7 @@ use anyhow::bail;
 use console::Mode;
 use editor::{Assistant, Line, LineEditor, Names};
 use onlooker::Shared;
-use relay::{Parting, Relay};
+use relay::{Relay, RelayEnd};
 use rustix::process::Pid;
 use rustyline::ExternalPrinter;
 use sessile_client::{Client, ClientError, Launcher};
@@ -325,14 +325,14 @@ fn say(text: &str) -> anyhow::Result<()> {
 }
 
 /// Tells what came of a run besides its output.
-fn conclude(parting: Parting, status: &mut i32, ahead: &mut TypedAhead) -> anyhow::Result<Stay> {
+fn conclude(parting: RelayEnd, status: &mut i32, ahead: &mut TypedAhead) -> anyhow::Result<Stay> {
     let done = match parting {
-        Parting::Detached => return Ok(Stay::Leave),
-        Parting::Cancelled(failure) => {
+        RelayEnd::Detached => return Ok(Stay::Leave),
+        RelayEnd::Cancelled(failure) => {
             say(&format!("{failure}\n"))?;
             return Ok(Stay::On);
         }
-        Parting::Finished { done, ahead: typed } => {
+        RelayEnd::Finished { done, ahead: typed } => {
             ahead.push(&typed);
             done
         }

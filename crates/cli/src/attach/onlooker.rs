@@ -18,7 +18,7 @@ const KEPT: usize = 256 << 10;
 
 /// What both threads know.
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct SharedView {
     /// The runs that this person started, or sits at.
     ours: BTreeSet<RunNo>,
     place: Place,
@@ -33,13 +33,13 @@ enum Place {
     Prompt,
 }
 
-pub(super) type Shared = Arc<Mutex<Board>>;
+pub(super) type Shared = Arc<Mutex<SharedView>>;
 
-pub(super) fn lock(board: &Shared) -> MutexGuard<'_, Board> {
+pub(super) fn lock(board: &Shared) -> MutexGuard<'_, SharedView> {
     board.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Board {
+impl SharedView {
     pub(super) fn own(&mut self, run: RunNo) {
         self.ours.insert(run);
     }

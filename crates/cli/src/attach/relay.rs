@@ -29,7 +29,7 @@ const RESET: &[u8] = b"\x1b[0m\x1b[?1l\x1b>\x1b[?1000;1002;1003;1004;1006;2004l\
 
 /// How a person's time with a run ended.
 #[derive(Debug)]
-pub(super) enum Parting {
+pub(super) enum RelayEnd {
     /// `ahead` was typed for what comes next.
     Finished {
         done: Box<Completed>,
@@ -89,7 +89,7 @@ impl<'a> Relay<'a> {
         self
     }
 
-    pub(super) fn run(mut self) -> anyhow::Result<Parting> {
+    pub(super) fn run(mut self) -> anyhow::Result<RelayEnd> {
         let raw = Mode::raw()?;
         let parting = self.pass_on();
         let mut rest = RESET.to_vec();
@@ -112,7 +112,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn pass_on(&mut self) -> anyhow::Result<Parting> {
+    fn pass_on(&mut self) -> anyhow::Result<RelayEnd> {
         let (run, max_output) = (self.run, 0);
         // From the beginning: what was typed and not read is only known at the
         // very end.
@@ -140,14 +140,14 @@ impl<'a> Relay<'a> {
             if has_keys {
                 match rustix::io::read(&stdin, &mut keys) {
                     // The person is gone; the run is not.
-                    Ok(0) => return Ok(Parting::Detached),
+                    Ok(0) => return Ok(RelayEnd::Detached),
                     Ok(n) => {
                         if self.press(&keys[..n])? {
-                            return Ok(Parting::Detached);
+                            return Ok(RelayEnd::Detached);
                         }
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}
-                    Err(_) => return Ok(Parting::Detached),
+                    Err(_) => return Ok(RelayEnd::Detached),
                 }
             }
             if has_reply {
@@ -197,14 +197,14 @@ impl<'a> Relay<'a> {
     }
 
     /// The end of it, once all of it is there.
-    fn finished(&mut self) -> Option<Parting> {
+    fn finished(&mut self) -> Option<RelayEnd> {
         let mut done = self.done.take_if(|_| self.is_shown)?;
         let mut ahead = std::mem::take(&mut done.unread);
         ahead.extend(self.unsent.drain(..));
-        Some(Parting::Finished { done, ahead })
+        Some(RelayEnd::Finished { done, ahead })
     }
 
-    fn take(&mut self, reply: Reply) -> anyhow::Result<Option<Parting>> {
+    fn take(&mut self, reply: Reply) -> anyhow::Result<Option<RelayEnd>> {
         let Some(at) = self.calls.iter().position(|(call, _)| *call == reply.id) else {
             return Ok(None);
         };
@@ -240,7 +240,7 @@ impl<'a> Relay<'a> {
                 self.done = Some(done);
                 Ok(self.finished())
             }
-            (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(Parting::Cancelled(failure))),
+            (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(RelayEnd::Cancelled(failure))),
             (Asked::Other, _) => Ok(None),
             (Asked::Output | Asked::Result, Ok(_)) => bail!(ClientError::Unexpected),
         }

@@ -68,6 +68,18 @@ impl Remote {
         self.send(self.request(method, path, body)?).await
     }
 
+    /// Sends a request that may be sent again: what it asks for is done once.
+    pub(crate) async fn order(
+        &self,
+        path: &str,
+        key: &str,
+        body: Vec<u8>,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let mut request = self.request("POST", path, body)?;
+        request.headers_mut().insert("idempotency-key", key.parse()?);
+        self.send(request).await
+    }
+
     /// Sends a file.
     pub(crate) async fn upload(
         &self,

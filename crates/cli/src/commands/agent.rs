@@ -3,17 +3,23 @@ mod leaving;
 mod moving;
 mod showing;
 
+use crate::args;
 use crate::call::Remote;
 use crate::commands::api;
+use crate::confinement::Confinement;
 use crate::output;
 use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use following::follow;
+use hyper::StatusCode;
 use serde_json::{Map, Value, json};
+use sessile_sandbox::FileMode;
+use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 /// Let a model work in a session
 ///
@@ -24,6 +30,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sessile agent run 'Create app.py, and test it'\n  \
     sessile agent run --agent sess_1f8a 'Add error handling'\n  \
+    sessile agent run --sandbox agent-safe --network none 'Fix the tests'\n  \
     sessile agent chat --approve runtime\n  sessile agent show sess_1f8a")]
 pub(crate) struct Agent {
     #[command(subcommand)]
@@ -144,9 +151,22 @@ struct Made {
     /// How many steps of a new one can be taken back; 0: none [default: 10]
     #[arg(long, value_name = "N")]
     checkpoints: Option<u32>,
+    /// An environment variable of a new one's session (may be repeated)
+    #[arg(long = "env", value_name = "K=V", value_parser = args::assignment)]
+    env: Vec<(String, String)>,
     #[command(flatten)]
     most: Most,
+    /// With --sandbox: where writes go, overlay (a layer of the session) or direct
+    /// [default: overlay]
+    #[arg(long, value_name = "overlay|direct", requires = "sandbox", value_parser = args::file_mode)]
+    files: Option<FileMode>,
+    #[command(flatten)]
+    confinement: Confinement,
 }
+
+/// What an agent on this machine has of our environment, as one of the SDKs has. The rest
+/// is the local server's, which some other program may have started.
+const CARRIED: [&str; 5] = ["PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"];
 
 #[derive(Debug, Args)]
 struct Run {
@@ -191,8 +211,9 @@ struct Which {
 }
 
 /// The server that carries tasks out.
-pub(super) struct Server {
-    remote: Remote,
+pub(super) struct Server<'s> {
+    settings: &'s Settings,
+    remote: RefCell<Rc<Remote>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -203,7 +224,7 @@ impl Agent {
             Err(_) => Remote::local(settings)?,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let server = Server { remote, runtime };
+        let server = Server { settings, remote: RefCell::new(Rc::new(remote)), runtime };
         match self.action {
             Action::Run(run) => run.execute(&server),
             Action::Chat(chat) => chat.execute(&server),
@@ -232,7 +253,22 @@ impl Agent {
     }
 }
 
-impl Server {
+impl Server<'_> {
+    fn remote(&self) -> Rc<Remote> {
+        self.remote.borrow().clone()
+    }
+
+    /// Looks for it once more: another one may have taken its place. The user's own one is
+    /// started again.
+    fn find_again(&self) -> anyhow::Result<()> {
+        let found = match *self.remote() {
+            Remote::Network { .. } => api::Api::remote(self.settings)?,
+            Remote::Local(_) => Remote::local(self.settings)?,
+        };
+        self.remote.replace(Rc::new(found));
+        Ok(())
+    }
+
     fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.call("GET", path, Vec::new())
     }
@@ -242,11 +278,37 @@ impl Server {
     }
 
     fn call(&self, method: &str, path: &str, body: Vec<u8>) -> anyhow::Result<Value> {
-        self.runtime.block_on(async { answer(self.remote.call(method, path, body).await?).await })
+        self.runtime.block_on(async { answer(self.remote().call(method, path, body).await?).await })
+    }
+
+    /// Has something done once. If the server dies meanwhile, nobody knows whether it has
+    /// done it: the next one is asked under the same key.
+    fn order(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let (key, body) = (new_key()?, body.to_string().into_bytes());
+        let mut failures = 0;
+        loop {
+            let answered = self.runtime.block_on(async {
+                whole(self.remote().order(path, &key, body.clone()).await?).await
+            });
+            match answered {
+                Ok((status, answer)) => return said(status, &answer),
+                Err(error) if failures == following::ATTEMPTS => return Err(error),
+                Err(_) => {
+                    failures += 1;
+                    self.look_again();
+                }
+            }
+        }
+    }
+
+    /// After a failure: it may take until the next attempt.
+    fn look_again(&self) {
+        let _ = self.find_again();
+        std::thread::sleep(following::PAUSE);
     }
 
     fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Value> {
-        self.runtime.block_on(async { answer(self.remote.upload(path, file).await?).await })
+        self.runtime.block_on(async { answer(self.remote().upload(path, file).await?).await })
     }
 
     /// Says whether a call may be carried out.
@@ -275,37 +337,72 @@ impl Server {
         if !limits.is_empty() {
             body["limits"] = limits.into();
         }
-        let begun = self.post(&format!("/v1/agents/{agent}/tasks"), &body)?;
+        let begun = self.order(&format!("/v1/agents/{agent}/tasks"), &body)?;
         begun["task"].as_u64().context("a task's number")
     }
 }
 
+/// A name for one order, which nobody else uses.
+fn new_key() -> anyhow::Result<String> {
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// An answer in JSON, or why there is none.
-async fn answer(mut response: hyper::Response<hyper::body::Incoming>) -> anyhow::Result<Value> {
+async fn answer(response: hyper::Response<hyper::body::Incoming>) -> anyhow::Result<Value> {
+    let (status, answer) = whole(response).await?;
+    said(status, &answer)
+}
+
+async fn whole(
+    mut response: hyper::Response<hyper::body::Incoming>,
+) -> anyhow::Result<(StatusCode, Vec<u8>)> {
     let mut answer = Vec::new();
     while let Some(part) = crate::call::next_part(response.body_mut()).await? {
         answer.extend_from_slice(&part);
     }
-    let answer: Value = serde_json::from_slice(&answer).context("an answer in JSON")?;
-    if response.status().is_success() {
+    Ok((response.status(), answer))
+}
+
+fn said(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
+    let answer: Value = serde_json::from_slice(answer).context("an answer in JSON")?;
+    if status.is_success() {
         return Ok(answer);
     }
-    bail!("{}", answer["error"]["message"].as_str().unwrap_or("the server refuses"))
+    let message = answer["error"]["message"].as_str().unwrap_or("the server refuses");
+    match answer["error"]["code"].as_str().and_then(advice) {
+        Some(advice) => bail!("{message}; {advice}"),
+        None => bail!("{message}"),
+    }
+}
+
+/// What to do on the command line, where the message does not say it.
+fn advice(code: &str) -> Option<&'static str> {
+    match code {
+        "agent_not_found" => {
+            Some("`sessile agent list` shows those that there are, `sessile agent run` makes one")
+        }
+        "session_not_found" => Some("`sessile agent list` shows all agents"),
+        _ => None,
+    }
 }
 
 impl Made {
     /// The agent's session, and whether it is new.
-    fn agent(&self, server: &Server) -> anyhow::Result<String> {
+    fn agent(&self, server: &Server<'_>) -> anyhow::Result<String> {
         if let Some(agent) = &self.agent {
             let is_made = self.model.is_some()
                 || self.instructions.is_some()
                 || self.workspace.is_some()
                 || self.checkpoints.is_some()
+                || self.confinement.is_wanted()
+                || !self.env.is_empty()
                 || !self.approve.is_empty();
             ensure!(
                 !is_made,
-                "an agent that is there keeps its model, workspace, instructions, checkpoints and \
-                 approvals; leave these options out"
+                "an agent that is there keeps its model, workspace, instructions, checkpoints, \
+                 environment, sandbox and approvals; leave these options out"
             );
             let view = server.get(&format!("/v1/agents/{agent}"))?;
             return session_of(&view);
@@ -327,7 +424,21 @@ impl Made {
             body.insert("checkpoints".into(), checkpoints.into());
         }
         body.insert("approve".into(), self.approve.clone().into());
-        session_of(&server.post("/v1/agents", &body.into())?)
+        let sandbox = self.confinement.policy(self.files)?;
+        let carried = match (&*server.remote(), &sandbox) {
+            (Remote::Local(_), None) => &CARRIED[..],
+            // What a sandbox is not told, it cannot tell.
+            (Remote::Local(_), Some(_)) | (Remote::Network { .. }, _) => &[],
+        };
+        let carried = carried.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
+        let mut env: Map<String, Value> =
+            carried.map(|(name, value)| (name.to_owned(), value.into())).collect();
+        env.extend(self.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+        body.insert("env".into(), env.into());
+        if let Some(policy) = sandbox {
+            body.insert("sandbox".into(), serde_json::to_value(policy)?);
+        }
+        session_of(&server.order("/v1/agents", &body.into())?)
     }
 }
 
@@ -336,7 +447,7 @@ fn session_of(view: &Value) -> anyhow::Result<String> {
 }
 
 impl Run {
-    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let mut task = self.task.join(" ");
         if task.is_empty() {
             ensure!(!io::stdin().is_terminal(), "say what is to be done: sessile agent run 'TASK'");
@@ -349,7 +460,7 @@ impl Run {
 }
 
 impl Chat {
-    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let agent = self.made.agent(server)?;
         eprintln!("agent {agent}; end with Ctrl-D");
         let mut status = ExitCode::SUCCESS;
@@ -372,20 +483,24 @@ impl Chat {
 }
 
 impl Resume {
-    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
         let agent = session_of(&view)?;
-        let task = view["task_count"].as_u64().unwrap_or(0);
-        ensure!(
-            task > 0,
-            "this agent has had no task yet; give it one: sessile agent run --agent {agent}"
-        );
+        let tasks = server.get(&format!("/v1/agents/{agent}/tasks?limit=1"))?;
+        let last = tasks["tasks"][0]["task"].as_u64();
+        let task = last.with_context(|| {
+            let earlier = match view["task_count"].as_u64() {
+                Some(0) | None => "has had no task yet",
+                Some(_) => "began anew, and has had no task since",
+            };
+            format!("this agent {earlier}; give it one: sessile agent run --agent {agent} 'TASK'")
+        })?;
         wait(server, &agent, task, self.json)
     }
 }
 
 /// Shows a task until it ends.
-fn wait(server: &Server, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
+fn wait(server: &Server<'_>, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
     let following = leaving::Following::of(agent)?;
     follow(server, agent, task, as_json)?;
     drop(following);
@@ -399,14 +514,14 @@ fn wait(server: &Server, agent: &str, task: u64, as_json: bool) -> anyhow::Resul
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn list(server: &Server) -> anyhow::Result<ExitCode> {
+fn list(server: &Server<'_>) -> anyhow::Result<ExitCode> {
     let answer = server.get("/v1/agents")?;
     output::json(&answer["agents"])?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Show {
-    fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
         let agent = session_of(&view)?;
         following::entries(server, &agent, |entry| {

@@ -2,6 +2,7 @@ use crate::config::{Flags, Listing, SESSIONS_DIR};
 use crate::output;
 use crate::settings::Settings;
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -22,6 +23,13 @@ pub(crate) struct Config {
     flags: Flags,
 }
 
+/// A setting, and where it comes from.
+#[derive(Debug, Serialize)]
+struct Shown {
+    value: Value,
+    from: String,
+}
+
 impl Config {
     pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let listing = Listing::of(settings, &self.flags)?;
@@ -35,9 +43,9 @@ impl Config {
             let table = output::table(&["SETTING", "VALUE", "FROM"], &cells.collect::<Vec<_>>());
             output::all(&mut io::stdout().lock(), table.as_bytes())?;
         } else {
-            let fields = rows.into_iter().map(|(name, value, from)| {
-                (name.to_owned(), json!({"value": value, "from": from}))
-            });
+            let fields = rows
+                .into_iter()
+                .map(|(name, value, from)| (name.to_owned(), json!(Shown { value, from })));
             output::json(&Value::Object(fields.collect::<Map<_, _>>()))?;
         }
         Ok(ExitCode::SUCCESS)

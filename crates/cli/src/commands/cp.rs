@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use sessile_files::{FileError, Inside, Kind, Replace, Root, Unpacked, Writing};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -63,12 +63,12 @@ impl Cp {
             (false, Some(_)) => Some(whole.path.name().to_vec()),
         };
         let to = destination(settings, &self.to, name.as_deref())?;
-        let counter = Counter::default();
-        let (shown, doing) = (counter.clone(), format!("copying {}", self.from));
-        let progress = Progress::show(move || format!("{doing}: {}", size(shown.get())));
+        let so_far = SoFar::default();
+        let (shown, doing) = (so_far.clone(), format!("copying {}", self.from));
+        let progress = Progress::show(move || format!("{doing}: {}", shown.text()));
         let copied = match whole.kind {
-            Kind::Directory => tree(&from, &to, &counter)?,
-            Kind::File | Kind::Symlink => file(&from, &to, &counter)?,
+            Kind::Directory => tree(&from, &to, &so_far)?,
+            Kind::File | Kind::Symlink => file(&from, &to, &so_far)?,
             Kind::Other => bail!("{} is neither a file nor a directory", self.from),
         };
         drop(progress);
@@ -78,8 +78,25 @@ impl Cp {
 }
 
 fn told(copied: &Copied) -> String {
-    let files = count(usize::try_from(copied.files).unwrap_or(usize::MAX), "file");
-    format!("{files}, {}\n", size(copied.bytes))
+    format!("{}\n", amount(copied.files, copied.bytes))
+}
+
+fn amount(files: u64, bytes: u64) -> String {
+    let files = count(usize::try_from(files).unwrap_or(usize::MAX), "file");
+    format!("{files}, {}", size(bytes))
+}
+
+/// What has been copied so far: whole files, and bytes of all.
+#[derive(Clone, Debug, Default)]
+struct SoFar {
+    files: Counter,
+    bytes: Counter,
+}
+
+impl SoFar {
+    fn text(&self) -> String {
+        amount(self.files.get(), self.bytes.get())
+    }
 }
 
 fn size(bytes: u64) -> String {
@@ -143,7 +160,7 @@ fn destination(settings: &Settings, text: &str, name: Option<&[u8]>) -> anyhow::
     }
 }
 
-fn file(from: &End, to: &End, counter: &Counter) -> anyhow::Result<Copied> {
+fn file(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
     let mut content = from.root.read(&from.path)?;
     let entry = content.entry;
     let writing = Writing {
@@ -160,21 +177,23 @@ fn file(from: &End, to: &End, counter: &Counter) -> anyhow::Result<Copied> {
             break;
         }
         draft.write(&piece[..length])?;
-        counter.add(length as u64);
+        so_far.bytes.add(length as u64);
     }
     draft.finish()?;
-    Ok(Copied { files: 1, bytes: counter.get(), ..Copied::default() })
+    Ok(Copied { files: 1, bytes: so_far.bytes.get(), ..Copied::default() })
 }
 
 /// A tree goes through a pipe, as a tar: one thread packs, the other unpacks.
-fn tree(from: &End, to: &End, counter: &Counter) -> anyhow::Result<Copied> {
+fn tree(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
     let (reader, writer) = io::pipe()?;
     let (packed, unpacked) = std::thread::scope(|threads| {
-        let packing = threads.spawn(|| {
-            let counted = Counted { into: writer, counter };
-            from.root.pack(&from.path, io::BufWriter::with_capacity(PIECE, counted))
+        let packing = threads
+            .spawn(|| from.root.pack(&from.path, io::BufWriter::with_capacity(PIECE, writer)));
+        let reader = io::BufReader::with_capacity(PIECE, reader);
+        let unpacked = to.root.unpack_telling(&to.path, reader, &mut |unpacked| {
+            so_far.files.set(unpacked.files);
+            so_far.bytes.set(unpacked.bytes);
         });
-        let unpacked = to.root.unpack(&to.path, io::BufReader::with_capacity(PIECE, reader));
         (packing.join(), unpacked)
     });
     // Why it was not unpacked says more than that nobody took it.
@@ -197,23 +216,5 @@ fn tell_skipped(unpacked: &Unpacked) {
     let more = unpacked.skipped_count - unpacked.skipped.len() as u64;
     if more > 0 {
         eprintln!("left out {more} more");
-    }
-}
-
-/// Counts what passes.
-struct Counted<'a, W> {
-    into: W,
-    counter: &'a Counter,
-}
-
-impl<W: Write> Write for Counted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = self.into.write(bytes)?;
-        self.counter.add(length as u64);
-        Ok(length)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.into.flush()
     }
 }

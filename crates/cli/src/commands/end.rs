@@ -33,9 +33,9 @@ impl End {
         if let Some(id) = self.id {
             let id = settings.session(&id)?;
             let progress = Progress::of(format!("ending {id}"));
-            settings.launcher.end(&settings.sessions.find(&id)?)?;
+            let ended = settings.launcher.end(&settings.sessions.find(&id)?)?;
             drop(progress);
-            output::json(&Ended::new(id))?;
+            output::json(&Ended::new(ended))?;
             return Ok(ExitCode::SUCCESS);
         }
         let scope = if self.all_dirs { Scope::User } else { Scope::Directory };
@@ -55,7 +55,7 @@ impl End {
 type Failed = Vec<(SessionId, ClientError)>;
 
 /// Ends these, several at a time; one that cannot be ended holds up no other.
-fn end_all(settings: &Settings, live: Vec<(Directory, Metadata)>) -> (Vec<SessionId>, Failed) {
+fn end_all(settings: &Settings, live: Vec<(Directory, Metadata)>) -> (Vec<Metadata>, Failed) {
     let (done, all) = (Counter::default(), live.len());
     let counted = done.clone();
     let _progress = Progress::show(move || format!("ended {counted} of {all} sessions"));
@@ -70,7 +70,7 @@ fn end_all(settings: &Settings, live: Vec<(Directory, Metadata)>) -> (Vec<Sessio
                     let outcome = settings.launcher.end(&directory);
                     let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
                     match outcome {
-                        Ok(()) => outcomes.0.push(metadata.session_id),
+                        Ok(ended) => outcomes.0.push(ended),
                         Err(error) => outcomes.1.push((metadata.session_id, error)),
                     }
                     done.add(1);

@@ -2,6 +2,7 @@ use crate::people::Form;
 use crate::settings::Settings;
 use crate::workspace::Place;
 use crate::{output, people};
+use anyhow::ensure;
 use clap::{Args, Subcommand};
 use sessile_files::{Entry, Inside, Replace, Root, Writing};
 use sessile_gateway::answer::FileEntry;
@@ -80,7 +81,7 @@ enum Action {
     Mv {
         /// ID:path
         place: String,
-        /// Its new path in the same workspace
+        /// Its new path in the same workspace, as path or ID:path
         to: String,
         /// Replace what is there
         #[arg(long, short)]
@@ -131,6 +132,7 @@ impl Files {
             Action::Mv { place, to, force } => {
                 let (root, path) = open(&place)?;
                 let replace = if force { Replace::Yes } else { Replace::No };
+                let to = new_path(settings, &place, &to)?;
                 root.rename(&path, &root.path(to.as_bytes())?, replace)?;
             }
             Action::Rm { place, recursive } => {
@@ -145,6 +147,30 @@ impl Files {
         Ok(ExitCode::SUCCESS)
     }
 }
+
+/// Where a file goes within its workspace. A session may be named there as well, if it is
+/// the same one; a name with a colon that is no session's is a name.
+fn new_path(settings: &Settings, place: &str, to: &str) -> anyhow::Result<String> {
+    let from = Place::of(place).session;
+    let Some(named) = Place::parse(to) else { return Ok(to.to_owned()) };
+    if named.session == from {
+        return Ok(named.path);
+    }
+    let there = match settings.session(&named.session) {
+        Ok(there) => there,
+        Err(error) if named.session.starts_with(SESSION) => return Err(error),
+        Err(_) => return Ok(to.to_owned()),
+    };
+    ensure!(
+        there == settings.session(&from)?,
+        "a file is moved within one session; from one to another: sessile cp {place} {to}, then \
+         sessile files rm {place}"
+    );
+    Ok(named.path)
+}
+
+/// So the id of a session begins.
+const SESSION: &str = "sess_";
 
 fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()> {
     let mut entries: Vec<Entry> = Vec::new();

@@ -28,8 +28,11 @@ impl History {
         let directory = settings.sessions.find(&settings.session(&self.id)?)?;
         // From the file: it is written before a run is answered, and it is
         // there for sessions that have ended, too.
-        let max = directory.metadata()?.max_history;
-        let entries = directory.history().newest(self.limit.min(max));
+        let metadata = directory.metadata()?;
+        let entries = directory.history().newest(self.limit.min(metadata.max_history));
+        for lost in &metadata.lost_at_end {
+            eprintln!("sessile: {lost}");
+        }
         Form::of_stdout(self.json).print(
             || &entries,
             |page| {

@@ -34,7 +34,7 @@ impl Interrupt {
             Liveness::Gone => {
                 let metadata = directory.observed_metadata()?;
                 if metadata.status == SessionStatus::Terminated {
-                    bail!(ClientError::ended(&metadata))
+                    bail!(ClientError::ended(&directory, &metadata))
                 }
                 None
             }

@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use anyhow::{Context, bail};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags};
-use serde_json::json;
+use serde::Serialize;
 use sessile_client::{Client, ClientError, PortPlace};
 use sessile_gateway::answer;
 use sessile_protocol::{Answer, PortsView, Request, SessionId};
@@ -66,12 +66,20 @@ impl Port {
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         let address = listener.local_addr()?;
         form.print(
-            || json!({"session_id": id, "port": port, "address": address.to_string()}),
+            || Forwarding { session_id: &id, port, address },
             |_| format!("http://{address} is port {port} of {id}; Ctrl-C ends that\n"),
         )?;
         let forward = Forward { id, directory, port, places: Arc::default() };
         forward.serve(&listener, keeper)
     }
+}
+
+/// Where a port of a session is reached.
+#[derive(Debug, Serialize)]
+struct Forwarding<'a> {
+    session_id: &'a SessionId,
+    port: u16,
+    address: SocketAddr,
 }
 
 fn ports(keeper: &mut Client) -> anyhow::Result<PortsView> {

@@ -233,8 +233,8 @@ impl Read {
 impl End {
     fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let id = settings.session(&self.id)?;
-        settings.launcher.end(&settings.sessions.find(&id)?)?;
-        output::json(&Ended::new(id))?;
+        let ended = settings.launcher.end(&settings.sessions.find(&id)?)?;
+        output::json(&Ended::new(ended))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,13 +1,14 @@
 use crate::progress::Progress;
 use crate::settings::{Settings, environment};
 use crate::{args, output, uploader};
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
-use sessile_client::{Bounds, Restoring, SavedTo, Trust};
+use sessile_client::{Bounds, ClientError, Restoring, SavedTo, Trust};
 use sessile_gateway::answer::Restored;
 use sessile_protocol::SessionId;
+use sessile_store::SessionStatus;
 use sessile_vault::Vault;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Make a session from a saved one
@@ -18,17 +19,18 @@ use std::process::ExitCode;
 /// Restoring runs code from the file. A file that was saved from the same
 /// sessions directory is accepted; any other needs --trust.
 ///
-/// Instead of a file, you can give the URL of a durable session's saves: the
-/// last save is used.
+/// Instead of a file, you can give the URL of a durable session's saves, or its id if
+/// they are in the configured store: the last save is used.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     sessile restore work.sessile\n  \
     sessile restore work.sessile --cwd ./work --name second\n  \
     sessile restore from-a-friend.sessile --trust\n  \
-    sessile restore s3://bucket/sessions/sess_… --trust")]
+    sessile restore s3://bucket/sessions/sess_… --trust\n  \
+    sessile restore sess_…")]
 pub(crate) struct Restore {
-    /// The file, or the URL of a session's saves
-    #[arg(value_name = "FILE|URL")]
+    /// The file, or the URL of a session's saves, or the id of a session in the store
+    #[arg(value_name = "FILE|URL|ID")]
     file: PathBuf,
     /// Go on in this directory, with the saved files if there are any: then it
     /// must be new or empty [default: where the session was]
@@ -54,9 +56,11 @@ pub(crate) struct Restore {
 impl Restore {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let progress = Progress::of(format!("restoring {}", self.file.display()));
-        let fetched = match self.file.to_str().filter(|text| text.contains("://")) {
-            Some(url) => Some(Fetched::from(url, settings, self.max_size)?),
-            None => None,
+        let (fetched, is_trusted) = match Source::of(&self.file, settings)? {
+            Source::File => (None, self.trust),
+            Source::Url(url) => (Some(Fetched::from(&url, settings, self.max_size)?), self.trust),
+            // Whoever configures a store trusts those who can write to it.
+            Source::Store(url) => (Some(Fetched::from(&url, settings, self.max_size)?), true),
         };
         let restored = settings.launcher.restore(
             &settings.sessions,
@@ -64,7 +68,7 @@ impl Restore {
                 path: fetched.as_ref().map_or(self.file, |fetched| fetched.path.clone()),
                 cwd: self.cwd,
                 bounds: Bounds { roots: vec!["/".into()], otherwise: ".".into() },
-                trust: if self.trust { Trust::Given } else { Trust::Own },
+                trust: if is_trusted { Trust::Given } else { Trust::Own },
                 max_size: self.max_size,
                 name: self.name,
                 owner: None,
@@ -82,6 +86,38 @@ impl Restore {
         );
         output::json(&answer)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a session is made of.
+enum Source {
+    File,
+    Url(String),
+    /// The same in the store that is configured.
+    Store(String),
+}
+
+impl Source {
+    fn of(given: &Path, settings: &Settings) -> anyhow::Result<Self> {
+        let Some(text) = given.to_str() else { return Ok(Self::File) };
+        if text.contains("://") {
+            return Ok(Self::Url(text.to_owned()));
+        }
+        let Ok(id) = text.parse::<SessionId>() else { return Ok(Self::File) };
+        if given.exists() {
+            return Ok(Self::File);
+        }
+        if let Some(store) = settings.launcher.store() {
+            return Ok(Self::Store(format!("{}/{id}", store.trim_end_matches('/'))));
+        }
+        let directory = settings.sessions.find(&id)?;
+        let metadata = directory.observed_metadata()?;
+        if metadata.status == SessionStatus::Terminated {
+            return Err(ClientError::ended(&directory, &metadata).into());
+        }
+        bail!(
+            "{id} is a live session; `sessile save {id} -o FILE` saves it, `sessile fork {id}` copies it"
+        )
     }
 }
 

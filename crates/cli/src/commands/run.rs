@@ -12,6 +12,8 @@ use sessile_sandbox::FileMode;
 use sessile_store::{Directory, Sessions};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,6 +60,22 @@ pub(crate) struct Run {
     words: Vec<String>,
 }
 
+/// One of our own: what has that name already is somebody else's, or was left behind.
+fn temporary_directory() -> std::io::Result<PathBuf> {
+    const NAMES: u32 = 1000;
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        let path = std::env::temp_dir().join(format!("sessile-run-{process}-{number}"));
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < NAMES => {
+                number += 1;
+            }
+            made => return made.map(|()| path),
+        }
+    }
+}
+
 /// What is to be run, and in what.
 struct Plan {
     program: String,
@@ -71,7 +89,7 @@ impl Run {
         let is_said = !(self.commands.is_empty() && self.words.is_empty());
         let stdin = bytes_for_stdin(self.stdin.as_deref(), is_said)?;
         let plan = self.plan()?;
-        let place = std::env::temp_dir().join(format!("sessile-run-{}", std::process::id()));
+        let place = temporary_directory().context("cannot make a temporary directory")?;
         let settings = Settings {
             sessions: Sessions::at(place.clone(), settings.launcher.user().clone()),
             launcher: settings.launcher.clone(),
@@ -86,10 +104,11 @@ impl Run {
             output_cap: 1 << 30,
             ..NewSession::default()
         };
-        let (directory, _) = settings
-            .launcher
-            .create(&settings.sessions, new)
-            .with_context(|| "cannot start a temporary session")?;
+        let created = settings.launcher.create(&settings.sessions, new);
+        if created.is_err() {
+            let _ = std::fs::remove_dir_all(&place);
+        }
+        let (directory, _) = created.context("cannot start a temporary session")?;
         interrupts::watch()?;
         let outcome = run_all(&settings, &directory, plan.texts, stdin.as_deref());
         settings.launcher.end(&directory)?;

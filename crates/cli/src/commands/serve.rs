@@ -13,7 +13,8 @@ use greeting::Greeting;
 use sessile_client::Launcher;
 use sessile_server::http::{Access, App, Guard};
 use sessile_server::{
-    Door, Listener, LocalListener, Model, Program, Service, SessionDefaults, Stay, Tls, Tokens,
+    Lifetime, Listener, LocalListener, Model, Program, ServeOptions, Service, SessionDefaults, Tls,
+    Tokens,
 };
 use sessile_store::Sessions;
 use std::ffi::OsString;
@@ -152,14 +153,14 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let hosts = names(config.hosts.clone(), address);
     let guard = Guard { access, hosts, origins: config.origins.clone(), scheme };
-    let door = Door {
+    let options = ServeOptions {
         listener: Listener::Network(listener),
-        stay: Stay::Always,
+        lifetime: Lifetime::Always,
         tls,
         connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
-    attend(&config, service, guard, door, stop).await;
+    attend(&config, service, guard, options, stop).await;
     drop(presence);
     Ok(())
 }
@@ -172,10 +173,10 @@ async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> an
     sessions.make()?;
     let service = service(&config, sessions, launcher)?.with_configuration(config.file.clone());
     let adopted = service.adopt().await?;
-    let stay = Stay::WhileUsed {
+    let lifetime = Lifetime::WhileUsed {
         idle,
         program: Program::at(std::env::current_exe()?),
-        asked_to_go: signal(SignalKind::hangup())?,
+        replaced: signal(SignalKind::hangup())?,
     };
     let stop = Stop::watch()?;
     // It holds no directory that somebody may want to unmount.
@@ -190,14 +191,14 @@ async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> an
         origins: Vec::new(),
         scheme: "http",
     };
-    let door = Door {
+    let options = ServeOptions {
         listener: Listener::Local(listener),
-        stay,
+        lifetime,
         tls: None,
         connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
-    attend(&config, service, guard, door, stop).await;
+    attend(&config, service, guard, options, stop).await;
     Ok(())
 }
 
@@ -219,7 +220,13 @@ fn service(config: &Config, sessions: Sessions, launcher: Launcher) -> anyhow::R
 }
 
 /// Answers whoever comes, until the server is to go.
-async fn attend(config: &Config, service: Service, guard: Guard, door: Door, stop: Stop) {
+async fn attend(
+    config: &Config,
+    service: Service,
+    guard: Guard,
+    options: ServeOptions,
+    stop: Stop,
+) {
     let service = Arc::new(service);
     let preparing = Arc::clone(&service);
     tokio::spawn(async move {
@@ -230,7 +237,7 @@ async fn attend(config: &Config, service: Service, guard: Guard, door: Door, sto
         preparing.keep_pools().await;
     });
     let app = App { service, guard: Arc::new(guard), mcp_wait: config.mcp_wait };
-    sessile_server::serve(app, door, stop.come()).await;
+    sessile_server::serve(app, options, stop.come()).await;
 }
 
 /// Who may call, and the file with the owner's token, if one is wanted.

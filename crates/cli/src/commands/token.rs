@@ -5,7 +5,7 @@ use crate::{args, output};
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use sessile_sandbox::Policy;
 use sessile_server::{Grant, Terms, Tokens};
 use sessile_store::Sessions;
@@ -56,6 +56,47 @@ enum Action {
     },
 }
 
+/// What is printed.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Created(Box<Created>),
+    List(Vec<Shown>),
+    Revoked { revoked: String },
+    Owner { token: String, file: String },
+}
+
+#[derive(Debug, Serialize)]
+struct Created {
+    #[serde(flatten)]
+    shown: Shown,
+    token: String,
+}
+
+/// A token without its text.
+#[derive(Debug, Serialize)]
+struct Shown {
+    name: String,
+    workspaces: Option<Vec<PathBuf>>,
+    sandbox: Option<Policy>,
+    created_at: String,
+    expires_at: Option<String>,
+    expired: bool,
+}
+
+impl Shown {
+    fn of(grant: &Grant, now: Timestamp) -> Self {
+        Self {
+            name: grant.name.clone(),
+            workspaces: grant.workspaces.clone(),
+            sandbox: grant.sandbox.clone(),
+            created_at: grant.created_at.clone(),
+            expires_at: grant.expires_at.map(|end| format!("{end:.3}")),
+            expired: grant.expires_at.is_some_and(|end| end <= now),
+        }
+    }
+}
+
 impl Token {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let root = Listing::of(settings, &Flags::default())?.sessions_dir.0;
@@ -68,23 +109,23 @@ impl Token {
             }
             Action::List => {
                 let now = Timestamp::now();
-                tokens.list()?.iter().map(|grant| Value::Object(shown(grant, now))).collect()
+                Answer::List(tokens.list()?.iter().map(|grant| Shown::of(grant, now)).collect())
             }
             Action::Revoke { name } => {
                 ensure!(
                     tokens.revoke(&name)?,
                     "there is no token {name:?}; `sessile token list` lists those that there are"
                 );
-                json!({"revoked": name})
+                Answer::Revoked { revoked: name }
             }
             Action::Show { raw: true } => {
                 output::all(&mut std::io::stdout().lock(), (tokens.owner()? + "\n").as_bytes())?;
                 return Ok(ExitCode::SUCCESS);
             }
-            Action::Show { raw: false } => json!({
-                "token": tokens.owner()?,
-                "file": tokens.owner_file().to_string_lossy(),
-            }),
+            Action::Show { raw: false } => Answer::Owner {
+                token: tokens.owner()?,
+                file: tokens.owner_file().to_string_lossy().into_owned(),
+            },
         };
         output::json(&answer)?;
         Ok(ExitCode::SUCCESS)
@@ -97,7 +138,7 @@ fn create(
     workspaces: &[PathBuf],
     expires: Option<Duration>,
     sandbox: Option<Policy>,
-) -> anyhow::Result<Value> {
+) -> anyhow::Result<Answer> {
     let now = Timestamp::now();
     let expires_at = match expires {
         Some(span) => Some(now.checked_add(span).context("that end is too far away")?),
@@ -107,24 +148,11 @@ fn create(
         workspaces.iter().map(|path| directory(path)).collect::<anyhow::Result<_>>()?;
     let workspaces = Some(workspaces).filter(|all| !all.is_empty());
     let (token, grant) = tokens.create(name, Terms { workspaces, sandbox, expires_at })?;
-    let mut answer = shown(&grant, now);
-    answer.insert("token".into(), token.into());
-    Ok(answer.into())
+    Ok(Answer::Created(Box::new(Created { shown: Shown::of(&grant, now), token })))
 }
 
 /// By its real name: that is what sessions' directories are compared with.
 fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     let real = std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     real.with_context(|| format!("{} is not a directory; create it first", path.display()))
-}
-
-fn shown(grant: &Grant, now: Timestamp) -> Map<String, Value> {
-    let mut fields = Map::new();
-    fields.insert("name".into(), json!(grant.name));
-    fields.insert("workspaces".into(), json!(grant.workspaces));
-    fields.insert("sandbox".into(), json!(grant.sandbox));
-    fields.insert("created_at".into(), json!(grant.created_at));
-    fields.insert("expires_at".into(), json!(grant.expires_at.map(|end| format!("{end:.3}"))));
-    fields.insert("expired".into(), json!(grant.expires_at.is_some_and(|end| end <= now)));
-    fields
 }

@@ -34,7 +34,7 @@ pub(crate) struct Top {
     /// Look once, print and exit
     #[arg(long)]
     once: bool,
-    /// Show all your sessions, including those of other directories and ended and lost ones
+    /// Show your sessions of all directories, and ended and lost ones of this directory
     #[arg(long, short)]
     all: bool,
     /// JSON at a terminal, too

@@ -68,6 +68,7 @@ fn listing(said: &[(&'static Setting, Said)]) -> Listing {
 }
 
 proptest! {
+    #![proptest_config(sessile_testkit::cases(256))]
     #[test]
     fn flags_come_before_the_environment_before_the_file_before_the_default(
         bits in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), ALL.len())

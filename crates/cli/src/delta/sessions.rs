@@ -103,8 +103,8 @@ impl Command {
             }
             Self::End { session_id } => {
                 let id = settings.session(&session_id)?;
-                settings.launcher.end(&settings.sessions.find(&id)?)?;
-                super::print(&Ended::new(id))?;
+                let ended = settings.launcher.end(&settings.sessions.find(&id)?)?;
+                super::print(&Ended::new(ended))?;
             }
             Self::List => super::print(&list(settings)?)?,
             Self::Cleanup => {

@@ -1,7 +1,7 @@
 //! `delta-sessions-pty`: programs on terminals, written to and read.
 
 use super::escapes;
-use crate::commands::{cleanup, input};
+use crate::commands::input;
 use crate::output;
 use crate::reader::Reader;
 use crate::script::quoted;
@@ -169,15 +169,15 @@ impl Command {
             Self::End { session_id } => {
                 let id = settings.session(&session_id)?;
                 let directory = settings.sessions.find(&id)?;
-                settings.launcher.end(&directory)?;
+                let ended = settings.launcher.end(&directory)?;
                 // There, nothing is left of it.
                 if directory.await_lock()?.is_some() {
                     directory.remove()?;
                 }
-                super::print(&Ended::new(id))
+                super::print(&Ended::new(ended))
             }
             Self::List => {
-                let all = settings.sessions.list()?.into_iter();
+                let all = programs(settings)?.into_iter();
                 let all: Vec<Listed> = all.map(|(directory, of)| listed(&directory, of)).collect();
                 super::print(&all)
             }
@@ -186,9 +186,8 @@ impl Command {
                 super::print(&told(&directory)?)
             }
             Self::Cleanup => {
-                let mut cleaned = cleanup::remove_ended(settings)?;
-                let mut remaining = Vec::new();
-                for (directory, metadata) in settings.sessions.list()? {
+                let (mut cleaned, mut remaining) = (Vec::new(), Vec::new());
+                for (directory, metadata) in programs(settings)? {
                     let is_dead = program(&directory, &metadata).is_none();
                     if is_dead && metadata.status != SessionStatus::Starting {
                         settings.launcher.end(&directory)?;
@@ -209,6 +208,7 @@ impl Command {
 fn start(settings: &Settings, command: Vec<String>) -> anyhow::Result<()> {
     let new = NewSession { idle_timeout_ms: 0, command_timeout_ms: 0, ..NewSession::default() };
     let (directory, metadata) = settings.launcher.create(&settings.sessions, new)?;
+    std::fs::write(bookmark(&directory), "0").context("cannot mark the session")?;
     let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     let order = Exec {
         text: words.join(" ").into_bytes(),
@@ -242,7 +242,8 @@ fn write(settings: &Settings, session: &str, bytes: &[u8]) -> anyhow::Result<Ses
     Ok(id)
 }
 
-/// How far the last reader has got.
+/// How far the last reader has got. It is there from the start, and tells the session
+/// of a program from others.
 fn bookmark(directory: &Directory) -> PathBuf {
     directory.path().join("delta-read")
 }
@@ -285,6 +286,16 @@ fn last_lines(bytes: &[u8], lines: Option<usize>) -> &[u8] {
         None if lines == 0 => &[],
         None => bytes,
     }
+}
+
+/// The sessions that were started for a program. Others of the directory are those of
+/// `delta-sessions`, or of `sessile` itself.
+fn programs(settings: &Settings) -> anyhow::Result<Vec<(Directory, Metadata)>> {
+    let mut all = settings.sessions.list()?;
+    all.retain(|(directory, metadata)| {
+        bookmark(directory).exists() || program(directory, metadata).is_some()
+    });
+    Ok(all)
 }
 
 /// The shell and the command of a program that still runs.

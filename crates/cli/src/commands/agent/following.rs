@@ -9,8 +9,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// A server that was killed is back within this, or has to be started by hand.
-const ATTEMPTS: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(250);
+pub(super) const ATTEMPTS: u32 = 20;
+pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
 /// Whether to go on.
 enum Flow {
@@ -19,20 +19,33 @@ enum Flow {
 }
 
 /// Shows what happens until the task ends, whatever becomes of the connection.
-pub(super) fn follow(server: &Server, agent: &str, task: u64, quiet: bool) -> anyhow::Result<()> {
+pub(super) fn follow(
+    server: &Server<'_>,
+    agent: &str,
+    task: u64,
+    quiet: bool,
+) -> anyhow::Result<()> {
     let mut view = View { agent, task, quiet, begun: false, after: 0, shown: String::new() };
     let mut failures = 0;
     loop {
         let before = view.after;
-        match server.runtime.block_on(view.connection(&server.remote)) {
+        match server.runtime.block_on(view.connection(&server.remote())) {
             Ok(Flow::Over) => return Ok(()),
             // Nothing is under way, and the end was not in it: it was before.
             Ok(Flow::More) if view.after == before => return Ok(()),
             Ok(Flow::More) => failures = 0,
-            Err(error) if failures == ATTEMPTS => return Err(error),
+            Err(error) if failures == ATTEMPTS => {
+                view.break_off();
+                return Err(error).with_context(|| {
+                    format!(
+                        "the server went away during task {task}, which goes on as soon as a \
+                         server runs; return to it with: sessile agent resume {agent}"
+                    )
+                });
+            }
             Err(_) => {
                 failures += 1;
-                std::thread::sleep(PAUSE);
+                server.look_again();
             }
         }
     }
@@ -40,14 +53,14 @@ pub(super) fn follow(server: &Server, agent: &str, task: u64, quiet: bool) -> an
 
 /// All entries that there are.
 pub(super) fn entries(
-    server: &Server,
+    server: &Server<'_>,
     agent: &str,
     mut each: impl FnMut(&Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let count = server.get(&format!("/v1/agents/{agent}"))?["entries"].as_u64().unwrap_or(0);
     server.runtime.block_on(async {
         let mut sse = Sse::default();
-        let mut response = open(&server.remote, agent, 0).await?;
+        let mut response = open(&server.remote(), agent, 0).await?;
         while let Some(part) = next_part(response.body_mut()).await? {
             for event in sse.push(&part)? {
                 let data: Value = serde_json::from_str(&event.data)?;
@@ -127,12 +140,17 @@ impl View<'_> {
         if !self.begun || self.quiet {
             return;
         }
-        if !std::mem::take(&mut self.shown).is_empty() {
-            println!();
-        }
+        self.break_off();
         let why = data["failure"]["message"].as_str().unwrap_or_default();
         let seconds = data["after_ms"].as_u64().unwrap_or(0) as f64 / 1000.0;
         eprintln!("  ({why}; asked again in {seconds:.1} s)");
+    }
+
+    /// Words that no reply followed have a line of their own.
+    fn break_off(&mut self) {
+        if !std::mem::take(&mut self.shown).is_empty() {
+            println!();
+        }
     }
 
     fn entry(&mut self, entry: &Value) -> Flow {
@@ -145,6 +163,9 @@ impl View<'_> {
             return Flow::More;
         }
         let is_over = entry["type"] == "ended" && entry["task"] == self.task;
+        if entry["type"] != "reply" {
+            self.break_off();
+        }
         // How it ended is told by whoever has waited for it.
         if !self.quiet && !is_over {
             let is_reply = entry["type"] == "reply";

@@ -39,13 +39,13 @@ pub(super) struct Import {
 }
 
 impl Export {
-    pub(super) fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    pub(super) fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let files = !self.no_files;
         let path = format!("/v1/agents/{}/export?files={files}", self.which.agent);
         // A file that was begun and not finished is not one that is found.
         let aside = self.file.with_extension(format!("{}.part", std::process::id()));
         let written = server.runtime.block_on(async {
-            let mut response = server.remote.call("GET", &path, Vec::new()).await?;
+            let mut response = server.remote().call("GET", &path, Vec::new()).await?;
             if !response.status().is_success() {
                 super::answer(response).await?;
                 bail!("the server has answered nothing");
@@ -79,7 +79,7 @@ impl Export {
 }
 
 impl Import {
-    pub(super) fn execute(self, server: &Server) -> anyhow::Result<ExitCode> {
+    pub(super) fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if self.trust {
             query.append_pair("trust", "true");

@@ -79,9 +79,9 @@ pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
             let input = block["input"].get("json").unwrap_or(&block["input"]);
             let what = ["command", "path", "pattern", "action"]
                 .into_iter()
-                .find_map(|name| input[name].as_str())
-                .unwrap_or_default();
-            writeln!(out, "  → {}: {}", text(&block["tool"]), line(what))?;
+                .find_map(|name| input[name].as_str().map(str::to_owned))
+                .unwrap_or_else(|| input.to_string());
+            writeln!(out, "  → {}: {}", text(&block["tool"]), line(&what))?;
         }
     }
     Ok(())
