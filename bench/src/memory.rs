@@ -29,7 +29,7 @@ pub(crate) fn parent(pid: u32) -> anyhow::Result<u32> {
     Ok(stat.parent.context("no parent")?.as_raw_nonzero().get().cast_unsigned())
 }
 
-fn process(pid: u32) -> Option<Process> {
+pub(crate) fn process(pid: u32) -> Option<Process> {
     Pid::from_raw(pid.cast_signed()).map(Process::new)
 }
 

@@ -108,6 +108,7 @@ impl Session {
             language,
             ended_at: None,
             ended_by: None,
+            lost_at_end: Vec::new(),
             keeper_pid: None,
             env: BTreeMap::new(),
             idle_timeout_ms: 0,

@@ -39,8 +39,8 @@ const WORKERS: &str = "4";
 
 pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let Some((_, python)) = env.iter().find(|(name, _)| *name == PYTHON) else {
-        list.add("the Python SDK: its packages are not installed");
-        return Vec::new();
+        let missing = list.add("the Python SDK: its packages are not installed");
+        return missing.err().into_iter().collect();
     };
     let mut failures = Vec::new();
     let (config, source) = (format!("{FOLDER}/pyproject.toml"), format!("{FOLDER}/src"));
@@ -50,18 +50,20 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     for args in [&generated[..], &types, &types_again] {
         failures.extend(run::at_once(python, args, &[]).err());
     }
-    failures.extend(pytest(python).err());
+    failures.extend(pytest(python, &[("SESSILE_TEST_FRAMEWORKS", "1")]).err());
     match oldest() {
-        Some(python) => failures.extend(pytest(&python).err()),
-        None => list.add(&format!("the SDK with {OLDEST}: it is not installed")),
+        Some(python) => failures.extend(pytest(&python, &[]).err()),
+        None => {
+            failures.extend(list.add(&format!("the SDK with {OLDEST}: not installed")).err());
+        }
     }
     failures
 }
 
-fn pytest(python: &str) -> anyhow::Result<()> {
+fn pytest(python: &str, env: &[(&str, &str)]) -> anyhow::Result<()> {
     let binary = run::target().join("debug/sessile").display().to_string();
     let source = run::root().join(FOLDER).join("src").display().to_string();
-    let env = [("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)];
+    let env = [env, &[("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)]].concat();
     let args = ["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
     let tests = format!("{FOLDER}/tests");
     run::at_once(python, &[&args[..], &[&tests]].concat(), &env)

@@ -98,15 +98,18 @@ pub(crate) fn bench() -> anyhow::Result<()> {
 /// Everything that is tested, one part after the other.
 pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     if !run::root().join(FOLDER).join("node_modules/.installed").exists() {
-        list.add("the TypeScript SDK: its packages are not installed");
-        return Vec::new();
+        let missing = list.add("the TypeScript SDK: its packages are not installed");
+        return missing.err().into_iter().collect();
     }
-    for variable in RUNTIMES.iter().flat_map(|runtime| runtime.programs) {
-        if !env.iter().any(|(name, _)| *name == variable.1) {
-            list.add(&format!("the TypeScript SDK with {} ({})", variable.0, variable.1));
+    let mut failures = Vec::new();
+    for (program, variable) in RUNTIMES.iter().flat_map(|runtime| runtime.programs) {
+        if !env.iter().any(|(name, _)| name == variable) {
+            let what = format!("the TypeScript SDK with {program} ({variable})");
+            failures.extend(list.add(&what).err());
         }
     }
-    test_parts(env)
+    failures.extend(test_parts(env));
+    failures
 }
 
 /// Its tests without all others, with the binary as it is now.

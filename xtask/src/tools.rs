@@ -25,6 +25,8 @@ const WANTED: &[(&str, &str)] = &[
     ("htop", "htop"),
     ("whiptail", "whiptail"),
     ("sqlite3", "sqlite3"),
+    // Maps the user ids of ordinary users who have a range.
+    ("newuidmap", "uidmap"),
 ];
 
 const DENY_VERSION: &str = "0.20.2";

@@ -2,13 +2,11 @@
 
 use crate::memory;
 use crate::session::user_state;
+use sessile_proc::{Scheduled, TICK};
 use sessile_store::Sessions;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A tick of `/proc/PID/stat`: a hundredth of a second on Linux, everywhere.
-const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -79,7 +77,7 @@ impl Census {
             let sum: &mut Usage = usage.entry(*kind).or_default();
             *sum = sum.plus(of(*pid).unwrap_or_default());
         }
-        Look { usage, machine: machine() }
+        Look { usage, machine: sessile_proc::busy_time() }
     }
 
     /// Waits until the sessions and their server have nothing to do any more.
@@ -152,34 +150,10 @@ impl Look {
 /// system, and its children that are over, are known in ticks only; over many
 /// runs that makes no difference.
 fn of(pid: u32) -> Option<Usage> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<u64> = stat
-        .rsplit(')')
-        .next()?
-        .split_whitespace()
-        .map(|field| field.parse().unwrap_or(0))
-        .collect();
-    let ticks = |field: usize| fields.get(field - 3).copied().unwrap_or(0);
-    let (user, system, forks) = (ticks(14), ticks(15), ticks(16) + ticks(17));
-    let (mut all, mut slices) = (0, 0);
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-        let Ok(text) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
-        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0u64));
-        all += numbers.next().unwrap_or(0);
-        slices += numbers.nth(1).unwrap_or(0);
-    }
-    let share = system as f64 / (user + system).max(1) as f64;
-    let all = Duration::from_nanos(all);
-    let forks = TICK.mul_f64(forks as f64);
-    Some(Usage { all, system: all.mul_f64(share), forks, slices })
-}
-
-/// Time in which a core was busy, whoever with.
-fn machine() -> Duration {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let fields = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
-    // user, nice, system, (idle, iowait), irq, softirq
-    let busy: u64 = [0, 1, 2, 5, 6].iter().filter_map(|at| ticks.get(*at)).sum();
-    TICK.mul_f64(busy as f64)
+    let process = memory::process(pid)?;
+    let stat = process.stat()?;
+    let Scheduled { time, slices } = process.scheduled();
+    let system = time.mul_f64(stat.cpu_in_system as f64 / stat.cpu.max(1) as f64);
+    let forks = TICK.mul_f64(stat.cpu_of_children as f64);
+    Some(Usage { all: time, system, forks, slices })
 }

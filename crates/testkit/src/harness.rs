@@ -1,5 +1,6 @@
 //! A place of its own for one test.
 
+use crate::machine::Machine;
 use crate::{Client, Output, Process, Session, Tty, needs, processes_with, terminal, until};
 use serde_json::Value;
 use sessile_store::UserState;
@@ -22,6 +23,8 @@ pub struct Harness {
     sessions_dir: PathBuf,
     /// Whom commands are run as, if not as ourselves.
     user: Option<u32>,
+    /// Where other things are mounted than here, if so.
+    machine: Option<Machine>,
 }
 
 impl Harness {
@@ -43,7 +46,7 @@ impl Harness {
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
         let state = tempfile::tempdir().expect("a temporary directory");
-        Self { binary: binary.into(), root, state, sessions_dir, user: None }
+        Self { binary: binary.into(), root, state, sessions_dir, user: None, machine: None }
     }
 
     /// For root: one whose commands are run as a user to whom something is
@@ -63,6 +66,16 @@ impl Harness {
         harness.binary = copy;
         harness.user = Some(NOBODY);
         harness
+    }
+
+    /// For root: one whose commands are run where a script has mounted something.
+    ///
+    /// # Panics
+    /// When that could not be done.
+    #[must_use]
+    pub fn where_mounted(mut self, script: &str) -> Self {
+        self.machine = Some(Machine::new(script));
+        self
     }
 
     /// Those of the shells that this machine has: see [`needs`].
@@ -109,7 +122,10 @@ impl Harness {
     /// `sessile ARGS…`, not yet started.
     #[must_use]
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match &self.machine {
+            None => Command::new(&self.binary),
+            Some(machine) => machine.command(&self.root(), &self.binary, self.user),
+        };
         command
             .args(args)
             .current_dir(self.root())
@@ -119,7 +135,10 @@ impl Harness {
             .env("SESSILE_ALLOW_ENV", MARK)
             .env(MARK, self.root.path());
         if let Some(user) = self.user {
-            command.uid(user).gid(user).env("HOME", self.root.path());
+            command.env("HOME", self.root.path());
+            if self.machine.is_none() {
+                command.uid(user).gid(user);
+            }
         }
         command
     }

@@ -27,6 +27,7 @@ mod harness;
 pub mod http;
 mod link;
 pub mod local;
+mod machine;
 mod model_server;
 pub mod needs;
 mod object_server;
@@ -55,7 +56,7 @@ pub use server::{Server, curl, session_path};
 pub use session::{Session, memory_of};
 pub use site::{NameServer, Site};
 pub use tty::Tty;
-pub use wait::{PATIENCE, until};
+pub use wait::{PATIENCE, at_once, until};
 
 /// A harness on the binary that cargo built for the calling integration test:
 /// only there is the variable set that says where it lies.

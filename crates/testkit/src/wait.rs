@@ -1,4 +1,4 @@
-//! Waiting for a condition.
+//! Waiting, for a condition or in several places at once.
 
 use std::time::{Duration, Instant};
 
@@ -21,4 +21,20 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         // Between two looks, for the sake of what is waited for.
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Checks all of them at the same time, each in a thread: for checks that mostly wait.
+///
+/// # Panics
+/// When one of them does.
+pub fn at_once<T: Send>(all: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    let check = &check;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || check(one))).collect();
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
 }

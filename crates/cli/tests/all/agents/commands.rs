@@ -29,6 +29,7 @@ wait)
     say '{"type": "result", "text": "waited"}' ;;
 crash)
     say '{"type": "text", "text": "Before"}'
+    say '{"type": "usage", "input_tokens": 70, "output_tokens": 5}'
     echo 'no such key' >&2
     exit 3 ;;
 esac
@@ -69,7 +70,7 @@ fn a_program_works_in_the_session_and_its_lines_become_the_thread() {
     assert_eq!(view["spent"]["output_tokens"], 15);
     let told = activities(&h, &id);
     let kinds: Vec<_> = told.iter().map(|entry| entry["activity"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["text", "tool_call", "tool_result", "text"]);
+    assert_eq!(kinds, ["text", "tool_call", "tool_result", "text", "usage", "usage"]);
     assert_eq!(told[3]["text"], "something that is no JSON");
     let thread = std::fs::read_to_string(h.path("thread")).unwrap();
     assert_eq!(view["thread_id"], thread.trim());
@@ -91,8 +92,37 @@ fn a_program_that_fails_is_told_by_what_it_says() {
     assert_eq!(view["failure"]["fault"], "crashed", "{view}");
     let message = view["failure"]["message"].as_str().unwrap();
     assert!(message.ends_with("ended with status 3, without a result: no such key"), "{message}");
+    // What it has used is paid for all the same.
+    let spent = &view["spent"];
+    assert_eq!(
+        (&spent["input_tokens"], &spent["output_tokens"]),
+        (&json!(70), &json!(5)),
+        "{view}"
+    );
+    assert!((spent["cost"].as_f64().unwrap() - 70e-6).abs() < 1e-9, "{view}");
     let task = begin(&server, &id, "count");
     assert_eq!(ended(&server, &id, task)["output"], "it is one");
+}
+
+#[test]
+fn a_program_that_goes_on_beyond_its_limit_is_stopped() {
+    let h = harness();
+    program(&h);
+    let server = serve(&h);
+    let id = agent(&server, &json!({}));
+    let order = |text: &str, limits: Value| {
+        let body = json!({ "text": text, "limits": limits });
+        let begun = server.post(&format!("/v1/agents/{id}/tasks"), &body).is(202).json();
+        ended(&server, &id, begun["task"].as_u64().unwrap())
+    };
+    // It says a second time what it has used, after the limit was reached.
+    let view = order("count", json!({ "max_tokens": 100 }));
+    assert_eq!(view["limit"], "tokens", "{view}");
+    assert_eq!(view["spent"]["input_tokens"], 300, "{view}");
+    // Its answer comes right after the limit was reached.
+    let view = order("count", json!({ "max_tokens": 300 }));
+    assert_eq!((&view["ended"], &view["output"]), (&json!("done"), &json!("it is one")), "{view}");
+    assert_eq!(super::prints(&server, &id, "echo free"), "free\n");
 }
 
 #[test]

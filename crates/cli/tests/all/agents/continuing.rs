@@ -73,10 +73,17 @@ fn a_session_whose_keeper_is_gone_is_restored_and_the_model_is_told() {
 fn begins_anew(server: &Server, h: &Harness, id: &str, before: &Value, lost: &[&str]) {
     let view = server.get(&format!("/v1/agents/{id}")).is(200).json();
     assert_eq!(view["continuity"]["status"], "fresh", "{view}");
+    // Tasks are counted on, here as in the record.
+    assert_eq!((&view["task_count"], &before["taskCount"]), (&json!(1), &json!(1)), "{view}");
+    let lost_task = server.get(&format!("/v1/agents/{id}/tasks/1")).is_refused(404, "not_found");
+    assert!(lost_task.text().contains("lost with the agent's earlier thread"));
+    let resumed = h.sessile(&["agent", "resume", id]).exits(1).errors();
+    assert!(resumed.contains("began anew, and has had no task since"), "{resumed}");
     let begun = server.post(&format!("/v1/agents/{id}/tasks"), &json!({ "text": "go on" }));
     let begun = begun.is(202).json();
     assert_eq!(begun["continuity"]["status"], "fresh", "{begun}");
     let task = begun["task"].as_u64().unwrap();
+    assert_eq!(task, 2, "numbers go on");
     let view = ended(server, id, task);
     assert_eq!(view["session_id"], id);
     let told = view["continuity"]["lost"].to_string();
@@ -92,6 +99,8 @@ fn begins_anew(server: &Server, h: &Harness, id: &str, before: &Value, lost: &[&
     assert_eq!(ended(server, id, task)["continuity"]["status"], "live");
     assert_eq!(warnings(server).len(), 1);
     assert_eq!(record(h, id)["sessionId"], id);
+    let view = server.get(&format!("/v1/agents/{id}")).is(200).json();
+    assert_eq!((&view["task_count"], &record(h, id)["taskCount"]), (&json!(3), &json!(3)));
 }
 
 #[test]

@@ -75,5 +75,5 @@ fn forks_that_a_crash_interrupts_get_their_threads() {
         assert_eq!(ended(&server, fork, task)["output"], "fine");
         assert!(h.sessions_dir().join(format!("{fork}.json")).exists());
     }
-    let _ = server.get(&format!("/v1/agents/{plain}")).is_refused(404, "not_found");
+    let _ = server.get(&format!("/v1/agents/{plain}")).is_refused(404, "agent_not_found");
 }

@@ -2,7 +2,7 @@
 
 use super::{agent, begin, ended, entries, harness, serve_with, text};
 use serde_json::{Value, json};
-use sessile_testkit::{Format, Harness, ModelServer, Say, Server, Trouble};
+use sessile_testkit::{Format, Harness, ModelServer, Say, Server, Trouble, at_once};
 use std::collections::BTreeMap;
 
 const FORMATS: [Format; 3] = [Format::Chat, Format::Responses, Format::Messages];
@@ -46,7 +46,7 @@ fn calls_of_one_answer_are_carried_out_in_their_order() {
 
 #[test]
 fn trouble_is_waited_for_in_every_format() {
-    for (format, streams) in ways() {
+    at_once(ways(), |(format, streams)| {
         let trouble = BTreeMap::from([
             (1, Trouble::Status(429, json!({ "error": { "message": "slow down" } }))),
             (2, Trouble::CutOff),
@@ -61,7 +61,7 @@ fn trouble_is_waited_for_in_every_format() {
         assert_eq!(ended(&server, &id, task)["output"], "done", "{format:?} {streams}");
         assert_eq!(std::fs::read_to_string(h.path("log")).unwrap(), "once\n");
         assert_eq!((model.requests().len(), entries(&h, &id, "reply").len()), (5, 2));
-    }
+    });
 }
 
 #[test]

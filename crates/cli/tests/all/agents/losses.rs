@@ -347,3 +347,53 @@ fn a_task_of_many_steps_can_be_taken_back() {
     assert_eq!(undone["tasks"], json!([1]), "{undone}");
     assert!(!h.path("log").exists());
 }
+
+#[test]
+fn a_run_that_was_lost_is_named_once() {
+    let script = vec![exec("touch begun; sleep 1000"), text("one"), text("two"), text("three")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, "wait");
+    h.wait_for_file("begun");
+    kill_keeper(&server, &id);
+    let view = ended(&server, &id, task);
+    let lost = view["continuity"]["lost"].to_string();
+    assert!(lost.contains("run 1, which was going"), "{view}");
+    for text in ["go on", "and on"] {
+        kill_keeper(&server, &id);
+        let task = begin(&server, &id, text);
+        let view = ended(&server, &id, task);
+        assert_ne!(view["continuity"]["status"], "live", "{view}");
+        let lost = view["continuity"]["lost"].to_string();
+        assert!(!lost.contains("run 1, which was going"), "{view}");
+    }
+}
+
+#[test]
+fn whoever_follows_a_task_starts_the_local_server_again() {
+    let script = vec![exec("touch begun; until [ -e go ]; do sleep 0.02; done"), text("done")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    let server = h.local_server(&[]);
+    let place = server.socket.with_file_name("local");
+    drop(server);
+    // A configuration that every local server reads.
+    for (name, text) in [("model.key", "key\n"), ("sessile.toml", &model.configuration())] {
+        std::fs::write(place.join(name), text).unwrap();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(place.join(name), private).unwrap();
+    }
+    let server = h.local_server(&[]);
+    let command = h.command(&["agent", "run", "--json", "wait"]);
+    let client = sessile_testkit::Client::spawn(command, b"");
+    h.wait_for_file("begun");
+    server.process.kill();
+    server.process.wait_gone();
+    std::fs::write(h.path("go"), "").unwrap();
+    let view = client.finish().exits(0).json();
+    assert_eq!(view["output"], "done", "{view}");
+    // Which is ended with what it has started.
+    drop(h.local_server(&[]));
+}

@@ -91,3 +91,59 @@ fn a_call_is_approved_or_denied_on_the_command_line() {
     assert_eq!(ended(&server, &id, task)["output"], "done");
     assert!(!h.path("one").exists() && h.path("two").exists());
 }
+
+#[test]
+fn a_value_of_the_wrong_kind_is_told_with_its_place_and_what_is_right() {
+    let model = ModelServer::start(Format::Chat, Vec::new());
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let refused = |path: &str, body: Value, told: &str| {
+        let refused = server.post(path, &body).is_refused(400, "bad_request");
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(message, format!("the request body is not valid: {told}"));
+    };
+    let tasks = format!("/v1/agents/{id}/tasks");
+    let limits = |limits: Value, told: &str| {
+        refused(&tasks, json!({ "text": "go", "limits": limits }), &format!("limits{told}"));
+    };
+    limits(json!({ "price": 3 }), ".price: must be an object, and is 3");
+    limits(json!({ "price": "free" }), r#".price: must be an object, and is "free""#);
+    limits(json!({ "price": { "input": "1" } }), r#".price.input: must be a number, and is "1""#);
+    limits(json!({ "price": { "input": -1 } }), ".price.input: must be 0 or more, and is -1");
+    limits(
+        json!({ "price": { "inptu": 1 } }),
+        r#".price: unknown field "inptu"; did you mean "input"?"#,
+    );
+    limits(json!({ "max_cost": -0.5 }), ".max_cost: must be 0 or more, and is -0.5");
+    let whole = "must be a whole number from 0 to 4294967295";
+    limits(json!({ "max_steps": -1 }), &format!(".max_steps: {whole}, and is -1"));
+    limits(json!({ "max_steps": null }), &format!(".max_steps: {whole}, and is null"));
+    limits(json!(7), ": must be an object, and is 7");
+    refused(&tasks, json!({ "text": 1 }), "text: must be a text, and is 1");
+    let steps = json!({ "step": "one" });
+    let told = r#"step: must be a whole number, 0 or more, and is "one""#;
+    refused(&format!("/v1/agents/{id}/rewind"), steps, told);
+    refused("/v1/agents", json!({ "approve": "*" }), r#"approve: must be an array, and is "*""#);
+    let told = format!("checkpoints: {whole}, and is true");
+    refused("/v1/agents", json!({ "checkpoints": true }), &told);
+    refused("/v1/agents", json!(["a"]), "must be an object with fields, and is an array");
+    let sandbox = json!({ "sandbox": { "limits": { "pids": "many" } } });
+    let wrong = server.post("/v1/agents", &sandbox).is_refused(400, "bad_request").text();
+    assert!(wrong.contains("sandbox.limits.pids: must be a whole number, 0 or more"), "{wrong}");
+}
+
+#[test]
+fn a_session_without_an_agent_says_so_on_each_surface_in_its_own_way() {
+    let model = ModelServer::start(Format::Chat, Vec::new());
+    let h = harness();
+    let server = serve(&h, &model);
+    let made = server.post("/v1/sessions", &json!({})).is(201).json();
+    let id = made["session_id"].as_str().unwrap();
+    let refused = server.get(&format!("/v1/agents/{id}")).is_refused(404, "agent_not_found");
+    let error = refused.json()["error"].clone();
+    assert_eq!(error["message"], "this session has no agent");
+    assert!(error["hint"].as_str().unwrap().contains("POST /v1/agents"), "{error}");
+    let said = h.sessile(&["agent", "show", id]).exits(1).errors();
+    assert!(said.contains("`sessile agent run` makes one") && !said.contains("POST"), "{said}");
+}

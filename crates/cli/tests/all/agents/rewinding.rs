@@ -73,14 +73,14 @@ fn a_rewind_that_cannot_be_made_says_why_and_changes_nothing() {
     let id = agent(&server, &json!({ "checkpoints": 0 }));
     let rewind =
         |step: u64| server.post(&format!("/v1/agents/{id}/rewind"), &json!({ "step": step }));
-    let _ = rewind(1).is_refused(404, "not_found");
+    let _ = rewind(1).is_refused(404, "checkpoint_not_found");
     let none = server.post(&format!("/v1/agents/{id}/undo"), &json!({}));
-    let _ = none.is_refused(404, "not_found");
+    let _ = none.is_refused(404, "checkpoint_not_found");
     let task = begin(&server, &id, "begin");
     ended(&server, &id, task);
     let refused = rewind(0).is_refused(404, "checkpoint_not_found");
     assert!(refused.text().contains("takes no checkpoints"), "{}", refused.text());
-    let refused = rewind(7).is_refused(404, "not_found");
+    let refused = rewind(7).is_refused(404, "checkpoint_not_found");
     assert!(refused.text().contains("its steps are 1 to 2"), "{}", refused.text());
     // Nothing was done in the session since: the conversation alone goes back.
     let back = rewind(1).is(200).json();

@@ -2,7 +2,9 @@
 
 use super::{agent, begin, ended, exec, harness, serve, text};
 use serde_json::{Value, json};
-use sessile_testkit::{Format, ModelServer};
+use sessile_testkit::{Format, ModelServer, Trouble};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 #[test]
 fn the_command_line_runs_a_task_and_goes_on_with_it() {
@@ -162,4 +164,93 @@ fn a_local_server_without_a_model_says_which_file_to_add_it_to() {
     let file = h.state_home().join("sessile/local/sessile.toml");
     assert!(refused.contains(&format!("add a [[model]] to {}", file.display())), "{refused}");
     assert!(refused.contains("whoever needs it next starts it again"), "{refused}");
+}
+
+#[test]
+fn the_command_line_confines_an_agent() {
+    let script = vec![exec("pwd; cat .env; echo new > made; echo $STAGE"), text("done")];
+    let model = ModelServer::start(Format::Chat, script);
+    let h = harness();
+    std::fs::create_dir(h.path("project")).unwrap();
+    std::fs::write(h.path("project/.env"), "SECRET=1\n").unwrap();
+    let _server = serve(&h, &model);
+    let place = ["--workspace", "project", "--env", "STAGE=test"];
+    let sandbox = ["--sandbox", "--network", "none", "--memory", "256MiB"];
+    let args = [&["agent", "run", "--json"], &place[..], &sandbox, &["--", "Work"]].concat();
+    let view = h.sessile(&args).exits(0).json();
+    assert_eq!(view["output"], "done", "{view}");
+    let id = view["session_id"].as_str().unwrap();
+    let outcome = super::entries(&h, id, "outcome").pop().unwrap();
+    let said = outcome["text"].as_str().unwrap();
+    assert!(said.contains("/workspace\n") && said.contains("test"), "{said}");
+    assert!(!said.contains("SECRET"), "{said}");
+    assert!(!h.path("project/made").exists(), "it is in the session's layer");
+    let refused = h.sessile(&["agent", "run", "--agent", id, "--sandbox", "--", "more"]).exits(1);
+    assert!(refused.errors().contains("sandbox"), "{}", refused.errors());
+    // What it writes is where it is said to be.
+    let direct = ["agent", "run", "--workspace", "project", "--sandbox", "--files", "direct"];
+    h.sessile(&[&direct[..], &["--", "Work"]].concat()).exits(0);
+    assert!(h.path("project/made").exists());
+}
+
+#[test]
+fn words_that_broke_off_have_a_line_of_their_own() {
+    let trouble = (1..=4).map(|number| (number, Trouble::CutOff)).collect();
+    let model = ModelServer::with_trouble(Format::Chat, vec![text("half a word")], trouble);
+    let h = harness();
+    let _server = serve(&h, &model);
+    let shown = h.sessile(&["agent", "run", "Say it"]).exits(1).text();
+    assert!(shown.starts_with("half ") && shown.ends_with('\n'), "{shown:?}");
+}
+
+/// Stands between a client and a server. The answer to the first request for this path goes
+/// astray: the server has done it, and the client does not know.
+fn losing_an_answer(server: SocketAddr, path: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut is_lost = false;
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut there = TcpStream::connect(server).unwrap();
+            let mut head = [0; 4096];
+            let count = client.read(&mut head).unwrap();
+            there.write_all(&head[..count]).unwrap();
+            let is_it = String::from_utf8_lossy(&head[..count]).starts_with(path);
+            let (mut from, mut to) = (client.try_clone().unwrap(), there.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            if is_it && !is_lost {
+                is_lost = true;
+                assert!(there.read(&mut head).unwrap() > 0);
+                let _ = client.shutdown(Shutdown::Both);
+                continue;
+            }
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut there, &mut client);
+                let _ = client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_did_before_it_could_say_so_is_not_done_again() {
+    for path in ["POST /v1/agents ", "POST /v1/agents/sess_"] {
+        let model = ModelServer::start(Format::Chat, vec![text("done")]);
+        let h = harness();
+        let server = serve(&h, &model);
+        let presence = h.private_dir().join("servers");
+        let file = std::fs::read_dir(&presence).unwrap().next().unwrap().unwrap().path();
+        let mut said: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        said["url"] = format!("http://{}", losing_an_answer(server.address, path)).into();
+        // The server has a lock on the file, which is to stay the same.
+        std::fs::write(&file, said.to_string()).unwrap();
+        let ran = h.sessile(&["agent", "run", "--json", "Do it"]).exits(0).text();
+        let ran: Value = serde_json::from_str(&ran).unwrap();
+        assert_eq!((&ran["task"], &ran["output"]), (&json!(1), &json!("done")), "{ran}");
+        let agents = server.get("/v1/agents").is(200).json();
+        assert_eq!(agents["agents"].as_array().unwrap().len(), 1, "{agents}");
+        assert_eq!(agents["agents"][0]["task_count"], 1, "{agents}");
+    }
 }

@@ -183,6 +183,29 @@ fn copies_that_take_long_to_come_up_are_no_jobs() {
     std::fs::remove_file(h.path("hold")).unwrap();
 }
 
+/// Nothing is waited for that nobody is left to do.
+#[test]
+fn a_copy_that_ends_after_its_original_is_told_at_once() {
+    let h = harness!();
+    let s = h.session_with(&["python3"]);
+    let hook = "import os, time\n\
+                def wait():\n    if os.path.exists('hold'):\n        \
+                with open('forked', 'w') as f: f.write(f'{os.getpid()}\\n')\n        \
+                time.sleep(1000)\n\
+                os.register_at_fork(after_in_child=wait); print(os.getpid())";
+    let kernel = Process::of(s.run(hook).exits(0).number());
+    std::fs::write(h.path("hold"), "").unwrap();
+    let client = h.begin(&["checkpoint", s.id()], b"");
+    let copy = Process::of(h.wait_for_line("forked").parse().unwrap());
+    let keeper = s.keeper().pid();
+    kernel.kill();
+    kernel.wait_gone();
+    until("its adoption", || (copy.parent()?.pid() == keeper).then_some(()));
+    copy.kill();
+    let told = client.finish().exits(1).errors();
+    assert!(told.contains("its process ended before it was written down"), "{told}");
+}
+
 #[test]
 fn copies_that_are_not_wanted_any_more_when_they_come_up_end() {
     let h = harness!();

@@ -1,6 +1,6 @@
 //! Timeouts and interrupts end what runs and keep what is remembered.
 
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Harness, Session, at_once, harness};
 use std::time::{Duration, Instant};
 
 const ALL: &[&str] = &["bash", "zsh", "dash"];
@@ -216,27 +216,27 @@ fn a_python_program_that_ignores_signals_is_killed() {
                    for s in (2, 15): signal.signal(s, signal.SIG_IGN)\n\
                    print('deaf', flush=True)\n\
                    while True: time.sleep(9)";
-    for shell in Harness::shells(ALL) {
+    at_once(Harness::shells(ALL), |shell| {
         let s = prepared(&h, shell);
         // Time enough for Python to come up on a busy machine.
         let text = format!("x=2; python3 -c \"{ignores}\"\necho not reached");
         s.run_with(&["--timeout", "4s"], text).timed_out().prints("deaf\n").is_kept();
         is_intact(&s);
-    }
+    });
 }
 
 /// Its parts end one after the other, the last one maybe of itself.
 #[test]
 fn what_follows_an_interrupted_pipeline_is_not_run() {
     let h = harness!();
-    for shell in Harness::shells(ALL) {
+    at_once(Harness::shells(ALL), |shell| {
         let s = prepared(&h, shell);
         for _ in 0..20 {
             let text = "x=2; sleep 1000 | cat | cat\necho not reached";
             s.run_with(&["--timeout", "200ms"], text).timed_out().prints("").is_kept();
         }
         is_intact(&s);
-    }
+    });
 }
 
 /// Such a program says nothing about what its caller should do.

@@ -206,9 +206,23 @@ fn a_stopped_program_comes_back_in_a_later_run() {
         on_run(&h, &s, "keys", run, &["<C-d>"]).exits(0);
         assert_eq!(finish(&h, &s, run)["exit_code"], 0, "{shell}");
         until("the end of the terminal", || {
-            let asked = s.run("(: </dev/tty) 2>/dev/null || echo no tty");
+            let asked = s.run("(: </dev/tty) 2>/dev/null || echo no tty").has("timed_out", false);
             (asked.stdout() == "no tty\n").then_some(())
         });
+    }
+}
+
+#[test]
+fn a_job_of_an_earlier_run_does_not_keep_the_runs_after_a_terminal_from_ending() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "dash", "zsh"]) {
+        let s = h.session_of(shell);
+        let job = s.spawns("sleep 1000 & echo $!");
+        s.run_with(&["--pty"], "echo on it").exits(0);
+        for _ in 0..2 {
+            s.run_with(&["--timeout", "10s"], "echo on").prints("on\n").has("timed_out", false);
+        }
+        job.assert_alive();
     }
 }
 

@@ -1,7 +1,7 @@
 //! A session in a sandbox, with a policy that is the same for all paths.
 
 use rustix::process::Pid;
-use sessile_testkit::{Harness, Process, harness};
+use sessile_testkit::{Harness, Process, harness, needs};
 
 const OVERLAY: &[&str] = &["--sandbox", "full-access"];
 
@@ -58,7 +58,7 @@ fn a_kernel_that_ends_comes_back_and_a_keeper_that_is_killed_leaves_nothing() {
 #[test]
 fn an_ordinary_user_has_it_too() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return needs::not_permitted("only root can start a session as another user");
     }
     let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
     let s = h.session_with(OVERLAY);

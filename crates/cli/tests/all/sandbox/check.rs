@@ -1,7 +1,7 @@
 //! What this machine can enforce.
 
 use serde_json::Value;
-use sessile_testkit::{Harness, harness};
+use sessile_testkit::{Harness, harness, needs};
 
 fn finding<'a>(found: &'a Value, what: &str) -> &'a Value {
     let all = found["findings"].as_array().unwrap();
@@ -41,7 +41,7 @@ fn what_can_be_had_is_told_and_true() {
 #[test]
 fn an_ordinary_user_is_told_what_an_administrator_would_do() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return needs::not_permitted("only root can start a session as another user");
     }
     let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
     let output = h.sessile(&["sandbox", "check"]);

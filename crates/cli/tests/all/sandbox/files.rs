@@ -64,3 +64,23 @@ fn a_directory_that_was_there_is_renamed_with_all_that_is_in_it() {
     assert!(paths.iter().all(|change| !change["path"].to_string().contains("env")), "{told}");
     assert!(told["changes"].to_string().contains("\"from\":\"d/e/b\""), "{told}");
 }
+
+#[test]
+fn a_workspace_with_a_mount_in_it_is_refused_by_name() {
+    if !rustix::process::geteuid().is_root() {
+        return sessile_testkit::needs::not_permitted("mounts");
+    }
+    let h = harness!();
+    std::fs::create_dir_all(h.path("work/in it")).unwrap();
+    let place = h.path("work/in it");
+    let h = h.where_mounted(&format!("mount -t tmpfs small '{}'", place.display()));
+    let work = h.path("work");
+    let start = |files: &str| {
+        let work = work.to_str().unwrap();
+        h.sessile(&["start", "--sandbox", "full-access", "--files", files, "--cwd", work])
+    };
+    let errors = start("overlay").exits(1).errors();
+    assert!(errors.contains(place.to_str().unwrap()), "{errors}");
+    assert!(errors.contains("--files direct"), "{errors}");
+    let _ = start("direct").exits(0);
+}

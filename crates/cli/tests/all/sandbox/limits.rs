@@ -1,29 +1,35 @@
 //! What a session may use of the machine: held, told, shown.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Harness, harness, until};
+use sessile_testkit::{Harness, harness, needs, until};
 use std::path::{Path, PathBuf};
 
 /// Whether whoever runs the tests may make control groups.
-fn has_groups(h: &Harness) -> bool {
+pub(crate) fn has_groups(h: &Harness) -> bool {
     let found = h.sessile(&["sandbox", "check"]).json();
     let findings = found["findings"].as_array().unwrap();
     let memory = findings.iter().find(|finding| finding["what"] == "limit: memory").unwrap();
     let has = memory["status"] == "enforced";
     if !has {
-        sessile_testkit::needs::not_permitted("control groups cannot be made here");
+        needs::not_permitted("control groups cannot be made here");
     }
     has
 }
 
+/// Programs until there is no room for another. (A shell would try again for half a
+/// minute.)
+const STARTS_MANY: &str =
+    "import subprocess\nfor _ in range(60): subprocess.Popen(['sleep', '100'])";
+
 /// The control groups of a session.
-fn groups(id: &str) -> Vec<PathBuf> {
+pub(crate) fn groups(id: &str) -> Vec<PathBuf> {
     fn below(directory: &Path, name: &str, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
-            if entry.file_name() == name {
+            let found_name = entry.file_name();
+            if found_name.to_str().is_some_and(|found| found.starts_with(name)) {
                 found.push(entry.path());
             } else {
                 below(&entry.path(), name, found);
@@ -161,7 +167,7 @@ fn the_layer_and_private_directories_have_their_size_together() {
 #[test]
 fn who_has_no_control_groups_is_told_what_is_weaker_or_missing() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return needs::not_permitted("only root can start a session as another user");
     }
     let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
     let started = h.sessile(&["start", "--sandbox", "full-access", "--memory", "200MiB"]).json();
@@ -176,8 +182,7 @@ fn who_has_no_control_groups_is_told_what_is_weaker_or_missing() {
     assert!(met.notes().contains(note), "{}", met.json());
 
     let few = h.session_with(&["--sandbox", "full-access", "--pids", "20"]);
-    few.run("for i in {1..30}; do sleep 100 & done; jobs -p | wc -l; kill $(jobs -p)")
-        .complains("fork: ");
+    few.run(format!("python3 -c \"{STARTS_MANY}\"")).complains("Resource temporarily unavailable");
     few.run("echo on").exits(0).prints("on\n");
     let few = h.session_with(&["--sandbox", "full-access", "--pids", "20"]);
     let threads = "import threading as t\ngo = t.Event()\n\
@@ -200,7 +205,7 @@ fn limits_come_by_http_and_by_policy_files_and_bad_ones_are_named() {
     if rustix::process::geteuid().is_root() && has_groups(&h) {
         let s = server.started(&json!({"sandbox": sandbox}));
         assert_eq!(server.prints_at(&s, "ulimit -n"), "64\n");
-        let answer = server.exec_at(&s, "for i in {1..60}; do sleep 100 & done; kill $(jobs -p)");
+        let answer = server.exec_at(&s, &format!("python3 -c \"{STARTS_MANY}\""));
         let notes = answer["notes"].to_string();
         assert!(notes.contains("the limit is 40 processes and threads"), "{notes}");
         let state = server.get(&format!("{s}/state")).is(200).json();
@@ -250,4 +255,45 @@ fn limits_that_nothing_runs_within_are_refused_before_anything_is_started() {
         assert!(errors.contains(&told), "{errors}");
     }
     assert!(h.list().is_empty(), "{:?}", h.list());
+}
+
+/// On a disk of 64 MiB of its own, where one can be had.
+fn on_a_small_disk() -> Option<Harness> {
+    let h = harness!();
+    let (image, at) = (h.state_home().join("image"), h.sessions_dir().to_owned());
+    let (image, at) = (image.display(), at.display());
+    let script = format!(
+        "mkdir -p {at}; truncate -s 64M {image}; mkfs.ext4 -q {image}; mount -o loop {image} {at}"
+    );
+    let can = |script: &str| {
+        let mut call = std::process::Command::new("unshare");
+        call.args(["--mount", "--propagation", "private", "sh", "-ec", script]);
+        call.output().is_ok_and(|output| output.status.success())
+    };
+    if !rustix::process::geteuid().is_root() || !can(&script) {
+        needs::not_permitted("a disk of one's own");
+        return None;
+    }
+    Some(h.where_mounted(&script))
+}
+
+#[test]
+fn a_layer_without_a_limit_leaves_some_of_the_disk_to_others() {
+    let Some(h) = on_a_small_disk() else { return };
+    let work = h.path("work");
+    std::fs::create_dir(&work).unwrap();
+    let work = work.to_str().unwrap();
+    for bomb in [
+        "bash -c 'while :; do head -c 1M /dev/zero; sleep 0.01; done' >>big",
+        "(while :; do head -c 1M /dev/zero; sleep 0.01; done) >>big & wait",
+    ] {
+        let s = h.session_with(&["--sandbox", "full-access", "--cwd", work]);
+        let answer = s.run(bomb);
+        let notes = answer.json()["notes"].to_string();
+        assert!(notes.contains("the disk was nearly full"), "{bomb}: {notes}");
+        assert_eq!(answer.json()["kernel"], "kept", "{bomb}: {notes}");
+        // The session goes on, and has room to tidy up.
+        s.run("rm -f big; echo small >small; cat small").exits(0).prints("small\n");
+        s.end();
+    }
 }

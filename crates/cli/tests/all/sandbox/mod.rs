@@ -8,7 +8,7 @@ mod check;
 mod files;
 mod git;
 mod layer;
-mod limits;
+pub(crate) mod limits;
 mod network;
 mod renames;
 mod systems;

@@ -1,7 +1,7 @@
 //! Directories that were there before the session are renamed as anywhere else,
 //! though the layer cannot do that by itself.
 
-use sessile_testkit::{Harness, harness, needs};
+use sessile_testkit::{Harness, harness, needs, until};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
@@ -123,4 +123,43 @@ fn root_of_a_system_tree_renames_its_directories() {
     s.run("python3 -c 'import os; os.rename(\"/usr/share/doc/bash\", \"/usr/share/doc/shell\")' && ls -d /usr/share/doc/shell /usr/share/doc/bash")
         .exits(2)
         .prints("/usr/share/doc/shell\n");
+}
+
+/// Files of a directory that takes a while to be moved.
+const MANY: usize = 3000;
+
+#[test]
+fn a_move_that_is_killed_in_the_middle_leaves_the_directory_as_it_was() {
+    for preset in ["full-access", "development"] {
+        let h = harness!();
+        if preset == "development" && h.sessile(&["sandbox", "check"]).json()["ok"] != true {
+            needs::not_permitted("rules for single paths");
+            continue;
+        }
+        fs::create_dir_all(h.path("old/deep/empty")).expect("directories");
+        for number in 0..MANY {
+            fs::write(h.path(&format!("old/deep/{number}")), "text").expect("a file");
+        }
+        let s = h.session_with(&["--sandbox", preset]);
+        s.run("echo changed >old/deep/7").exits(0);
+        s.wait_captured(1);
+        let upper = h.sessions_dir().join(s.id()).join("layer/upper");
+        let moving = h.begin(&["exec", s.id(), "--", "mv -T old new"], b"");
+        until("a part of it to be moved", || {
+            let staged = fs::read_dir(upper.join(".sessile-moving-0/deep")).ok()?.count();
+            (staged > 10).then_some(())
+        });
+        s.keeper().kill().wait_gone();
+        let _ = moving.finish();
+        // Nobody is shown what is in the middle.
+        let shown = h.sessile(&["diff", s.id(), "--json"]).exits(0).text();
+        assert!(!shown.contains("sessile-moving") && shown.contains("is being moved"), "{shown}");
+        s.run("ls -A; ls old/deep | wc -l; cat old/deep/7; test -d old/deep/empty")
+            .exits(0)
+            .prints(&format!("old\nsessions\n{}\nchanged\n", MANY + 1));
+        let shown = h.sessile(&["diff", s.id(), "--stat"]).exits(0).text();
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        assert!(shown.contains("old/deep/7"), "{shown}");
+        s.run("mv -T old new && ls new/deep | wc -l").exits(0).prints(&format!("{}\n", MANY + 1));
+    }
 }

@@ -16,6 +16,10 @@ fn program(name: &str) -> PathBuf {
 
 /// A small system: some programs of this machine with the libraries that they need.
 fn make_system(root: &Path) {
+    make_system_of(root, &["bash", "cat", "id", "ls", "chmod"]);
+}
+
+fn make_system_of(root: &Path, names: &[&str]) {
     for directory in ["usr/bin", "usr/lib", "usr/local/bin", "etc/ssl"] {
         fs::create_dir_all(root.join(directory)).expect("a directory");
     }
@@ -23,8 +27,11 @@ fn make_system(root: &Path) {
         symlink(to, root.join(name)).expect("a link");
     }
     let mut libraries = BTreeSet::new();
-    for name in ["bash", "cat", "id", "ls", "chmod"] {
-        let path = program(name);
+    let given = names
+        .iter()
+        .map(|name| if name.starts_with('/') { PathBuf::from(name) } else { program(name) });
+    for path in given {
+        let name = path.file_name().expect("a name");
         fs::copy(&path, root.join("usr/bin").join(name)).expect("a copy");
         let needs = Command::new("ldd").arg(&path).output().expect("a list").stdout;
         let needs = String::from_utf8(needs).expect("text");
@@ -166,4 +173,145 @@ fn root_inside_installs_packages_with_users_of_their_own() {
         .exits(2)
         .prints("installed\n");
     }
+}
+
+/// Programs that install a package, with what they read.
+fn make_debian(root: &Path) {
+    let programs = [
+        "bash",
+        "apt-get",
+        "cat",
+        "chmod",
+        "chown",
+        "diff",
+        "dpkg",
+        "dpkg-deb",
+        "dpkg-split",
+        "id",
+        "ls",
+        "mkdir",
+        "rm",
+        "stat",
+        "tar",
+        "/sbin/ldconfig",
+        "/sbin/start-stop-daemon",
+    ];
+    make_system_of(root, &programs);
+    fs::copy(root.join("usr/bin/bash"), root.join("usr/bin/sh")).expect("a copy");
+    symlink("usr/bin", root.join("sbin")).expect("a link");
+    let copy = |from: &str, to: &str| {
+        let mut call = Command::new("cp");
+        call.args(["--recursive", "--dereference", from]).arg(root.join(to));
+        assert!(call.status().expect("a copy").success(), "{from}");
+    };
+    fs::create_dir_all(root.join("usr/share")).expect("a directory");
+    copy("/usr/lib/apt", "usr/lib");
+    copy("/usr/share/dpkg", "usr/share");
+    for method in ["file", "copy", "store"] {
+        let path = format!("/usr/lib/apt/methods/{method}");
+        let needs = Command::new("ldd").arg(&path).output().expect("a list").stdout;
+        let needs = String::from_utf8(needs).expect("text");
+        for library in needs.split_whitespace().filter(|word| word.starts_with('/')) {
+            copy(library, "usr/lib");
+        }
+    }
+    for directory in [
+        "etc/apt/apt.conf.d",
+        "etc/dpkg",
+        "var/lib/apt/lists/partial",
+        "var/lib/dpkg/info",
+        "var/lib/dpkg/updates",
+    ] {
+        fs::create_dir_all(root.join(directory)).expect("a directory");
+    }
+    fs::write(root.join("var/lib/dpkg/status"), "").expect("a file");
+    let users = "root:x:0:0::/root:/bin/sh\n_apt:x:42:65534::/nonexistent:/bin/false\nman:x:6:12::/var/cache/man:/bin/false\n";
+    fs::write(root.join("etc/passwd"), users).expect("a file");
+    fs::write(root.join("etc/group"), "root:x:0:\nman:x:12:\n").expect("a file");
+}
+
+/// With files of another user, one of which nobody else may look at.
+const PACKAGE_OF_MAN: &str = "mkdir -p tiny/DEBIAN tiny/usr/bin
+printf 'Package: sessile-tiny\\nVersion: 1\\nArchitecture: all\\nMaintainer: n <n@example.com>\\nDescription: tiny\\n' \
+    >tiny/DEBIAN/control
+printf '#!/bin/sh\\nmkdir -p /var/lib/tiny/closed && echo s >/var/lib/tiny/closed/secret && chown -R man:man /var/lib/tiny && chmod 700 /var/lib/tiny/closed\\n' >tiny/DEBIAN/postinst
+printf '#!/bin/sh\\necho installed\\n' >tiny/usr/bin/sessile-tiny
+chmod 755 tiny/DEBIAN/postinst tiny/usr/bin/sessile-tiny
+dpkg-deb --build tiny >/dev/null";
+
+/// An ordinary user, with a range of ids or without.
+fn ordinary(range: &str) -> Harness {
+    let lists = tempfile::tempdir().expect("a directory");
+    let list = lists.path().join("ids");
+    fs::write(&list, range).expect("a file");
+    let list = list.display();
+    let script = format!("for f in subuid subgid; do mount --bind {list} /etc/$f; done");
+    Harness::unprivileged(env!("CARGO_BIN_EXE_sessile")).where_mounted(&script)
+}
+
+#[test]
+fn an_ordinary_user_with_a_range_of_ids_installs_packages() {
+    if !rustix::process::geteuid().is_root() {
+        return needs::not_permitted("a range of user ids");
+    }
+    if !needs::has_program("newuidmap") || !needs::has_program("apt-get") {
+        return;
+    }
+    let h = ordinary("nobody:100000:65536\n");
+    let tree = h.path("tree");
+    make_debian(&tree);
+    fs::create_dir(h.path("work")).expect("a directory");
+    for path in [&tree, &h.path("work")] {
+        give_to_owner(&h, path);
+    }
+    let (tree, work) = (tree.to_str().expect("text").to_owned(), h.path("work"));
+    let work = work.to_str().expect("text");
+    let s =
+        h.session_with(&["--sandbox", "full-access", "--root", "--rootfs", &tree, "--cwd", work]);
+    s.run(PACKAGE_OF_MAN).exits(0);
+    s.run("apt-get install --yes ./tiny.deb >log 2>&1 || { cat log; false; }").exits(0);
+    let seen =
+        "sessile-tiny; stat -c '%U %a' /var/lib/tiny/closed; cat /var/lib/tiny/closed/secret";
+    s.run(seen).exits(0).prints("installed\nman 700\ns\n");
+    assert!(!Path::new(&tree).join("usr/bin/sessile-tiny").exists());
+    // A copy has the same users, and what is theirs alone.
+    let forked = h.sessile(&["fork", s.id(), "--files", "copy"]).exits(0).json();
+    let fork = h.session_called(forked["session_ids"][0].as_str().expect("an id"));
+    fork.run(seen).exits(0).prints("installed\nman 700\ns\n");
+    // And all of it goes with the sessions.
+    let _ = h.sessile(&["end", "--all"]).exits(0);
+    let _ = h.sessile(&["cleanup"]).exits(0);
+    let left = fs::read_dir(h.sessions_dir()).expect("a directory");
+    let left = left.map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+    let left: Vec<String> = left.filter(|name| name.contains("sess_")).collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn an_ordinary_user_without_a_range_is_told_how_to_get_one_and_has_root_all_the_same() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let h = ordinary("ann:100000:65536\n");
+    let found: serde_json::Value =
+        serde_json::from_str(&h.sessile(&["sandbox", "check"]).text()).expect("JSON");
+    let findings = found["findings"].as_array().expect("a list");
+    let packages = findings.iter().find(|one| one["what"] == "packages with --root");
+    let packages = packages.expect("a finding");
+    assert_eq!(packages["status"], "missing", "{packages}");
+    let command = "usermod --add-subuids 165536-231071 --add-subgids 165536-231071 nobody";
+    assert!(packages["remedy"].as_str().expect("text").contains(command), "{packages}");
+    let tree = h.path("tree");
+    make_system(&tree);
+    fs::create_dir(h.path("work")).expect("a directory");
+    for path in [&tree, &h.path("work")] {
+        give_to_owner(&h, path);
+    }
+    let (tree, work) = (tree.to_str().expect("text").to_owned(), h.path("work"));
+    let work = work.to_str().expect("text");
+    let args = ["start", "--sandbox", "full-access", "--root", "--rootfs", &tree, "--cwd", work];
+    let started = h.sessile(&args).exits(0).json();
+    assert!(started["notes"][0].as_str().expect("a note").contains(command), "{started}");
+    let s = h.session_called(started["session_id"].as_str().expect("an id"));
+    s.run("echo x >/usr/local/bin/x; id -u").exits(0).prints("0\n");
 }

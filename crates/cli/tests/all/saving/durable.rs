@@ -311,3 +311,48 @@ fn the_server_starts_durable_sessions() {
     let id = refused.is(201).json()["session_id"].as_str().unwrap().to_owned();
     assert_eq!(h.session_called(&id).metadata()["durable"], Value::Null);
 }
+
+#[test]
+fn the_advice_for_an_ended_session_can_be_followed() {
+    let h = harness!();
+    let server = h.serve();
+    let ended = |args: &[&str], text: &str| {
+        let s = h.session_with(args);
+        s.run(text);
+        if args.contains(&"--durable") {
+            wait_saved(&s, 1);
+        } else {
+            s.wait_captured(1);
+        }
+        s.end();
+        s
+    };
+    for (args, text, show, shown) in [
+        (&["bash"][..], "x=41", "echo $((x+1))", Some("42\n")),
+        (&["python3", "--durable"], "x = 41", "print(x + 1)", Some("42\n")),
+        (&["node", "--durable"], "let x = 41", "console.log(x + 1)", Some("42\n")),
+        (&["python3"], "x = 41", "", None),
+    ] {
+        let s = ended(args, text);
+        let gone = h.begin(&["exec", s.id()], b"1").finish().exits(1).errors();
+        let restored = h.sessile(&["restore", s.id()]).exits(1).errors();
+        assert_eq!(restored, gone, "the same advice");
+        let advised: Vec<&str> = gone.split('`').collect();
+        let path = format!("/v1/sessions/{}/exec", s.id());
+        let refused = server.post(&path, &json!({"command": "1"})).is(410).json();
+        let hint = refused["error"]["hint"].as_str().unwrap().to_owned();
+        let Some(shown) = shown else {
+            assert_eq!((advised.len(), hint.as_str()), (1, "start a new session"), "{gone}");
+            continue;
+        };
+        let words: Vec<&str> = advised[1].split(' ').skip(1).collect();
+        let id = h.sessile(&words).json()["session_id"].as_str().unwrap().to_owned();
+        h.session_called(&id).run(show).prints(shown);
+        let from = format!("\"from\": \"{}\"", s.id());
+        assert!(hint.contains(&from), "{hint}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&from), "models read the message alone: {message}");
+        let made = server.post("/v1/sessions", &json!({"from": s.id()})).is(201).json();
+        h.session_called(made["session_id"].as_str().unwrap()).run(show).prints(shown);
+    }
+}

@@ -1,10 +1,9 @@
 //! A durable session's id now lives on another machine, with a store in between.
 //!
-//! A machine is a sessions directory with a state directory of its own. Where the
-//! first one is to go on living, only the store is told that another has the
-//! session: two keepers of one session on one machine share its scratch directory.
+//! A machine is a sessions directory with a state directory of its own.
 
 use super::durable::{kill_all, wait_stored};
+use crate::sandbox::limits::{groups, has_groups};
 use serde_json::{Value, json};
 use sessile_testkit::{Client, Harness, Session, harness, shared_object_server, until};
 use std::os::unix::fs::OpenOptionsExt;
@@ -116,6 +115,62 @@ fn whoever_had_it_is_fenced_off_and_told() {
     assert!(answer.notes().contains("was taken up from"), "{}", answer.notes());
     assert_eq!(s.metadata()["durable"]["store"]["epoch"], 2);
     wait_stored(&s, 2);
+}
+
+#[test]
+fn two_keepers_of_one_session_leave_each_other_alone() {
+    let (h, other, shared) = (harness!(), harness!(), harness!());
+    let store = store_in(&shared.root());
+    configure(&h, &store);
+    configure(&other, &store);
+    let s = h.session_with(&["--durable"]);
+    let job = s.spawns("x=saved; sleep 1000 & echo $!");
+    wait_stored(&s, 1);
+    // Nothing is saved during a run. One that asks only now and then hears later of the
+    // move than the run takes.
+    let keeper = s.keeper();
+    let running = s.begin("echo yes >begun; sleep 25; echo finished");
+    h.wait_for_line("begun");
+
+    let there = other.session_called(s.id());
+    let stays = there.spawns("sleep 1000 & echo $!");
+    there.run("echo $x").prints("saved\n");
+    keeper.assert_alive();
+    job.assert_alive();
+
+    // Fenced off, with what was going in it; the other one does not notice.
+    let told = running.finish().exits(1).prints("").errors();
+    assert!(told.contains("the session now lives on"), "{told}");
+    moved(&s);
+    keeper.wait_gone();
+    job.wait_gone();
+    stays.assert_alive();
+    there.run("echo $x").prints("saved\n").is_kept();
+}
+
+#[test]
+fn two_keepers_of_one_session_have_control_groups_of_their_own() {
+    let (h, other, shared) = (harness!(), harness!(), harness!());
+    if !has_groups(&h) {
+        return;
+    }
+    let store = store_in(&shared.root());
+    configure(&h, &store);
+    configure(&other, &store);
+    let s = h.session_with(&["--durable", "--sandbox", "full-access", "--memory", "96MiB"]);
+    s.run("x=saved").exits(0);
+    wait_stored(&s, 1);
+    let running = s.begin("sleep 25; echo finished");
+    running.wait_blocked();
+
+    // The end of one takes its own groups only.
+    let there = other.session_called(s.id());
+    there.run("echo $x").prints("saved\n");
+    there.end();
+    let told = running.finish().exits(1).prints("").errors();
+    assert!(told.contains("the session now lives on"), "{told}");
+    moved(&s);
+    until("no groups", || groups(s.id()).is_empty().then_some(()));
 }
 
 #[test]

@@ -185,3 +185,25 @@ fn python_code_without_a_free_descriptor_can_close_some() {
     assert!(told.is_kept().notes().contains("ulimit -n"));
     assert_eq!(s.python("print(1)").prints("1\n").is_kept().notes(), "");
 }
+
+/// Of the driver's files, some are loaded when they are first needed.
+#[test]
+fn what_is_put_into_the_files_of_the_driver_is_not_run() {
+    let h = harness!();
+    let s = h.session_of("python3");
+    s.run("import os; folder = open('/proc/self/cmdline').read().split('\\0')[2]");
+    let text = "open('forged', 'w').write('yes')";
+    s.run(format!(
+        "for name in os.listdir(os.path.dirname(folder)):\n \
+           if name.endswith('.py'):\n  \
+             with open(os.path.join(os.path.dirname(folder), name), 'a') as file: \
+                 done = file.write('\\n\\n\\n' + {text:?})"
+    ))
+    .exits(0);
+    for text in ["1/0", "!true", "import asyncio\nawait asyncio.sleep(0)", "[1, 2]"] {
+        s.run(text);
+    }
+    assert!(!h.path("forged").exists());
+    s.run("1/0").exits(1);
+    s.run("print(6 * 7)").prints("42\n").exits(0);
+}

@@ -1,4 +1,11 @@
-//! What shells remember, and how they end.
+//! What shells remember, how they end, and what they are not told of us.
 
+mod builtins;
 mod endings;
+mod limits;
+mod mistreatment;
 mod state;
+mod tracing;
+
+const ALL: &[&str] = &["bash", "zsh", "dash"];
+const BASH: &[&str] = &["bash"];

@@ -39,11 +39,7 @@ const ATTEMPTS: &[Attempt] = &[
     sh("programs for kinds of files", "echo x >/proc/sys/fs/binfmt_misc/register"),
     sh("the magic key", "echo h >/proc/sysrq-trigger && test ! -c /proc/sysrq-trigger"),
     sh("interrupts", "ls /proc/irq/* && echo 1 >/proc/irq/default_smp_affinity"),
-    sh("a set-user-ID program by chmod", "cp /bin/sh s && chmod u+s s"),
-    sh("a set-group-ID program by chmod", "cp /bin/sh t && chmod g+s t"),
     sh("a capability on a file", "cp /bin/sh c && setcap cap_sys_admin+ep c"),
-    py("a set-user-ID program by open", "os.open('s2', os.O_CREAT | os.O_WRONLY, 0o4755)"),
-    py("a set-user-ID program by fchmod", "os.fchmod(os.open('s3', os.O_CREAT), 0o4755)"),
     py("a file by its handle", "syscall(304, -100, b'x' * 16, 0)"),
     sh("what runs when a group is empty", "find / -name release_agent 2>/dev/null | grep -q ."),
     sh("a group of its own", "mkdir /sys/fs/cgroup || mkdir /sys/fs/cgroup/x"),
@@ -183,5 +179,32 @@ fn sockets_of_the_host_are_covered_where_a_directory_is_shown_as_it_is() {
         let bind = format!("{}:/shown/own.sock", socket.display());
         let s = h.session_with(&["--sandbox", "full-access", "--bind", &bind]);
         s.run(format!("{connect} /shown/own.sock")).exits(0);
+    });
+}
+
+/// As a container engine does that is started later, or again.
+#[test]
+fn a_socket_that_the_host_creates_later_answers_nobody_through_a_layer() {
+    let connect = "python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); \
+                   s.connect(sys.argv[1])' ";
+    for_everybody(|h| {
+        let place = h.path("shown");
+        std::fs::create_dir_all(&place).expect("a directory");
+        let shown = place.display().to_string();
+        let can_have_rules = h.sessile(&["sandbox", "check"]).text().starts_with("{\"ok\":true");
+        let presets =
+            if can_have_rules { &["full-access", "development"][..] } else { &["full-access"] };
+        for preset in presets {
+            let s = h.session_with(&["--sandbox", preset, "--workspace", &shown]);
+            s.run("ls").exits(0);
+            let socket = place.join(format!("{preset}.sock"));
+            let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+            std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o777)).expect("a mode");
+            s.run(format!("{connect} /workspace/{preset}.sock")).exits(1);
+            // By its name outside it is not there at all, nor is any other.
+            s.run(format!("ls {shown} /run/docker.sock /var/run/docker.sock /run/containerd"))
+                .exits(2);
+            s.run("find / -xdev -type s -not -path '/workspace/*' 2>/dev/null").prints("");
+        }
     });
 }

@@ -9,6 +9,7 @@ mod kernel;
 mod network;
 mod processes;
 mod rules;
+mod set_ids;
 mod states;
 
 use sessile_testkit::{Harness, Session};

@@ -2,7 +2,7 @@
 //! those who change names while they are asked.
 
 use super::HELPERS;
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Harness, Session, harness, needs};
 
 /// What is hidden, viewed and only read, with a secret in each.
 fn workspace(h: &Harness) {
@@ -34,7 +34,7 @@ fn session(h: &Harness) -> Session<'_> {
 fn has_rules() -> bool {
     let opened = std::fs::File::options().read(true).write(true).open("/dev/fuse").is_ok();
     if !opened {
-        sessile_testkit::needs::not_permitted("/dev/fuse cannot be opened");
+        needs::not_permitted("/dev/fuse cannot be opened");
     }
     opened
 }
@@ -206,7 +206,7 @@ print(found)";
 #[test]
 fn who_may_not_have_rules_is_refused_and_told_the_remedy() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return needs::not_permitted("only root can start a session as another user");
     }
     let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
     workspace(&h);

@@ -116,8 +116,8 @@ fn ending_an_ended_session_succeeds_again() {
     assert_eq!(s.sessile("end").json(), ended);
     let gone = h.begin(&["exec", s.id()], b"echo hi").finish().exits(1).prints("").errors();
     let at = s.metadata()["ended_at"].as_str().unwrap().to_owned();
-    let why = format!("Error: Session {} was ended by request at {at}; start a new one", s.id());
-    assert!(gone.starts_with(&why), "{gone}");
+    let why = format!("Error: Session {} was ended by request at {at}; start a new one\n", s.id());
+    assert_eq!(gone, why);
 }
 
 #[test]

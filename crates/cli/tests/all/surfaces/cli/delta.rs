@@ -123,3 +123,22 @@ fn delta_terminals_are_written_to_and_read() {
     assert_eq!(ended, json!({"status": "terminated", "session_id": second}));
     assert_eq!(delta(&["list"], "").json(), json!([]));
 }
+
+#[test]
+fn delta_terminals_are_apart_from_other_sessions() {
+    let h = harness!();
+    let pty = |args: &[&str]| call(&h, "delta-sessions-pty", args, "");
+    let (live, ended) = (h.session(), h.session());
+    live.run("x=1");
+    ended.run("echo no program");
+    ended.end();
+    let program = id(&pty(&["start", "cat"]).json());
+    let listed = pty(&["list"]).json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!((&listed[0]["session_id"], &listed[0]["command"]), (&json!(program), &json!("cat")));
+    let cleaned = pty(&["cleanup"]).json();
+    assert_eq!(cleaned, json!({"cleaned": [], "remaining": [program]}));
+    live.run("echo $x").prints("1\n").is_kept();
+    assert!(ended.dir().exists(), "it is another command's to remove");
+    pty(&["end", &program]).exits(0);
+}

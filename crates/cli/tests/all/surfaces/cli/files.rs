@@ -55,6 +55,18 @@ fn files_are_looked_at_and_changed_without_a_run() {
     assert_eq!(paths, ["src/a.py", "src/deep", "src/deep/er"]);
     let _ = files(&["mv", "web:src/a.py", "src/b.py"]).exits(0);
     assert_eq!(files(&["stat", "web:src/b.py"]).json()["type"], "file");
+    // With the session named as well, by whatever it is called.
+    let _ = files(&["mv", "web:src/b.py", "web:src/c.py"]).exits(0);
+    let _ = files(&["mv", "web:src/c.py", &format!("{}:src/d:e", s.id())]).exits(0);
+    let _ = files(&["mv", "web:src/d:e", "src/b.py"]).exits(0);
+    // A name that is no session's is one of a file.
+    let _ = files(&["mv", "web:src/b.py", "b:c"]).exits(0);
+    let _ = files(&["mv", "web:b:c", "src/b.py"]).exits(0);
+    assert_eq!(files(&["ls", "web:src"]).json()[0]["path"], "src/b.py");
+    let other = h.session_with(&["--name", "other"]);
+    let said = files(&["mv", "web:src/b.py", "other:b.py"]).exits(1).errors();
+    assert!(said.contains("sessile cp web:src/b.py other:b.py"), "{said}");
+    other.end();
     let said = files(&["rm", "web:src"]).exits(1).errors();
     assert!(said.contains("not empty"), "{said}");
     let _ = files(&["rm", "-r", "web:src"]).exits(0);

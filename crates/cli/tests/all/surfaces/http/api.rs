@@ -581,6 +581,6 @@ fn an_unknown_field_is_refused_with_the_one_that_was_meant() {
     let exec = format!("{path}/exec");
     let meant = r#"unknown field \"maxOutput\"; did you mean \"max_output\"?"#;
     refused(&exec, &json!({"command": ":", "maxOutput": 1}), meant);
-    refused(&exec, &json!({"command": ":", "env": {"A": 1}}), "env.A: invalid type");
+    refused(&exec, &json!({"command": ":", "env": {"A": 1}}), "env.A: must be a text, and is 1");
     refused("/v1/sessions", &json!({"limits": {"outptu": 1}}), "did you mean \\\"output\\\"?");
 }

@@ -1,0 +1,43 @@
+//! A place with other mounts than this machine has, for commands to be run in.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// As long as this is there, its mounts are.
+#[derive(Debug)]
+pub(crate) struct Machine(Child);
+
+impl Machine {
+    /// Where a script has mounted something, as root.
+    pub(crate) fn new(script: &str) -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-ec"]);
+        command.arg(format!("{script}\necho\nexec cat"));
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("a mount namespace");
+        let stdout = child.stdout.as_mut().expect("its output");
+        stdout.read_exact(&mut [0]).expect("what the script mounts");
+        Self(child)
+    }
+
+    /// A program in there, as a user, with arguments to come.
+    pub(crate) fn command(&self, at: &Path, program: &Path, user: Option<u32>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--target", &self.0.id().to_string(), "sh", "-c"]);
+        command.arg("cd \"$0\" && exec \"$@\"").arg(at);
+        if let Some(user) = user {
+            let user = user.to_string();
+            command.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"]);
+        }
+        command.arg(program);
+        command
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
