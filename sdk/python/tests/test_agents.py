@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 import sessile
-from conftest import Server, token_of
+from conftest import Server, token_of, unavailable
 from scripted import Model, run as call
 from sessile.agents import (
     Agent,
@@ -27,6 +27,7 @@ from sessile.agents import (
     Intent,
     LocalRuntime,
     OtherEvent,
+    Reply,
     Retry,
     TaskFailedError,
     ToolCall,
@@ -239,8 +240,8 @@ def test_an_agent_can_be_confined_and_have_its_prices(scripted: Callable[..., Pl
     try:
         result = run(agent, "write")
     except sessile.UnavailableError as error:
-        pytest.skip(str(error))
-    assert "Read-only" in result.steps[0].calls[0].output or "denied" in result.steps[0].calls[0].output
+        unavailable(error)
+    assert "Read-only" in result.steps[0].calls[0].output
     assert not (place.workspace / "made").exists()
     assert result.cost == pytest.approx((result.usage.input_tokens + result.usage.output_tokens) * 7e-6)
 
@@ -278,7 +279,7 @@ def test_a_local_runtime_without_a_model_says_what_to_do() -> None:
     with pytest.raises(sessile.InvalidConfigurationError) as failure:
         for _ in stream(Agent(runtime=LocalRuntime(debug=lines.append)), "do it"):
             pass
-    assert re.search(r"add a \[\[model\]\] to /.*/local/sessile\.toml, and end it with `kill \d+`", str(failure.value))
+    assert re.search(r"add a \[\[model\]\] to /.*/local/sessile\.toml \(yours alone: chmod 600\), and end it with `kill \d+`", str(failure.value))
     assert lines[-1] == "POST /v1/agents: 400"
 
 
@@ -304,3 +305,58 @@ def test_an_edit_is_told_before_it_is_made(scripted: Callable[..., Place]) -> No
     intents = [event for event in stream(place.agent(), "Edit") if isinstance(event, Intent)]
     before, after = (hashlib.sha256(text).hexdigest() for text in (b"one\n", b"two\n"))
     assert [(intent.call, intent.before, intent.after) for intent in intents] == [("call_0_0", before, after)]
+
+
+def test_a_server_that_goes_away_for_good_is_told_with_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    monkeypatch.setattr("sessile._core.retry.KNOWN", 0.2)
+    place = Place(tmp_path / "gone", [call("echo begun > begun; until [ -e go ]; do sleep 0.05; done"), "done"])
+    try:
+        agent = place.agent()
+        with pytest.raises(sessile.ConnectionError, match="went away during the stream") as gone:
+            for event in stream(agent, "Wait"):
+                if isinstance(event, Reply):
+                    place.server.kill()
+        assert gone.value.code == "connection_lost"
+        assert gone.value.hint and f"resume_session('{agent.current_session_id}')" in gone.value.hint
+        # The same of a run.
+        place.server.start()
+        session = sessile.Client(place.server.url, token_of(place.server)).session(keep=True)
+        with pytest.raises(sessile.ConnectionError, match="went away during the stream") as gone:
+            for told in session.stream("echo one; sleep 100"):
+                if isinstance(told, sessile.Stdout):
+                    place.server.kill()
+        assert gone.value.code == "connection_lost" and "get_run(" in (gone.value.hint or "")
+        # What it says helps.
+        place.server.start()
+        monkeypatch.setattr("sessile._core.retry.KNOWN", 30.0)
+        assert sessile.Session.attach(session.id, client=session.client).get_run(1).output().stdout == "one\n"
+        (place.workspace / "go").touch()
+        again = place.agent()
+        again.resume_session(str(agent.current_session_id))
+        task = again.last_task()
+        assert task is not None and task.result().output == "done"
+    finally:
+        place.end()
+
+
+def test_a_session_without_an_agent_is_told_in_words_of_this_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    place = Place(tmp_path / "none", ["done"])
+    try:
+        client = sessile.Client(place.server.url, token_of(place.server))
+        with client.session() as session, pytest.raises(sessile.SandboxError) as refused:
+            place.agent().resume_session(session.id)
+        assert refused.value.code == "agent_not_found" and "/v1/" not in str(refused.value)
+        assert "resume_session" in (refused.value.hint or "")
+        agent = place.agent()
+        run(agent, "begin")
+        with pytest.raises(sessile.CheckpointError, match="no step 99") as unknown:
+            agent.rewind(99)
+        assert unknown.value.code == "checkpoint_not_found"
+    finally:
+        place.end()

@@ -14,7 +14,6 @@ from typing import Any, Dict, List
 import pytest
 
 import sessile
-from conftest import needs_files, needs_sandbox
 
 NAMES = {name: getattr(sessile, name) for name in sessile.__all__}
 FLAGS = doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
@@ -32,14 +31,12 @@ def examples(name: str) -> List[doctest.DocTest]:
     return [test for test in found if test.examples]
 
 
-def marked(test: doctest.DocTest) -> Any:
-    marks = {"files": needs_files, "codebases": needs_files, "sandbox": needs_sandbox}
-    module = test.name.split(".")[2] if test.name.count(".") > 2 else ""
-    return pytest.param(test, marks=[marks[module]] if module in marks else [], id=test.name)
+def named(test: doctest.DocTest) -> Any:
+    return pytest.param(test, id=test.name)
 
 
-SYNC = [marked(test) for name in modules() if "._async" not in name for test in examples(name)]
-ASYNC = [marked(test) for name in modules() if "._async" in name for test in examples(name)]
+SYNC = [named(test) for name in modules() if "._async" not in name for test in examples(name)]
+ASYNC = [named(test) for name in modules() if "._async" in name for test in examples(name)]
 
 
 @pytest.mark.parametrize("test", SYNC)

@@ -74,7 +74,7 @@ def test_a_server_that_is_not_there_is_told_soon() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(sessile.ConnectionError, match="sessile serve") as error:
             Client(url, "token").run(":")
-    assert error.value.endpoint == url and error.value.code == "unreachable"
+    assert error.value.endpoint == url and error.value.code == "connection_failed"
     assert isinstance(error.value, ConnectionError)
     with pytest.raises(sessile.InvalidConfigurationError, match="https://host"):
         Client("ftp://host")

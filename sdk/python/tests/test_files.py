@@ -11,11 +11,9 @@ from typing import Iterator, List
 import pytest
 
 import sessile
-from conftest import Server, needs_files, token_of
+from conftest import Server, token_of
 from sessile import Client, FileChanged, Session
 from sessile._core import trees
-
-pytestmark = needs_files
 
 
 @pytest.fixture
@@ -56,6 +54,14 @@ def test_what_is_wrong_with_a_path_is_told_by_type(session: Session) -> None:
     with pytest.raises(sessile.PermissionDeniedError) as outside:
         session.read_file("/etc/passwd")
     assert outside.value.code == "outside_workspace"
+
+
+def test_an_empty_file_is_told_as_done(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    seen: List[int] = []
+    session.upload(tmp_path / "empty", "empty", progress=seen.append)
+    session.download("empty", tmp_path / "back", progress=seen.append)
+    assert seen == [0, 0] and (tmp_path / "back").read_bytes() == b""
 
 
 def test_trees_go_both_ways_with_links_and_modes(session: Session, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Iterator, List, Mapping, Optional
 
 import pytest
 
-from conftest import REPOSITORY, Server, end_local, needs_files, needs_layer, token_of
+from conftest import REPOSITORY, Server, end_local, token_of
 from scripted import Model, run
 
 PAGES = [
@@ -72,8 +72,6 @@ BLOCK = re.compile(
 
 REMOTE = "remote=1"
 
-NEEDS = {"needs=files": needs_files, "needs=sandbox": needs_layer}
-
 
 def examples() -> List[Any]:
     found: List[Any] = []
@@ -85,9 +83,9 @@ def examples() -> List[Any]:
             options = block["options"].split()
             if "run=0" not in options:
                 place = f"{page}:{text.count(chr(10), 0, block.start()) + 1}"
-                marks = [NEEDS[option] for option in options if option != REMOTE]
+                assert options in ([], [REMOTE]), f"{place}: {options}"
                 values = place, block["program"], block["output"], REMOTE in options
-                found.append(pytest.param(*values, id=place, marks=marks))
+                found.append(pytest.param(*values, id=place))
     return found
 
 

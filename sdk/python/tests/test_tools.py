@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
+from conftest import framework
 from sessile import AsyncSession, Session
 
 
@@ -20,7 +21,7 @@ def session() -> Iterator[Session]:
 
 
 def test_openai_function_tool(session: Session) -> None:
-    openai = pytest.importorskip("openai")
+    openai = framework("openai")
     from openai.types.chat import ChatCompletionMessageToolCall
 
     from sessile.tools.openai import function_tool
@@ -45,7 +46,7 @@ def test_openai_function_tool(session: Session) -> None:
 
 
 def test_openai_agents_sdk(session: Session) -> None:
-    agents = pytest.importorskip("agents")
+    agents = framework("agents")
     from agents.items import ModelResponse
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
@@ -90,7 +91,7 @@ def test_a_model_is_told_of_jobs_that_have_failed(session: Session) -> None:
 
 
 def test_anthropic_tool_and_bash_tool(session: Session) -> None:
-    pytest.importorskip("anthropic")
+    framework("anthropic")
     from anthropic.types import ToolBash20250124Param, ToolParam, ToolUseBlock
     from pydantic import TypeAdapter
 
@@ -115,7 +116,7 @@ def test_anthropic_tool_and_bash_tool(session: Session) -> None:
 
 
 def test_langchain(session: Session) -> None:
-    pytest.importorskip("langchain_core")
+    framework("langchain_core")
     from langchain_core.messages import ToolCall
     from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -131,7 +132,7 @@ def test_langchain(session: Session) -> None:
 
 
 def test_pydantic_ai(session: Session) -> None:
-    pytest.importorskip("pydantic_ai")
+    framework("pydantic_ai")
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -149,7 +150,7 @@ def test_pydantic_ai(session: Session) -> None:
 
 
 def test_smolagents_executor(session: Session) -> None:
-    pytest.importorskip("smolagents")
+    framework("smolagents")
     from smolagents import CodeAgent, Model, tool
     from smolagents.models import ChatMessage, MessageRole
 
@@ -192,7 +193,7 @@ def test_a_tool_takes_a_session_of_either_kind() -> None:
 
 
 def test_the_notebook_magic(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("IPython")
+    framework("IPython")
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell.instance()

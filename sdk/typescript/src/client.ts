@@ -5,14 +5,14 @@ import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Codebase, Codebases, type UploadResult } from "./codebases.js";
-import { AbortError, InvalidRequestError, SessileError, UnavailableError, fromAnswer } from "./errors.js";
+import { AbortError, ConnectionError, InvalidRequestError, SessileError, UnavailableError, fromAnswer } from "./errors.js";
 import type { FileEntry } from "./files.js";
 import { localSocket, startLocal } from "./local.js";
 import { decide, isPassing, type Repeatable } from "./retry.js";
 import { type Camel, type Schemas, camel, given } from "./shapes.js";
 import { SHOWN } from "./shown.js";
 import { EventParser, type ServerEvent } from "./sse.js";
-import { type Address, type Incoming, type Lane, type TlsOptions, Transport, Unanswered, collect, gaveUp } from "./transport.js";
+import { type Address, type Incoming, type Lane, type TlsOptions, Transport, Unanswered, collect, gaveUp, goneMeanwhile } from "./transport.js";
 
 export interface ClientOptions {
   /** A server's address: `https://host:port`, or `unix:/path`. Default: SESSILE_URL, else the local server. */
@@ -199,13 +199,19 @@ export class Client {
 
   /**
    * The events of a stream, which is opened again where it broke. It ends with
-   * the first event that `isLast` says is one.
+   * the first event that `isLast` says is one. `goingOn` says how to read on
+   * later, for a server that went away for good.
    */
-  async *events(reopen: Reopen, isLast: (event: ServerEvent) => boolean, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
+  async *events(reopen: Reopen, isLast: (event: ServerEvent) => boolean, signal?: AbortSignal, goingOn = () => "ask for it again when the server is back"): AsyncGenerator<ServerEvent> {
     let last: ServerEvent | undefined;
+    let wasOpen = false;
     for (let silent = 0; ; silent++) {
       const call = reopen(last);
-      const response = await this.bytes({ repeatable: "safe", ...call, signal, headers: { accept: "text/event-stream", ...call.headers } });
+      const opened = this.bytes({ repeatable: "safe", ...call, signal, headers: { accept: "text/event-stream", ...call.headers } });
+      const response = await opened.catch((error: unknown) => {
+        throw wasOpen && error instanceof ConnectionError ? goneMeanwhile(error, goingOn()) : error;
+      });
+      wasOpen = true;
       const parser = new EventParser();
       const decoder = new StringDecoder("utf8");
       const onAbort = () => response.destroy();

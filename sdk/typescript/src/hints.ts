@@ -19,6 +19,7 @@ const HINTS: Readonly<Record<string, string>> = {
   unsupported_media_type: "check that the server is as new as this package",
   keeper_unavailable: "try again in a moment",
   directory_not_empty: "give recursive: true",
+  agent_not_found: "new Agent() with a task makes one; resumeSession takes the id of a session that has one",
   layer_conflict: "compare both, then apply with force: true, or other paths",
 };
 

@@ -33,6 +33,12 @@ export interface SignalOption {
   signal?: AbortSignal | undefined;
 }
 
+/** How to read on when the server is back. */
+export function goesOn(session: string, run: number | undefined): string {
+  if (run === undefined) return "it is not known whether the run has begun; see the session's runs() when the server is back";
+  return `the run goes on; when the server is back, (await Session.attach("${session}")).run(${run}) has it`;
+}
+
 /** A run of a session, by its number: begun by {@link Session.background}, or by somebody else. */
 export class Run implements AsyncIterable<RunEvent> {
   private readonly path: string;
@@ -91,7 +97,7 @@ export class Run implements AsyncIterable<RunEvent> {
       const id = last?.id ?? options.after;
       return { method: "GET", path: `${this.path}/events`, lane: "wait", headers: id ? { "last-event-id": id } : {} };
     };
-    return typed(this.client.events(reopen, isLastOfRun, options.signal));
+    return typed(this.client.events(reopen, isLastOfRun, options.signal, () => goesOn(this.session, this.number)));
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {

@@ -9,7 +9,7 @@ import { Layer, type LayerApplied, type LayerDiscarded, type LayerOptions } from
 import { Port } from "./port.js";
 import { type Language, Result, isShell } from "./result.js";
 import { execRequest, startRequest } from "./requests.js";
-import { Run, type SignalOption, WAIT_MS, interruptAborted, typed } from "./run.js";
+import { Run, type SignalOption, WAIT_MS, goesOn, interruptAborted, typed } from "./run.js";
 import { type Restored, type Saved, type SaveSource, restore, save } from "./saving.js";
 import { type Camel, type Schemas, type Span, camel, given } from "./shapes.js";
 import { SHOWN } from "./shown.js";
@@ -193,7 +193,7 @@ export class Session implements AsyncDisposable {
         : { method: "POST", path: `${this.path}/exec`, json, lane: "wait", headers: { "idempotency-key": idempotencyKey } };
     waiting.add(interrupt);
     try {
-      for await (const event of typed(this.client.events(reopen, isLastOfRun, signal))) {
+      for await (const event of typed(this.client.events(reopen, isLastOfRun, signal, () => goesOn(this.id, run)))) {
         run = event.run;
         yield event;
       }

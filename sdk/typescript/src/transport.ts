@@ -235,6 +235,12 @@ export function gaveUp(error: Unanswered, endpoint: string): ConnectionError {
   });
 }
 
+/** What is told of a stream whose server went away for good. */
+export function goneMeanwhile(error: ConnectionError, hint: string): ConnectionError {
+  const message = `the server at ${error.endpoint} went away during the stream, and did not come back`;
+  return new ConnectionError(message, error.endpoint, { code: "connection_lost", hint, cause: error });
+}
+
 /** A whole answer. */
 export function collect(response: Incoming, signal?: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -124,9 +124,10 @@ SessileError = SandboxError
 
 
 class ConnectionError(SandboxError, builtins.ConnectionError):
-    """The server cannot be reached, or went away and did not come back."""
+    """The server cannot be reached (``connection_failed``), went away and did not come back
+    (``connection_lost``), or is the local one and does not start (``local_server_failed``)."""
 
-    code = "unreachable"
+    code = "connection_failed"
     grpc_code = 14
 
     def __init__(
@@ -134,11 +135,12 @@ class ConnectionError(SandboxError, builtins.ConnectionError):
         endpoint: str,
         details: Optional[str] = None,
         *,
+        code: Optional[str] = None,
         hint: Optional[str] = None,
         message: Optional[str] = None,
     ) -> None:
         self.endpoint = endpoint
-        super().__init__(message or f"Cannot reach Sessile at '{endpoint}'.", details, hint=hint)
+        super().__init__(message or f"Cannot reach Sessile at '{endpoint}'.", details, code=code, hint=hint)
 
 
 class BinaryNotFoundError(ConnectionError):
@@ -172,7 +174,7 @@ class PermissionDeniedError(SandboxError, builtins.PermissionError):
 class InvalidConfigurationError(SandboxError, ValueError):
     """A request that cannot be carried out as it is."""
 
-    code = "bad_request"
+    code = "invalid_argument"
     grpc_code = 3
 
 
@@ -213,7 +215,7 @@ class ConflictError(SandboxError):
 class CommandTimeoutError(SandboxError, builtins.TimeoutError):
     """A command took longer than its ``timeout`` and was interrupted. ``result`` has what it wrote."""
 
-    code = "timed_out"
+    code = "command_timeout"
     grpc_code = 4
 
     def __init__(
@@ -236,7 +238,7 @@ class CommandTimeoutError(SandboxError, builtins.TimeoutError):
 class CommandExecutionError(SandboxError):
     """A command failed, and was asked not to."""
 
-    code = "failed"
+    code = "command_failed"
     grpc_code = 2
 
     def __init__(

@@ -132,8 +132,8 @@ export class Agent {
 
   /** The last task, whoever began it: to follow one that goes on since before this program began. */
   async lastTask(options: SignalOption = {}): Promise<Task | undefined> {
-    const { sessionId, taskCount } = await this.info(options);
-    return taskCount > 0 ? new Task(this, sessionId, taskCount) : undefined;
+    const [last] = await this.tasks({ ...options, limit: 1 });
+    return last && new Task(this, last.sessionId, last.task);
   }
 
   /** What it is doing. */
@@ -286,7 +286,11 @@ function pathOf(id: string): string {
 }
 
 function wireLimits(limits: Limits): object {
-  const { maxSteps, maxTokens, maxTimeMs, maxCost, compactAboveTokens, price } = limits;
-  const wirePrice = price && given({ input: price.input, cached_input: price.cachedInput, output: price.output });
-  return given({ max_steps: maxSteps, max_tokens: maxTokens, max_time_ms: maxTimeMs, max_cost: maxCost, compact_above_tokens: compactAboveTokens, price: wirePrice });
+  // What JavaScript may have besides is for the server to refuse by name.
+  const { maxSteps, maxTokens, maxTimeMs, maxCost, compactAboveTokens, price, ...unknown } = limits;
+  return given({ max_steps: maxSteps, max_tokens: maxTokens, max_time_ms: maxTimeMs, max_cost: maxCost, compact_above_tokens: compactAboveTokens, price: price && wirePrice(price), ...unknown });
+}
+
+function wirePrice({ input, cachedInput, output, ...unknown }: NonNullable<Limits["price"]>): object {
+  return given({ input, cached_input: cachedInput, output, ...unknown });
 }

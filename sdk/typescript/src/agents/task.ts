@@ -117,7 +117,8 @@ export class Task implements AsyncIterable<AgentEvent> {
       return { method: "GET", path: `${this.path}/events`, lane: "wait", headers: id ? { "last-event-id": id } : {} };
     };
     const isLast = ({ event, data }: ServerEvent) => event === "ended" && (JSON.parse(data) as { task: number }).task === this.number;
-    for await (const message of this.agent.runtime.client.events(reopen, isLast, signal)) {
+    const goingOn = () => `the task goes on as soon as the server is back; then an agent's resumeSession(${JSON.stringify(this.sessionId)}) and lastTask() return to it`;
+    for await (const message of this.agent.runtime.client.events(reopen, isLast, signal, goingOn)) {
       const event = reader.read(message);
       if (event.type === "task") isOurs = event.task === this.number;
       if (!isOurs) continue;

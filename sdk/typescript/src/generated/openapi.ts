@@ -23,7 +23,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Anything"];
+                        "application/json": components["schemas"]["Health"];
                     };
                 };
             };
@@ -111,7 +111,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Anything"];
+                        "application/json": components["schemas"]["Readiness"];
                     };
                 };
                 /** @description It cannot now; try again */
@@ -4712,7 +4712,10 @@ export interface components {
             id?: string;
             is_error?: boolean;
             text?: string;
-        };
+        } | (components["schemas"]["TokenUsage"] & {
+            /** @enum {string} */
+            activity: "usage";
+        });
         /** @description What a task began with. */
         AgentContinuity: {
             /**
@@ -4767,7 +4770,7 @@ export interface components {
             steps: number;
             /**
              * Format: int64
-             * @description Tasks that it was given, those that were taken back included
+             * @description Tasks that it was given, those that were taken back or lost included
              */
             task_count: number;
             thread_id: components["schemas"]["ThreadId"];
@@ -4971,6 +4974,8 @@ export interface components {
         };
         /** @description A session that has ended */
         Ended: {
+            /** @description What could not be written any more, and is missing from its files */
+            lost?: string[];
             session_id: components["schemas"]["SessionId"];
             /** @example terminated */
             status: string;
@@ -4979,6 +4984,8 @@ export interface components {
         EndedAll: {
             /** @description Those that could not be ended */
             failed?: components["schemas"]["SessionId"][];
+            /** @description What could not be written any more, and is missing from the files of these */
+            lost?: string[];
             session_ids: components["schemas"]["SessionId"][];
             /** @example terminated */
             status: string;
@@ -5153,6 +5160,12 @@ export interface components {
         ForkRow: {
             session_id: components["schemas"]["SessionId"];
             work_dir: string;
+        };
+        /** @description The server is there */
+        Health: {
+            /** @description `ok` */
+            status: string;
+            version: string;
         };
         /** @description What was run */
         HistoryRow: components["schemas"]["Remarks"] & {
@@ -5644,6 +5657,11 @@ export interface components {
              */
             place: number;
         };
+        /** @description The server can do its work */
+        Readiness: {
+            /** @description `ready` */
+            status: string;
+        };
         /** @description What a run had to say besides its output. */
         Remarks: {
             error?: components["schemas"]["RunError"] | null;
@@ -6088,6 +6106,8 @@ export interface components {
             keeper_pid?: number | null;
             language: components["schemas"]["Language"];
             last_executed_at?: string | null;
+            /** @description What could not be written when it ended, and so is missing from its files. */
+            lost_at_end?: string[];
             /** Format: int64 */
             max_history: number;
             /**
@@ -6402,6 +6422,11 @@ export interface components {
             entry: number;
         };
         ThreadEntryKind: {
+            /**
+             * Format: int64
+             * @description Tasks of threads before this one, which were lost: numbers go on.
+             */
+            earlier_tasks?: number;
             forked_from?: components["schemas"]["ThreadId"] | null;
             /** Format: int32 */
             format: number;

@@ -161,6 +161,8 @@ class AsyncFiles(AsyncSessionPart):
                 done += len(piece)
                 if progress:
                     progress(done)
+            if progress and not done:
+                progress(0)
         finally:
             await body.aclose()
 

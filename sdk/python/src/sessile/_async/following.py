@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generic, Optional, TypeVar
 
-from .. import events
+from .. import errors, events
 from .._core import requests, retry
 from .._core.refusals import from_event
 from .._core.requests import Request
@@ -24,17 +24,26 @@ async def follow(
     request_after: Callable[[str], Request],
     is_last: Callable[[Message], bool],
     begun: Optional[AsyncBody] = None,
+    going_on: Callable[[], str] = lambda: "ask for it again when the server is back",
 ) -> AsyncGenerator[Message, None]:
     """All events, each once, up to the first that is the last.
 
     ``request_after`` gives the request for what comes after an event's id; "" is the beginning,
-    of which ``begun`` is the answer if that was asked for already.
+    of which ``begun`` is the answer if that was asked for already. ``going_on`` says how to read
+    on later, for a server that went away for good.
     """
     position = ""
+    was_open = False
     patience = Patience(connection)
     while True:
         request = request_after(position)
-        body, begun = begun or await connection.open(request), None
+        try:
+            body, begun = begun or await connection.open(request), None
+        except errors.ConnectionError as error:
+            if not was_open:
+                raise
+            raise _gone(error, going_on()) from error
+        was_open = True
         try:
             async for message in _messages(body):
                 patience.reset()
@@ -50,7 +59,15 @@ async def follow(
             trouble = broken
         finally:
             await body.aclose()
-        await patience.after(trouble, request)
+        try:
+            await patience.after(trouble, request)
+        except errors.ConnectionError as error:
+            raise _gone(error, going_on()) from error
+
+
+def _gone(error: errors.ConnectionError, hint: str) -> errors.ConnectionError:
+    message = f"Sessile at '{error.endpoint}' went away during the stream, and did not come back."
+    return errors.ConnectionError(error.endpoint, error.details, code="connection_lost", hint=hint, message=message)
 
 
 def named(event: str) -> Callable[[Message], bool]:
@@ -161,13 +178,22 @@ class AsyncStream:
         self.run: Optional[int] = run
         """The run's number, from its first event on."""
         self._result: Optional[Result] = None
-        messages = follow(connection, self._after, named("closed"))
+        messages = follow(connection, self._after, named("closed"), going_on=self._going_on)
         self._messages: AsyncIterator[Message] = messages
 
     def _after(self, position: str) -> Request:
         if self.run is None and self._begin is not None:
             return self._begin
         return requests.events(f"{self._path}/runs/{self.run}/events", position, subject=self._session_id)
+
+    def _going_on(self) -> str:
+        if self.run is None:
+            return "it is not known whether the run has begun; see the session's runs when the server is back"
+        # [async only]
+        attach = f"(await AsyncSession.attach({self._session_id!r}))"
+        # [end]
+        # [sync] attach = f"Session.attach({self._session_id!r})"
+        return f"the run goes on; when the server is back, {attach}.get_run({self.run}) has it"
 
     def __aiter__(self) -> AsyncIterator[events.Event]:
         return self

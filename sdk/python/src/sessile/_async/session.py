@@ -172,7 +172,7 @@ class AsyncSession(AsyncTimeline, AsyncFiles):
 
     def _check(self) -> None:
         if self._is_closed:
-            raise SessionClosedError(self._id)
+            raise SessionClosedError(self._id, code="session_closed")
         # [async only]
         if self._order is not None:
             raise RuntimeError("the session was not started; write `await AsyncSession(...)` or `async with`")

@@ -21,6 +21,7 @@ _HINTS = {
     "run_lost": "look at what it has done, then run what is missing",
     "keeper_unavailable": "try again in a moment",
     "directory_not_empty": "pass recursive=True",
+    "agent_not_found": "Agent() with a task makes one; resume_session takes the id of a session that has one",
     "layer_conflict": "compare both, then apply with force=True, or other paths",
 }
 

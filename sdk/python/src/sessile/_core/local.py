@@ -180,16 +180,22 @@ def _start(path: str, binary: str, environment: Mapping[str, str]) -> None:
         _check_program(binary)
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip()
-        raise ConnectionError(path, f"`{' '.join(command)}` failed: {said}")
+        raise ConnectionError(path, f"`{' '.join(command)}` failed: {said}", code=_FAILED)
     try:
         started = json.loads(done.stdout)["socket"]
     except (ValueError, KeyError, TypeError):
         said = done.stdout.decode("utf-8", "replace").strip()
-        raise ConnectionError(path, f"`{' '.join(command)}` said {said!r}") from None
+        raise ConnectionError(path, f"`{' '.join(command)}` said {said!r}", code=_FAILED) from None
     if started != path:
         raise ConnectionError(
-            path, f"the server is at {started}", hint="SESSILE_BIN is of another version than this package"
+            path,
+            f"the server is at {started}",
+            code=_FAILED,
+            hint="SESSILE_BIN is of another version than this package",
         )
+
+
+_FAILED = "local_server_failed"
 
 
 def _foreign(binary: str) -> BinaryNotFoundError:

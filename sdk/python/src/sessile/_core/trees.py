@@ -32,6 +32,9 @@ def counted(pieces: Iterator[bytes], progress: Optional[Callable[[int], object]]
         done += len(piece)
         if progress:
             progress(done)
+    if progress and not done:
+        # Of an empty file, too, it is told that it is done.
+        progress(0)
 
 
 def is_ignored(path: str, patterns: Sequence[str]) -> bool:

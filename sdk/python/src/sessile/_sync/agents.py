@@ -73,7 +73,9 @@ class Task:
         is_ours = False
         asked = set()
         try:
-            for message in follow(self._connection, self._request_after, self._is_last):
+            for message in follow(
+                self._connection, self._request_after, self._is_last, going_on=self._going_on
+            ):
                 event = self._reader.read(message.event, message.data)
                 if isinstance(event, TaskBegun):
                     is_ours = event.task == self.number
@@ -129,6 +131,12 @@ class Task:
     def _request_after(self, position: str) -> Request:
         last = position or (str(self._after) if self._after else "")
         return requests.events(self._path + "/events", last, subject=self.session_id)
+
+    def _going_on(self) -> str:
+        return (
+            "the task goes on as soon as the server is back; then an agent's "
+            f"resume_session({self.session_id!r}) and last_task() return to it"
+        )
 
     def _is_last(self, message: Message) -> bool:
         if message.event != "ended":
@@ -257,10 +265,10 @@ class Agent:
 
     def last_task(self) -> Optional[Task]:
         """The last task, whoever began it: to follow one that goes on since before this program began."""
-        info = self.info()
-        if not info.task_count:
+        tasks = self.tasks(limit=1)
+        if not tasks:
             return None
-        return Task(self, info.session_id, info.task_count, 0, self._options["on_approval"])
+        return Task(self, self._sat().session_id, tasks[0].task, 0, self._options["on_approval"])
 
     def info(self) -> AgentInfo:
         """What it is doing."""

@@ -212,6 +212,7 @@ class Patience:
             return errors.ConnectionError(
                 endpoint.shown,
                 said,
+                code="connection_lost",
                 message=f"Sessile at '{endpoint.shown}' went away before it answered.",
                 hint="it is not known whether the request was carried out; look before you repeat it",
             )

@@ -162,6 +162,8 @@ class Files(SessionPart):
                 done += len(piece)
                 if progress:
                     progress(done)
+            if progress and not done:
+                progress(0)
         finally:
             body.close()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Generator, Iterator, Callable, Generic, Optional, TypeVar
 
-from .. import events
+from .. import errors, events
 from .._core import requests, retry
 from .._core.refusals import from_event
 from .._core.requests import Request
@@ -25,17 +25,26 @@ def follow(
     request_after: Callable[[str], Request],
     is_last: Callable[[Message], bool],
     begun: Optional[Body] = None,
+    going_on: Callable[[], str] = lambda: "ask for it again when the server is back",
 ) -> Generator[Message, None, None]:
     """All events, each once, up to the first that is the last.
 
     ``request_after`` gives the request for what comes after an event's id; "" is the beginning,
-    of which ``begun`` is the answer if that was asked for already.
+    of which ``begun`` is the answer if that was asked for already. ``going_on`` says how to read
+    on later, for a server that went away for good.
     """
     position = ""
+    was_open = False
     patience = Patience(connection)
     while True:
         request = request_after(position)
-        body, begun = begun or connection.open(request), None
+        try:
+            body, begun = begun or connection.open(request), None
+        except errors.ConnectionError as error:
+            if not was_open:
+                raise
+            raise _gone(error, going_on()) from error
+        was_open = True
         try:
             for message in _messages(body):
                 patience.reset()
@@ -51,7 +60,15 @@ def follow(
             trouble = broken
         finally:
             body.close()
-        patience.after(trouble, request)
+        try:
+            patience.after(trouble, request)
+        except errors.ConnectionError as error:
+            raise _gone(error, going_on()) from error
+
+
+def _gone(error: errors.ConnectionError, hint: str) -> errors.ConnectionError:
+    message = f"Sessile at '{error.endpoint}' went away during the stream, and did not come back."
+    return errors.ConnectionError(error.endpoint, error.details, code="connection_lost", hint=hint, message=message)
 
 
 def named(event: str) -> Callable[[Message], bool]:
@@ -162,13 +179,19 @@ class Stream:
         self.run: Optional[int] = run
         """The run's number, from its first event on."""
         self._result: Optional[Result] = None
-        messages = follow(connection, self._after, named("closed"))
+        messages = follow(connection, self._after, named("closed"), going_on=self._going_on)
         self._messages: Iterator[Message] = messages
 
     def _after(self, position: str) -> Request:
         if self.run is None and self._begin is not None:
             return self._begin
         return requests.events(f"{self._path}/runs/{self.run}/events", position, subject=self._session_id)
+
+    def _going_on(self) -> str:
+        if self.run is None:
+            return "it is not known whether the run has begun; see the session's runs when the server is back"
+        attach = f"Session.attach({self._session_id!r})"
+        return f"the run goes on; when the server is back, {attach}.get_run({self.run}) has it"
 
     def __iter__(self) -> Iterator[events.Event]:
         return self

@@ -164,7 +164,7 @@ class Session(Timeline, Files):
 
     def _check(self) -> None:
         if self._is_closed:
-            raise SessionClosedError(self._id)
+            raise SessionClosedError(self._id, code="session_closed")
 
     def _get(self, call: str, **query: Any) -> Any:
         self._check()
