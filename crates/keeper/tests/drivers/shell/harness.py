@@ -198,25 +198,42 @@ class Kernel:
         self.close()
 
 
-def capture_cost(shell, text):
-    """CPU seconds that the capture at the exit takes after `text`, over what the shell takes without it."""
+def capture_costs(shell, text):
+    """CPU seconds that a shell takes for `text`, without and with the capture at its exit."""
 
     def spent():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
-    with Kernel(shell) as plain:
-        before = spent()
-        plain.begin(text + "\nexit 0")
-        plain.process.wait(PATIENCE)
-        base = spent() - before
-    with Kernel(shell) as armed:
-        before = spent()
-        armed.send(shell.arm(armed.dir))
-        armed.begin(text + "\nexit 0")
-        armed.process.wait(PATIENCE)
-        assert os.path.getsize(armed.path("final"))
-        return spent() - before - base
+    def cost(captures):
+        with Kernel(shell) as kernel:
+            before = spent()
+            if captures:
+                kernel.send(shell.arm(kernel.dir))
+            kernel.begin(text + "\nexit 0")
+            kernel.process.wait(PATIENCE)
+            assert not captures or os.path.getsize(kernel.path("final"))
+            return spent() - before
+
+    return cost(False), cost(True)
+
+
+def captures_in_proportion(shell, item, rounds=20):
+    """Whether a capture's cost grows with the state, and not with its square.
+
+    With a square in it, four times the state would take sixteen times the time. What the
+    machine does besides only makes a round slower, so that the least of all rounds counts,
+    and there are more rounds as long as that says no.
+    """
+    texts = ["\n".join(item.format(i) for i in range(count)) for count in (1000, 4000)]
+    costs = [[], []]
+    for _ in range(rounds):
+        for text, seen in zip(texts, costs):
+            seen.append(capture_costs(shell, text))
+        few, many = (min(armed for _, armed in seen) - min(plain for plain, _ in seen) for seen in costs)
+        if len(costs[0]) > 2 and many < 10 * max(few, 0) + 0.01:
+            return True
+    return False
 
 
 class Shell:
