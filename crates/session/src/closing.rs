@@ -1,4 +1,4 @@
-//! The end of a session, or of everything in it before a reset.
+//! The end of a session, or of all its processes before a reset.
 
 use crate::effect::Tick;
 
@@ -13,16 +13,17 @@ pub enum Close {
 pub enum Ending {
     /// A client asked for it.
     Asked,
-    /// Nothing happened for the idle timeout.
+    /// The idle timeout passed without activity.
     Idle,
-    /// The program that it was to end with has ended.
+    /// The program that the session is bound to has ended.
     WithProgram,
 }
 
-/// Graceful first; all of it within the two seconds that a caller is promised.
+/// Steps of the teardown, graceful first. All of it ends within the two seconds that a
+/// caller is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Teardown {
-    /// Kernels are asked to exit (their exit traps run); SIGINT for a run.
+    /// Kernels are asked to exit (their exit traps run); an active run gets SIGINT.
     Exit,
     /// SIGTERM to every process of the session.
     Terminate,
@@ -31,14 +32,14 @@ pub enum Teardown {
 }
 
 impl Teardown {
-    /// How long a step may take before the next. A shell's exit takes a few
-    /// milliseconds, and hundreds of them on a machine that has too much to do;
-    /// a server that shuts down properly gets most of a second.
+    /// Returns how long a step may take before the next. A shell exits within a few
+    /// milliseconds, or hundreds of them on an overloaded machine; a server that shuts down
+    /// properly gets most of a second.
     pub(crate) fn patience(self) -> Tick {
         match self {
             Self::Exit => 1_000,
             Self::Terminate => 800,
-            // Killed processes are gone as soon as they are reaped; again, in
+            // Killed processes are gone as soon as they are reaped. The step repeats in
             // case one was just forking.
             Self::Kill => 20,
         }

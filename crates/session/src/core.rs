@@ -1,4 +1,4 @@
-//! Runs and kernels: admission, queues, what a new kernel starts from, closing.
+//! Runs and kernels: admission, queues, the state that a new kernel starts from, closing.
 
 use crate::closing::{Close, Ending, Teardown};
 use crate::effect::{Effect, Epoch, Tick, Why};
@@ -24,7 +24,7 @@ pub struct Core {
     kernels: BTreeMap<Language, Kernel>,
     last_run: RunNo,
     last_activity: Tick,
-    /// An answer is to come, and the session does not end before.
+    /// [`Effect::LookForLife`] is unanswered; the session does not end as idle before the answer.
     is_looking: bool,
     is_held: bool,
 }
@@ -45,9 +45,10 @@ impl Core {
         }
     }
 
-    /// A session whose keeper was lost: its numbers go on, and its kernels'
-    /// first answers say what they were restored from. `known`: the kernels
-    /// that it had, and the run as of which each can be brought back, if it can.
+    /// Returns the state machine of a session whose keeper was lost. Run numbers continue,
+    /// and the first answer of each kernel says what it was restored from. `known` lists
+    /// the kernels that the session had, each with the run as of which its state can be
+    /// restored, if it can.
     #[must_use]
     pub fn revived(
         default: Language,
@@ -71,7 +72,7 @@ impl Core {
         session
     }
 
-    /// A fork: its numbers go on from the original's.
+    /// Returns the state machine of a fork. Run numbers continue from the original's.
     #[must_use]
     pub fn forked(
         default: Language,
@@ -89,7 +90,7 @@ impl Core {
         session
     }
 
-    /// Lets no run begin until [`Core::release`]. What is going goes on.
+    /// Lets no run begin until [`Core::release`]. Active runs continue.
     pub(crate) fn hold(&mut self) {
         self.is_held = true;
         for kernel in self.kernels.values_mut() {
@@ -107,7 +108,7 @@ impl Core {
         out
     }
 
-    /// Is not held any more, without beginning anything: all of it is about to end.
+    /// Clears the hold without beginning a run, because everything is about to end.
     pub(crate) fn let_go(&mut self) {
         self.is_held = false;
         for kernel in self.kernels.values_mut() {
@@ -115,7 +116,7 @@ impl Core {
         }
     }
 
-    /// What had to be done before a run has been done.
+    /// Begins a run whose preparation is done.
     pub(crate) fn prepared(
         &mut self,
         language: Language,
@@ -130,16 +131,16 @@ impl Core {
         out
     }
 
-    /// A number for something that is no run.
+    /// Returns the next number, for an event that is not a run.
     pub(crate) fn take_number(&mut self) -> RunNo {
         self.last_run = self.last_run.next();
         self.last_run
     }
 
-    /// Gives kernels another state. Those that are not named stay as they are.
+    /// Gives the planned kernels another state. Other kernels stay as they are.
     ///
     /// # Errors
-    /// When the session is ending, or one of them has a run.
+    /// When the session is ending, or one of the planned kernels has a run.
     pub(crate) fn replace(
         &mut self,
         plan: &[(Language, Origin)],
@@ -273,7 +274,7 @@ impl Core {
                 self.last_activity = now;
             }
             (Phase::Open, Input::Close(why)) => self.close(why, now, &mut out),
-            // An end outranks a reset that is under way.
+            // An end replaces a reset that is in progress.
             (Phase::Closing { why: Close::Reset, step, due }, Input::Close(why)) => {
                 self.phase = Phase::Closing { why, step: *step, due: *due };
             }
@@ -317,7 +318,7 @@ impl Core {
         out
     }
 
-    /// When [`Input::Tick`] is next wanted.
+    /// Returns when the next [`Input::Tick`] is due.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
         match self.phase {
@@ -366,7 +367,7 @@ impl Core {
         }
     }
 
-    /// What was found counts as activity; without it, an idle session ends.
+    /// Counts life as activity. Without any, an idle session ends.
     fn looked(&mut self, found: bool, now: Tick, out: &mut Vec<Effect>) {
         if !std::mem::replace(&mut self.is_looking, false) {
             return;

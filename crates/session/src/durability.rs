@@ -1,24 +1,24 @@
 //! When a durable session is saved.
 //!
-//! In quiet moments after runs; while runs keep coming, now and then between
-//! two of them. Saving takes at most a fifth of the time, however large the
-//! session is. A save that failed is tried again, less and less often.
+//! A durable session is saved in quiet moments after runs; while runs keep coming, now and
+//! then between two of them. Saving takes at most a fifth of the time, however large the
+//! session is. A failed save is tried again, less and less often.
 
 use crate::effect::Tick;
 
-/// Quiet after a run. An agent's next command mostly comes sooner, a person's
-/// later.
+/// Quiet time after a run before a save. An agent's next command usually comes sooner, a
+/// person's later.
 const QUIET: Tick = 500;
 
-/// Without quiet, a change waits this long.
+/// How long a change waits at most when there is no quiet time.
 const AT_LEAST: Tick = 5_000;
 
-/// Between the end of one save and the next, or this often the time that it
-/// took.
+/// Pause between the end of one save and the next: this long, or `PAUSES` times as long as
+/// the save took.
 const PAUSE: Tick = 1_000;
 const PAUSES: Tick = 4;
 
-/// After a failure; each further one waits twice as long.
+/// Wait after a failure; it doubles with each further one.
 const RETRY: Tick = 5_000;
 const LONGEST_RETRY: Tick = 60_000;
 
@@ -26,9 +26,9 @@ const LONGEST_RETRY: Tick = 60_000;
 enum Phase {
     /// Nothing has changed since the last save.
     Saved,
-    /// There are changes: the first and the last of them.
+    /// The times of the first and the last unsaved change.
     Changed { first: Tick, last: Tick },
-    /// A save is under way; what has changed since it began.
+    /// A save is in progress; `first` and `last` are the changes since it began.
     Saving { began: Tick, first: Option<Tick>, last: Tick },
 }
 
@@ -36,7 +36,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durability {
     phase: Phase,
-    /// No save before this.
+    /// No save begins before this.
     not_before: Tick,
     failures: u32,
 }
@@ -48,7 +48,7 @@ impl Default for Durability {
 }
 
 impl Durability {
-    /// A run has ended, or something else has changed the session.
+    /// Notes a run's end, or another change of the session.
     pub(crate) fn changed(&mut self, now: Tick) {
         self.phase = match self.phase {
             Phase::Saved => Phase::Changed { first: now, last: now },
@@ -59,7 +59,7 @@ impl Durability {
         };
     }
 
-    /// When the next save is due. It can begin when nothing runs.
+    /// Returns when the next save is due. It can begin when nothing runs.
     #[must_use]
     pub(crate) fn due(&self) -> Option<Tick> {
         match self.phase {
@@ -70,7 +70,7 @@ impl Durability {
         }
     }
 
-    /// A save begins, of all that there is now.
+    /// Begins a save of everything that has changed.
     pub(crate) fn begin(&mut self, now: Tick) {
         if !self.is_saving() {
             self.phase = Phase::Saving { began: now, first: None, last: now };
@@ -82,7 +82,7 @@ impl Durability {
         matches!(self.phase, Phase::Saving { .. })
     }
 
-    /// The save that was under way is there.
+    /// Ends the save in progress with success.
     pub(crate) fn saved(&mut self, now: Tick) {
         let Phase::Saving { began, first, last } = self.phase else {
             return;
@@ -92,12 +92,12 @@ impl Durability {
         self.not_before = now + PAUSE.max(now.saturating_sub(began).saturating_mul(PAUSES));
     }
 
-    /// The save that was under way came to nothing.
+    /// Ends the save in progress with a failure.
     pub(crate) fn failed(&mut self, now: Tick) {
         let Phase::Saving { began, first, last } = self.phase else {
             return;
         };
-        // What it was to save is still unsaved.
+        // The changes that it was to save are still unsaved.
         self.phase = Phase::Changed { first: first.unwrap_or(began).min(began), last };
         let wait = RETRY.saturating_mul(1 << self.failures.min(16)).min(LONGEST_RETRY);
         self.failures += 1;

@@ -1,28 +1,27 @@
-//! What the driver is asked to do.
+//! Effects: the orders to the driver.
 
 use crate::closing::{Ending, Teardown};
 use crate::operations::Task;
 use crate::pacing::Urgency;
 use sessile_protocol::{KernelFate, Language, RunNo};
 
-/// Milliseconds on a clock that never goes back.
+/// Milliseconds of a monotonic clock.
 pub type Tick = u64;
 
-/// Number of a kernel process within its session's language: a new process, a
-/// new epoch, so that a late event of the old one is known as such.
+/// Number of a kernel process within its session and language. Each new process has a new
+/// epoch, so that a late event of an old process is recognized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Start a kernel process and bring `source` back in it.
+    /// Start a kernel process and restore `source` in it.
     Launch {
         language: Language,
         epoch: Epoch,
         source: Source,
     },
-    /// Kill a kernel process that is not wanted any more; nobody waits for its
-    /// end.
+    /// Kill a kernel process that is no longer wanted. Nothing waits for its end.
     Discard {
         language: Language,
         epoch: Epoch,
@@ -33,13 +32,13 @@ pub enum Effect {
         epoch: Epoch,
         run: RunNo,
     },
-    /// Press on a run that should end.
+    /// Take a step to end a run.
     Press {
         language: Language,
         epoch: Epoch,
         pressure: Pressure,
     },
-    /// Say when a run last gave a sign of life, with [`Input::Heard`].
+    /// Report when a run last gave a sign of life, with [`Input::Heard`].
     ///
     /// [`Input::Heard`]: crate::Input::Heard
     Listen {
@@ -47,14 +46,14 @@ pub enum Effect {
         epoch: Epoch,
         run: RunNo,
     },
-    /// Say whether anything lives in the session besides its kernels, or anybody
-    /// looks at it, with [`Input::Life`]: else it ends, because it is idle.
+    /// Report, with [`Input::Life`], whether a process other than the kernels is alive in
+    /// the session, or a client watches it. If neither, the session ends as idle.
     ///
     /// [`Input::Life`]: crate::Input::Life
     LookForLife,
-    /// Write down the kernel's state, without keeping it from its next run, and
-    /// say when that is over, with [`Input::CaptureOver`]. In idle time it may be
-    /// left, with [`Input::CaptureRefused`].
+    /// Capture the kernel's state without delaying its next run, and report the end with
+    /// [`Input::CaptureOver`]. In idle time the capture may be refused with
+    /// [`Input::CaptureRefused`].
     ///
     /// [`Input::CaptureOver`]: crate::Input::CaptureOver
     /// [`Input::CaptureRefused`]: crate::Input::CaptureRefused
@@ -64,7 +63,7 @@ pub enum Effect {
         as_of: RunNo,
         urgency: Urgency,
     },
-    /// Kill a kernel process that did not come up.
+    /// Kill a kernel process that did not start.
     Abandon {
         language: Language,
         epoch: Epoch,
@@ -73,29 +72,29 @@ pub enum Effect {
         run: RunNo,
         outcome: Outcome,
     },
-    /// Answer a run that will never run, or never finish.
+    /// Answer a run that will never begin, or never finish.
     Cancel {
         run: RunNo,
         why: Why,
     },
-    /// The session ends and this kernel's last state is not written down: have it
-    /// write it as it exits.
+    /// The session ends and this kernel's last state is not captured: have the kernel write
+    /// it as it exits.
     Remember {
         language: Language,
         epoch: Epoch,
         as_of: RunNo,
     },
-    /// End everything that the session started.
+    /// End all processes of the session.
     Teardown(Teardown),
-    /// After a reset's teardown: history and output of runs go.
+    /// After a reset's teardown: delete the history and the output of runs.
     Forget,
-    /// Nothing is left: the keeper can go.
+    /// Nothing is left: the keeper can exit.
     Finished(Ending),
-    /// Do something for an operation on the session as a whole.
+    /// Perform a task of an operation on the session as a whole.
     Operate(Task),
 }
 
-/// What a new kernel process starts from.
+/// The state that a new kernel process starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The session's initial directory and environment.
@@ -108,7 +107,7 @@ pub enum Source {
     Image { as_of: RunNo },
 }
 
-/// How hard a run is pressed to end, from a request to a certainty.
+/// How hard a run is pressed to end, from SIGINT to SIGKILL of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pressure {
     /// SIGINT to the kernel and its foreground work: state is kept.
@@ -126,7 +125,7 @@ pub struct Outcome {
     pub exit_code: i32,
     pub fate: KernelFate,
     pub timed_out: bool,
-    /// It timed out because it had given no sign of life for this long.
+    /// The run timed out because it gave no sign of life for this long.
     pub silent_for: Option<Tick>,
     pub interrupted: bool,
 }
@@ -136,10 +135,10 @@ pub struct Outcome {
 pub enum Why {
     Reset,
     Ended,
-    /// Interrupted while it was still waiting for its turn.
+    /// Interrupted while it was queued.
     Interrupted,
-    /// It waited for its turn as long as it may.
+    /// Its queue timeout passed.
     QueueTimeout,
-    /// The interpreter does not come up.
+    /// The interpreter does not start.
     NoKernel,
 }

@@ -1,5 +1,4 @@
-//! What the state machine is told: how a session is to be, runs, what happened; and
-//! why it refuses something.
+//! Inputs of the state machine: limits, runs, events; and why a request is refused.
 
 use crate::closing::Close;
 use crate::effect::{Epoch, Tick};
@@ -7,22 +6,22 @@ use sessile_protocol::{Auto, Language, RunNo};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The session ends after this long without activity; zero: never.
+    /// The session ends after this long without activity; zero means never.
     pub idle_timeout: Tick,
     pub activity: Activity,
-    /// Runs that may wait for one kernel.
+    /// Maximum number of queued runs per kernel.
     pub queue: usize,
-    /// A checkpoint is taken before each run, and only then does it begin.
+    /// A checkpoint is taken before each run begins.
     pub auto: Option<Auto>,
 }
 
-/// What keeps a session from being idle.
+/// Activity that keeps a session from being idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activity {
-    /// Runs, and what [`crate::Effect::LookForLife`] finds besides.
+    /// Runs, and whatever [`crate::Effect::LookForLife`] finds.
     #[default]
     All,
-    /// Runs alone.
+    /// Only runs.
     Runs,
 }
 
@@ -30,46 +29,46 @@ pub enum Activity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
     pub language: Language,
-    /// How long it may wait for its beginning.
+    /// How long it may wait before it begins.
     pub queue_timeout: Option<Tick>,
-    /// How long it may take from its beginning.
+    /// How long it may take once it has begun.
     pub timeout: Option<Tick>,
     /// How long it may go without a sign of life.
     pub silence: Option<Tick>,
-    /// It may well end its kernel (it mentions `kill` or `exec`, say): have
-    /// the state captured before, even if that costs it a millisecond.
+    /// It may end its kernel (it mentions `kill` or `exec`, say): capture the state before
+    /// it begins, even if that costs a millisecond.
     pub risky: bool,
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A kernel process is up, and what it was to start from is in place.
+    /// A kernel process is up, and its state is restored.
     Ready {
         language: Language,
         epoch: Epoch,
     },
-    /// A kernel process is up, and takes over what it is to start from.
+    /// A kernel process is up and loads its state.
     Loading {
         language: Language,
         epoch: Epoch,
     },
-    /// A run has come to its end, and what it has left is looked after before that is
-    /// reported: it takes no more of its time, and nobody presses on it.
+    /// A run has ended, and the keeper processes what it left before the end is reported.
+    /// Its timeouts stop, and it is not pressed any more.
     Over {
         language: Language,
         epoch: Epoch,
         run: RunNo,
     },
-    /// A kernel says that its run has ended.
+    /// A kernel reports that its run has ended.
     Reported {
         language: Language,
         epoch: Epoch,
         run: RunNo,
         exit_code: i32,
     },
-    /// A kernel process is gone, and what it has left is looked after before
-    /// [`Input::Died`] tells of it.
+    /// A kernel process is gone, and the keeper processes what it left before
+    /// [`Input::Died`] reports its end.
     Dying {
         language: Language,
         epoch: Epoch,
@@ -81,37 +80,36 @@ pub enum Input {
         exit_code: i32,
         left_state: bool,
     },
-    /// A kernel owes a report that it will never make.
+    /// A kernel will never make the report that it owes.
     Stuck {
         language: Language,
         epoch: Epoch,
     },
-    /// When a run last wrote or was given something: asked for by
-    /// [`crate::Effect::Listen`].
+    /// When a run last wrote output or was given input: the answer to [`crate::Effect::Listen`].
     Heard {
         language: Language,
         epoch: Epoch,
         run: RunNo,
         at: Tick,
     },
-    /// Whether something lives in the session, or somebody looks at it: asked
-    /// for by [`crate::Effect::LookForLife`].
+    /// Whether a process is alive in the session or a client watches it: the answer to
+    /// [`crate::Effect::LookForLife`].
     Life {
         found: bool,
     },
-    /// A kernel's state has been written down, and can be brought back.
+    /// A kernel's state is captured, and can be restored.
     Captured {
         language: Language,
         epoch: Epoch,
         as_of: RunNo,
     },
-    /// What [`crate::Effect::Capture`] asked for is over, whatever came of it.
+    /// The capture that [`crate::Effect::Capture`] ordered is over, successful or not.
     CaptureOver {
         language: Language,
         epoch: Epoch,
     },
-    /// What it asked for in idle time was not begun: the machine has enough of
-    /// that. `chance` is any number.
+    /// An ordered capture was not begun in idle time, because the machine has enough of
+    /// them in progress. `chance` is any number.
     CaptureRefused {
         language: Language,
         epoch: Epoch,
@@ -120,15 +118,14 @@ pub enum Input {
     Interrupt {
         run: Option<RunNo>,
     },
-    /// Somebody wants to see the state of all live kernels.
+    /// A client wants to see the state of all live kernels.
     Inspect,
-    /// A session that was made ahead becomes somebody's, who lets it be idle for
-    /// this long.
+    /// A session that was made ahead now belongs to a client, with this idle timeout.
     Adopted {
         idle_timeout: Tick,
     },
     Close(Close),
-    /// While closing: no kernel is left, though what they started may be.
+    /// While closing: no kernel is left, but processes that they started may be.
     KernelsGone,
     /// No process of the session is left.
     AllGone,
@@ -141,7 +138,7 @@ pub enum Refusal {
         limit: usize,
     },
     Ending,
-    /// A run is going, or about to.
+    /// A run is active or being prepared.
     Busy {
         run: RunNo,
     },

@@ -1,5 +1,4 @@
-//! One kernel of a session: its process, its queue, and what is known of its
-//! state.
+//! One kernel of a session: its process, its queue, and the known facts about its state.
 
 use crate::effect::{Effect, Epoch, Outcome, Source, Tick, Why};
 use crate::pacing::{Pacing, Urgency};
@@ -13,17 +12,16 @@ mod queueing;
 use pressing::PRESSURES;
 pub use queueing::Place;
 
-/// A kernel that is not up by then never will be. Restoring a megabyte of
-/// shell functions takes a tenth of a second; a cold disk can take seconds.
+/// Time after which a kernel that is not up counts as failed. Restoring a megabyte of shell
+/// functions takes a tenth of a second; a cold disk can take seconds.
 const START_PATIENCE: Tick = 20_000;
 
-/// Taking over a state from a file may mean to import large libraries and to
-/// read gigabytes.
+/// The same for loading a state from a file, which may import large libraries and read gigabytes.
 const LOAD_PATIENCE: Tick = 600_000;
 
 #[derive(Debug)]
 enum Process {
-    /// None, or none any more; started when a run wants it.
+    /// No process; one is started when a run needs it.
     Absent,
     Starting {
         source: Source,
@@ -31,22 +29,22 @@ enum Process {
         attempt: Attempt,
     },
     Idle,
-    /// Its next run waits for what has to be done before it.
+    /// The next run waits for its preparation.
     Preparing(Queued),
     Busy {
         run: RunNo,
         work: Work,
     },
-    /// It is gone, without a run, and what it has left is looked after.
+    /// The process is gone. It had no run, and the keeper still processes what it left.
     Dying,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
     First,
-    /// After one whose process was killed.
+    /// After a first attempt whose process was killed.
     Second,
-    /// It took too long, and is killed by us.
+    /// The start took too long, and we kill the process.
     Abandoned,
 }
 
@@ -61,14 +59,14 @@ enum Work {
         due: Tick,
         step: usize,
     },
-    /// It has come to its end, which is not told yet.
+    /// The run has ended, but its end is not reported yet.
     Over {
         cause: Option<Cause>,
     },
 }
 
 impl Work {
-    /// Why it was made to end, if it was.
+    /// Returns why the run was made to end, if it was.
     fn cause(&self) -> Option<Cause> {
         match self {
             Self::Running { .. } => None,
@@ -78,12 +76,12 @@ impl Work {
     }
 }
 
-/// How long a run may go without a sign of life. Nobody is told of each sign:
-/// when the time would be over, it is asked when the last one was.
+/// The time that a run may go without a sign of life. The driver does not report each sign:
+/// when the time is up, the kernel asks when the last one was.
 #[derive(Clone, Copy, Debug)]
 struct Silence {
     limit: Tick,
-    /// When to ask next; never, while an answer is to come.
+    /// When to ask next; `Tick::MAX` while an answer is pending.
     due: Tick,
 }
 
@@ -98,7 +96,7 @@ pub(crate) enum Cause {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) run: RunNo,
-    /// It is cancelled if it has not begun by then.
+    /// The run is cancelled if it has not begun by then.
     pub(crate) begins_before: Option<Tick>,
     pub(crate) timeout: Option<Tick>,
     pub(crate) silence: Option<Tick>,
@@ -116,22 +114,22 @@ pub(crate) struct Kernel {
     /// The last run that this kernel (or one that it continues) finished.
     finished: RunNo,
     captures: Pacing,
-    /// What the next answer has to tell about the kernel.
+    /// The kernel's fate that the next answer reports.
     news: KernelFate,
-    /// No run begins for the time being.
+    /// No run begins while this is set.
     pub(crate) is_held: bool,
-    /// Something has to be done before each run.
+    /// Each run waits for its preparation.
     is_gated: bool,
 }
 
-/// What a kernel of a fork, or of a session that goes back, starts from.
+/// The state that a kernel starts from in a fork, or after a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Its saved state, as of that run.
     Saved(RunNo),
     /// A copy of the process as it was after that run.
     Image(RunNo),
-    /// It was not there.
+    /// The kernel did not exist.
     Nothing,
 }
 
@@ -151,7 +149,7 @@ impl Kernel {
         }
     }
 
-    /// A kernel of a session whose keeper was lost, with what its files say.
+    /// Returns a kernel of a session whose keeper was lost, as its files describe it.
     pub(crate) fn revived(language: Language, is_gated: bool, captured: Option<RunNo>) -> Self {
         let news = match captured {
             Some(as_of_run) => KernelFate::Restored { as_of_run },
@@ -161,7 +159,8 @@ impl Kernel {
         Self { captured, finished, news, ..Self::new(language, is_gated) }
     }
 
-    /// A kernel of a fork. It has all that was carried, so that there is no news.
+    /// Returns a kernel of a fork. It has the whole state of the original, so its first
+    /// answer reports no fate.
     pub(crate) fn forked(language: Language, is_gated: bool, origin: Origin, now: Tick) -> Self {
         match origin {
             Origin::Nothing => Self::new(language, is_gated),
@@ -196,7 +195,7 @@ impl Kernel {
         }
     }
 
-    /// The run that keeps the kernel from being looked into or replaced.
+    /// Returns the run because of which the kernel cannot be inspected or replaced.
     pub(crate) fn busy_with(&self) -> Option<RunNo> {
         match &self.process {
             Process::Busy { run, .. } => Some(*run),
@@ -205,7 +204,7 @@ impl Kernel {
         }
     }
 
-    /// The run that waits for what has to be done before it.
+    /// Returns the run that waits for its preparation.
     pub(crate) fn preparing(&self) -> Option<(Language, Epoch, RunNo)> {
         match &self.process {
             Process::Preparing(next) => Some((self.language, self.epoch, next.run)),
@@ -217,7 +216,7 @@ impl Kernel {
         }
     }
 
-    /// The first run that has not begun.
+    /// Returns the first run in the queue.
     pub(crate) fn next(&self) -> Option<RunNo> {
         self.queue.front().map(|queued| queued.run)
     }
@@ -226,8 +225,8 @@ impl Kernel {
         self.queue.is_empty() && self.busy_with().is_none()
     }
 
-    /// Whether its state is the one after its last run: also of one that is gone, whose
-    /// last state may still be written down.
+    /// Returns whether the kernel's state is the one after its last run. This includes a
+    /// dying kernel, whose last state may still be written.
     pub(crate) fn has_no_run(&self) -> bool {
         matches!(self.process, Process::Idle | Process::Dying)
     }
@@ -245,7 +244,7 @@ impl Kernel {
         self.captured == Some(self.finished)
     }
 
-    /// Whether there is a process, or one is just being started.
+    /// Returns whether there is a process, or one is being started.
     pub(crate) fn is_there(&self) -> bool {
         !matches!(self.process, Process::Absent)
     }
@@ -254,7 +253,7 @@ impl Kernel {
         matches!(self.process, Process::Idle | Process::Preparing(_) | Process::Dying)
     }
 
-    /// The run that a capture would be "as of" now.
+    /// Returns the run that a capture taken now would be "as of".
     pub(crate) fn finished(&self) -> RunNo {
         self.finished
     }
@@ -278,7 +277,7 @@ impl Kernel {
         }
     }
 
-    /// Start the process if there is none: before its first run is wanted.
+    /// Starts the process if there is none, ahead of the first run.
     pub(crate) fn warm_up(&mut self, now: Tick, out: &mut Vec<Effect>) {
         if matches!(self.process, Process::Absent) {
             let source = match self.captured {
@@ -327,7 +326,7 @@ impl Kernel {
         if next.risky && !self.is_captured() {
             out.push(self.capture(Urgency::Now, now));
         } else {
-            // Where there is always a next run, there is no idle time.
+            // A kernel that always has a next run has no idle time.
             self.capture_if_due(now, out);
         }
         let after = |limit: Tick| now.saturating_add(limit);
@@ -343,7 +342,7 @@ impl Kernel {
         Effect::Capture { language, epoch, as_of, urgency }
     }
 
-    /// Capture as soon as possible, because somebody asked to see the state.
+    /// Captures the state at once, for a client that asked to see it.
     pub(crate) fn capture_now(&mut self, now: Tick, out: &mut Vec<Effect>) {
         if self.is_idle() {
             let effect = self.capture(Urgency::Now, now);
@@ -358,18 +357,18 @@ impl Kernel {
         }
     }
 
-    /// A capture in idle time was not begun, because others are.
+    /// Reschedules a capture that was refused in idle time because others are in progress.
     pub(crate) fn capture_refused(&mut self, chance: u64, now: Tick) {
         self.captures.refused(now, chance);
     }
 
-    /// A capture is over, whatever came of it.
+    /// Ends a capture, successful or not.
     pub(crate) fn capture_over(&mut self, now: Tick) {
         self.captures.done(now);
     }
 
     fn launch(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
-        // What the new process knows is what it starts from.
+        // The new process has the state that it starts from.
         self.finished = match source {
             Source::Nothing => RunNo(0),
             Source::Captured { as_of } | Source::Image { as_of } => as_of,
@@ -379,7 +378,7 @@ impl Kernel {
         let due = now + START_PATIENCE;
         let attempt = match source {
             Source::Nothing | Source::Final | Source::Captured { .. } => Attempt::First,
-            // It cannot be had twice.
+            // The process that was copied for this start exists only once.
             Source::Image { .. } => Attempt::Second,
         };
         self.process = Process::Starting { source, due, attempt };
@@ -387,7 +386,7 @@ impl Kernel {
         out.push(Effect::Launch { language: self.language, epoch: self.epoch, source });
     }
 
-    /// It is up, and takes over what it starts from.
+    /// Extends the deadline: the process is up and loads its state.
     pub(crate) fn loading(&mut self, now: Tick) {
         if let Process::Starting { due, .. } = &mut self.process {
             *due = now + LOAD_PATIENCE;
@@ -399,8 +398,8 @@ impl Kernel {
             return;
         };
         self.process = Process::Idle;
-        // What it was restored from is already on disk; what the dead process
-        // left behind is not yet.
+        // The state that it was restored from is already on disk; the state that the dead
+        // process left is not yet.
         match source {
             Source::Nothing | Source::Captured { .. } => self.captures.forget(),
             Source::Final | Source::Image { .. } => self.captures.changed(now),
@@ -456,7 +455,7 @@ impl Kernel {
         self.captured = self.captured.max(Some(as_of));
     }
 
-    /// What is to be written down before the end, if that has not been done.
+    /// Returns the order to write the state before the end, if it is not captured.
     pub(crate) fn remember(&self) -> Option<Effect> {
         let as_of = match &self.process {
             Process::Busy { run, .. } => *run,
@@ -471,8 +470,8 @@ impl Kernel {
         has_run.then_some(Effect::Remember { language: self.language, epoch: self.epoch, as_of })
     }
 
-    /// Everything ends: the run and the queue are answered, the process is the
-    /// teardown's to end.
+    /// Answers the active run and the queue, because everything ends. The teardown ends the
+    /// process.
     pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
         let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);

@@ -1,4 +1,4 @@
-//! What a session decides, apart from what its keeper does.
+//! The decisions of a session, separate from the I/O that its keeper does.
 //!
 //! ```text
 //!            submit            Begin                Reported
@@ -10,16 +10,14 @@
 //!                       └────────────────────────────────── Died ► Starting
 //! ```
 //!
-//! [`Session::submit`], [`Session::step`] and [`Session::operate`] take what
-//! happened and a time, and give back [`Effect`]s for the keeper's driver to
-//! perform in order. Invariants:
-//! - no I/O, no clock, no process here, so that every order of events can be
-//!   tried by a property test;
+//! [`Session::submit`], [`Session::step`] and [`Session::operate`] take an event and a
+//! time, and return the [`Effect`]s that the keeper's driver performs in order. Invariants:
+//! - there is no I/O, clock or process here, so that a property test can try every order of
+//! events;
 //! - each admitted run ends in exactly one `Complete` or `Cancel`;
 //! - runs of one kernel begin in the order of their numbers, one at a time;
-//! - no run begins under an operation on the session as a whole ([`operations`]),
-//!   nor, where checkpoints are taken by themselves, before the one that precedes
-//!   it;
+//! - no run begins during an operation on the session as a whole ([`operations`]); in a
+//! session with automatic checkpoints, no run begins before its checkpoint is taken;
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;

@@ -1,55 +1,54 @@
-//! When work for later is done: captures of a kernel's state, and files.
+//! Pacing of deferred work: captures of a kernel's state, and files.
 //!
-//! Such work must cost nothing while there is other work to do. So it is done
-//! once for many changes: promptly after a time without any, in the next short
-//! pause otherwise, and once a second in a loop of changes without pauses. What
-//! took long is not done again soon: either there is much to do, or the machine
-//! is loaded. On a loaded machine sessions also take turns, and who gets none
-//! tries again; but nothing waits for longer than [`PATIENCE`].
+//! Such work must cost nothing while there is other work to do. So it is done once for many
+//! changes: promptly if the change follows a time without any, otherwise in the next short
+//! pause, and once a second in a loop of changes without pauses. Work that took long is not
+//! repeated soon: either there is much to do, or the machine is loaded. On a loaded machine
+//! sessions also take turns, and a session without a turn tries again; but no change waits
+//! for longer than [`PATIENCE`].
 
 use crate::effect::Tick;
 
-/// After a time without changes, long enough that a client which calls in a
-/// tight loop has called again, and short enough that a person or an agent has
+/// Delay after a change that follows a time without changes. It is long enough that a
+/// client in a tight loop has called again, and short enough that a person or an agent has
 /// not.
 const PROMPT: Tick = 5;
 
-/// A pause between changes. Calls in a loop come sooner, also on a machine with
-/// a hundred busy sessions.
+/// A pause between changes. Calls in a loop come sooner, even on a machine with a hundred
+/// busy sessions.
 const PAUSE: Tick = 30;
 
-/// Without a pause, a change waits this long. It is also how long a time without
-/// changes is.
+/// How long a change waits without a pause. A period of this length without changes also
+/// makes the next change prompt.
 const LOOP: Tick = 1000;
 
-/// After the work there is none for this many times as long as it took, a second
-/// at the most.
+/// The rest after the work, as a multiple of the time that it took; a second at most.
 const REST: Tick = 5;
 const LONGEST_REST: Tick = 1000;
 
-/// No change waits for longer, whatever the machine has to do. It is what may be
-/// lost when a process is killed.
+/// No change waits for longer, however loaded the machine is. This much may be lost when a
+/// process is killed.
 const PATIENCE: Tick = 10_000;
 
-/// Who got no turn tries again after this, a quarter of the time that it has
-/// waited, and a random part of both: those who wait do not come all at once, and
-/// less often the more of them there are.
+/// Work without a turn is tried again after this, plus a quarter of the time that it has
+/// waited, plus a random part of both. So the waiting sessions do not try all at once, and
+/// try less often the more of them there are.
 const RETRY: Tick = 20;
 
 /// How much the work matters at the time when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// It is done if the machine has a turn for it.
+    /// The work is done if the machine has a turn for it.
     Idle,
-    /// It has waited for long enough, and needs no turn.
+    /// The work has waited long enough, and needs no turn.
     Overdue,
-    /// Somebody waits for it.
+    /// A client waits for it.
     Now,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// Of the changes since the work was last begun.
+    /// Times of the first and last change since the work was last begun.
     first: Tick,
     last: Tick,
     pause: Tick,
@@ -58,7 +57,7 @@ struct Wanted {
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Tick,
-    /// What it was begun for.
+    /// The changes that it was begun for.
     wanted: Option<Wanted>,
 }
 
@@ -71,7 +70,7 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// When the work is to be begun, if there is any.
+    /// Returns when the work is due, if there is any.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
         let Wanted { first, last, pause } = self.wanted?;
@@ -80,7 +79,7 @@ impl Pacing {
         Some(self.begun.map_or(paced, |begun| paced.max(begun.at + PATIENCE)))
     }
 
-    /// What to do about it now.
+    /// Returns the urgency of the work if it is due.
     #[must_use]
     pub fn urgency(&self, now: Tick) -> Option<Urgency> {
         let wanted = self.wanted?;
@@ -88,7 +87,7 @@ impl Pacing {
         Some(if wanted.first + PATIENCE <= now { Urgency::Overdue } else { Urgency::Idle })
     }
 
-    /// Something has changed.
+    /// Notes a change.
     pub fn changed(&mut self, now: Tick) {
         let is_first = self.changed.is_none_or(|changed| changed + LOOP <= now);
         let pause = if is_first { PROMPT } else { PAUSE };
@@ -97,17 +96,17 @@ impl Pacing {
         self.wanted = Some(Wanted { first, last: now, pause });
     }
 
-    /// What has changed is of no interest any more.
+    /// Drops all changes and any work in progress.
     pub fn forget(&mut self) {
         (self.wanted, self.begun) = (None, None);
     }
 
-    /// The work begins, of all that has changed.
+    /// Begins the work for all changes so far.
     pub fn begun(&mut self, now: Tick) {
         self.begun = Some(Begun { at: now, wanted: self.wanted.take() });
     }
 
-    /// There was no turn for it after all. `chance`: any number.
+    /// Reschedules work that got no turn. `chance` is any number.
     pub fn refused(&mut self, now: Tick, chance: u64) {
         if let Some(wanted) = self.begun.take().and_then(|begun| begun.wanted) {
             let last = self.wanted.map_or(wanted.last, |newer| newer.last);
@@ -117,12 +116,12 @@ impl Pacing {
         }
     }
 
-    /// It came to nothing, for a reason that may last: not before long.
+    /// Defers the work, because it failed for a reason that may last.
     pub fn put_off(&mut self, now: Tick) {
         self.not_before = self.not_before.max(now + LOOP);
     }
 
-    /// The work is over, whatever came of it.
+    /// Ends the work, successful or not.
     pub fn done(&mut self, now: Tick) {
         if let Some(begun) = self.begun.take() {
             let took = now.saturating_sub(begun.at);
@@ -164,7 +163,7 @@ mod tests {
         pacing.done(5_000);
         pacing.changed(5_001);
         assert_eq!(pacing.due(), Some(5_000 + LONGEST_REST));
-        // Whoever does not come back does not keep the next from being begun.
+        // Work that never ends does not block the next.
         pacing.begun(20_000);
         pacing.changed(20_001);
         assert_eq!(pacing.due(), Some(20_000 + PATIENCE));
@@ -224,7 +223,7 @@ mod tests {
                     }
                     Step::Wait(time) => now += time,
                     Step::Work(outcome) => {
-                        // As a driver does that looks in time.
+                        // Like a driver that ticks in time.
                         if let Some(due) = pacing.due() {
                             now = now.max(due);
                         }

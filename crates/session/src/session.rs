@@ -1,4 +1,4 @@
-//! The session: its runs and kernels, and what is done with it as a whole.
+//! The session: its runs and kernels, and the operations on it as a whole.
 
 use crate::core::Core;
 use crate::effect::{Effect, Tick};
@@ -7,7 +7,7 @@ use crate::operations::{Context, Durable, Event, InStore, Operations, Recalled, 
 use sessile_protocol::RunNo;
 use std::ops::Deref;
 
-/// What can be asked of its runs and kernels is in [`Core`].
+/// A session. Queries about runs and kernels are in [`Core`].
 #[derive(Debug)]
 pub struct Session {
     core: Core,
@@ -30,28 +30,28 @@ impl From<Core> for Session {
 }
 
 impl Session {
-    /// What is done with the session as a whole.
+    /// Returns the operations on the session as a whole.
     #[must_use]
     pub fn operations(&self) -> &Operations {
         &self.operations
     }
 
-    /// A checkpoint of an earlier keeper.
+    /// Adds a checkpoint that an earlier keeper took.
     pub fn recall(&mut self, recalling: Recalling) -> Recalled {
         self.operations.checkpoints.recall(recalling)
     }
 
-    /// The runs that had led to where the session was under an earlier keeper.
+    /// Sets the runs that led to the session's state under an earlier keeper.
     pub fn set_line(&mut self, line: Vec<RunNo>) {
         self.operations.checkpoints.set_line(line);
     }
 
-    /// From now on it saves itself.
+    /// Makes the session save itself from now on.
     pub fn make_durable(&mut self, store: InStore, now: Tick) {
         self.operations.make_durable(Durable::new(store, now));
     }
 
-    /// Something has changed that a save would have, besides runs.
+    /// Notes a change, other than a run, that a save includes.
     pub fn changed(&mut self, now: Tick) {
         self.operations.changed(now);
     }
@@ -91,7 +91,7 @@ impl Session {
         self.conclude(effects, now)
     }
 
-    /// Something has happened that matters to operations.
+    /// Passes an event to the operations.
     pub fn operate(&mut self, event: Event, now: Tick) -> Vec<Effect> {
         let mut context = Context { core: &mut self.core, now, out: Vec::new() };
         self.operations.hear(event, &mut context);
@@ -99,7 +99,7 @@ impl Session {
         self.conclude(effects, now)
     }
 
-    /// When [`Input::Tick`] is next wanted.
+    /// Returns when the next [`Input::Tick`] is due.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
         let operations =
@@ -107,14 +107,14 @@ impl Session {
         self.core.due().into_iter().chain(operations).min()
     }
 
-    /// Lets operations go on with what has become possible.
+    /// Lets operations continue with whatever has become possible.
     fn conclude(&mut self, effects: Vec<Effect>, now: Tick) -> Vec<Effect> {
         let mut done = Vec::with_capacity(effects.len());
         let mut context = Context { core: &mut self.core, now, out: effects };
         loop {
             for effect in std::mem::take(&mut context.out) {
                 self.operations.see(&effect, &mut context);
-                // What comes ahead of it, in its place.
+                // Effects that operations add because of this one come before it.
                 done.append(&mut context.out);
                 done.push(effect);
             }
@@ -135,7 +135,7 @@ mod tests {
     use crate::operations::{NotStored, Task};
     use sessile_protocol::Language;
 
-    /// Longer than what the store has said is taken to hold.
+    /// Longer than an answer of the store counts as fresh.
     const LATER: Tick = 100_000;
 
     fn durable() -> Session {

@@ -1,21 +1,19 @@
-//! The points that a session can go back to, and the runs that have led to
-//! where it is.
+//! The points that a session can go back to, and the runs that led to its current state.
 //!
 //! ```text
 //!  run 1 ── run 2 ──●── run 3 ── run 4        the line is 1 2 3 4
 //!                   └── run 6 ── run 7        after going back (5): 1 2 6 7
 //! ```
 //!
-//! Going back takes nothing away: points of a branch that was left stay, and
-//! one can go to them. A run has one predecessor, so the last run of a line
-//! stands for all of it.
+//! Going back removes nothing: points of an abandoned branch stay, and the session can go
+//! to them. A run has one predecessor, so the last run of a line identifies the whole line.
 
 use sessile_protocol::{RewindTo, RunNo};
 
-/// Older runs cannot be counted back to any more.
+/// Length of the line; older runs cannot be counted back to.
 const LONGEST_LINE: usize = 1000;
 
-/// Names a point; never used twice.
+/// Identifies a point; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PointId(u64);
 
@@ -24,22 +22,22 @@ pub struct Point {
     pub id: PointId,
     pub name: String,
     pub is_auto: bool,
-    /// It is not on the line: gone to by its name only.
+    /// The point is not on the line: a rewind reaches it only by name.
     pub is_aside: bool,
-    /// The newest number that had been given out.
+    /// The newest number given out before the point.
     pub as_of: RunNo,
     line: Vec<RunNo>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoSuchPoint {
-    /// There is none of this name.
+    /// No point has this name.
     Name(String),
-    /// There are none at all.
+    /// There are no points.
     Empty,
-    /// So many runs have not been made.
+    /// The line has fewer runs.
     TooFew { runs: u64 },
-    /// There is none right before this run.
+    /// No point is right before this run.
     Before(RunNo),
 }
 
@@ -51,7 +49,7 @@ pub struct Timeline {
 }
 
 impl Point {
-    /// The runs that had led to it.
+    /// Returns the runs that led to the point.
     #[must_use]
     pub fn line(&self) -> &[RunNo] {
         &self.line
@@ -59,7 +57,7 @@ impl Point {
 }
 
 impl Timeline {
-    /// A run has begun.
+    /// Adds a run that has begun.
     pub fn ran(&mut self, run: RunNo) {
         self.line.push(run);
         if self.line.len() > LONGEST_LINE {
@@ -67,7 +65,7 @@ impl Timeline {
         }
     }
 
-    /// Oldest first.
+    /// Returns the points, oldest first.
     #[must_use]
     pub fn points(&self) -> &[Point] {
         &self.points
@@ -78,7 +76,7 @@ impl Timeline {
         self.points.iter().find(|point| point.id == id)
     }
 
-    /// A point with a name. None when the name is taken.
+    /// Adds a named point. Returns none when the name is taken.
     pub fn mark(&mut self, name: Option<String>, as_of: RunNo) -> Option<PointId> {
         let name = name.unwrap_or_else(|| self.free_name("checkpoint", as_of));
         if self.points.iter().any(|point| point.name == name) {
@@ -87,7 +85,7 @@ impl Timeline {
         Some(self.add(name, false, as_of))
     }
 
-    /// A point before a run; and those that go, when only so many are kept.
+    /// Adds a point before a run, and returns those that exceed the number to keep.
     pub fn mark_before(
         &mut self,
         run: RunNo,
@@ -103,7 +101,7 @@ impl Timeline {
         (id, gone)
     }
 
-    /// A point that no count of runs leads to; in the place of the one of this
+    /// Adds a point that no count of runs leads to. It replaces the point with the same
     /// name, if there is one.
     pub fn mark_aside(&mut self, name: &str, as_of: RunNo) -> (PointId, Vec<PointId>) {
         let gone = self.remove(|point| point.name == name);
@@ -114,7 +112,7 @@ impl Timeline {
         (id, gone.into_iter().map(|point| point.id).collect())
     }
 
-    /// A point of an earlier time, with the runs that had led to it.
+    /// Adds a point from an earlier keeper, with the runs that led to it.
     pub fn bring_back(
         &mut self,
         name: String,
@@ -129,7 +127,7 @@ impl Timeline {
         id
     }
 
-    /// The runs that have led to where the session is.
+    /// Returns the runs that led to the session's current state.
     #[must_use]
     pub fn line(&self) -> &[RunNo] {
         &self.line
@@ -182,7 +180,7 @@ impl Timeline {
         found.map(|point| point.id).ok_or_else(unfound)
     }
 
-    /// Goes back to a point: the runs that are not in the line any more.
+    /// Goes back to a point, and returns the runs that are no longer in the line.
     pub fn rewind(&mut self, id: PointId) -> Vec<RunNo> {
         let Some(line) = self.point(id).map(|point| point.line.clone()) else {
             return Vec::new();
@@ -191,14 +189,14 @@ impl Timeline {
         before.into_iter().filter(|run| !self.line.contains(run)).collect()
     }
 
-    /// Lets go of points.
+    /// Removes points, and returns them.
     pub fn remove(&mut self, is_unwanted: impl Fn(&Point) -> bool) -> Vec<Point> {
         let (gone, kept) = std::mem::take(&mut self.points).into_iter().partition(is_unwanted);
         self.points = kept;
         gone
     }
 
-    /// Everything begins anew.
+    /// Removes all points and runs.
     pub fn clear(&mut self) {
         self.points.clear();
         self.line.clear();
@@ -213,7 +211,7 @@ mod tests {
         runs.iter().copied().map(RunNo).collect()
     }
 
-    /// Runs with a point before each.
+    /// Adds runs with a point before each.
     fn ran(timeline: &mut Timeline, runs: std::ops::RangeInclusive<u64>) {
         for run in runs {
             timeline.mark_before(RunNo(run), RunNo(run - 1), 100);

@@ -1,4 +1,4 @@
-//! The death of a process, and what the next one starts from.
+//! The death of a process, and the state that the next one starts from.
 
 use super::{Attempt, Kernel, Process, Work};
 use crate::effect::{Effect, Source, Tick, Why};
@@ -8,8 +8,8 @@ use sessile_protocol::{KernelFate, RunNo};
 const KILLED: i32 = 128 + 9;
 
 impl Kernel {
-    /// The process is gone, and what it has left is looked after before that is told
-    /// with [`Kernel::died`]: nothing begins meanwhile, and nobody presses on its run.
+    /// Notes that the process is gone. The keeper processes what it left before it calls
+    /// [`Kernel::died`]; until then no run begins, and no signal goes to its run.
     pub(crate) fn dying(&mut self) {
         match &mut self.process {
             Process::Busy { work, .. } => *work = Work::Over { cause: work.cause() },
@@ -23,7 +23,7 @@ impl Kernel {
         }
     }
 
-    /// The process is gone. `left_state`: it wrote its state down as it went.
+    /// Handles the end of the process. `left_state`: it wrote its state as it exited.
     pub(crate) fn died(
         &mut self,
         exit_code: i32,
@@ -33,7 +33,7 @@ impl Kernel {
     ) {
         match std::mem::replace(&mut self.process, Process::Absent) {
             Process::Absent => {}
-            // Whoever killed it, that was not the state which it starts from.
+            // A SIGKILL came from outside: the state that it starts from is not the cause.
             Process::Starting { source, attempt: Attempt::First, .. } if exit_code == KILLED => {
                 self.launch(source, now, out);
                 if let Process::Starting { attempt, .. } = &mut self.process {
@@ -62,7 +62,7 @@ impl Kernel {
         }
     }
 
-    /// What a new process starts from, and what has to be said about it.
+    /// Returns the state that a new process starts from, and the fate to report.
     fn succession(&mut self, left_state: bool, run: RunNo) -> (Source, KernelFate) {
         if left_state {
             self.finished = run;
@@ -70,7 +70,7 @@ impl Kernel {
         }
         match self.captured {
             Some(as_of) => (Source::Captured { as_of }, KernelFate::Restored { as_of_run: as_of }),
-            // It had not finished a single run: the initial state is the state.
+            // It had not finished a single run, so the initial state is its state.
             None if self.finished == RunNo(0) && self.language.is_shell() => {
                 (Source::Nothing, KernelFate::Restored { as_of_run: RunNo(0) })
             }
@@ -78,8 +78,8 @@ impl Kernel {
         }
     }
 
-    /// A state that kills the kernel which it is restored into (an exit in a
-    /// DEBUG trap, say) must not lock the session up: fall back, step by step.
+    /// Falls back step by step: a state that kills the kernel which loads it (an exit in a
+    /// DEBUG trap, say) must not lock up the session.
     fn start_failed(&mut self, source: Source, now: Tick, out: &mut Vec<Effect>) {
         let fallback = match (source, self.captured) {
             (Source::Nothing, _) => None,
@@ -105,7 +105,7 @@ impl Kernel {
     }
 }
 
-/// Of two things to tell, the one that lost more.
+/// Returns the fate that lost more.
 fn worse(a: KernelFate, b: KernelFate) -> KernelFate {
     fn rank(fate: KernelFate) -> u8 {
         match fate {

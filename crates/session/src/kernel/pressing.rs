@@ -1,13 +1,13 @@
-//! A run that has to end: what is done about it, and when.
+//! Ending a run: the steps, and when each is taken.
 
 use super::{Attempt, Cause, Kernel, Process, Work};
 use crate::effect::{Effect, Pressure, Source, Tick, Why};
 use sessile_protocol::RunNo;
 
-/// What is applied one after the other, and how many milliseconds after the one
-/// before. A caller is promised an answer within a second of the limit, so the
-/// kernel itself is killed well before that; everything milder is repeated once,
-/// because a shell function may start a new program just after its last was ended.
+/// The steps, each with the milliseconds since the step before. A caller is promised an
+/// answer within a second of the limit, so the kernel itself is killed well before that.
+/// Most milder steps are repeated, because a shell function may start a new program just
+/// after its last one was ended.
 pub(super) const PRESSURES: [(Tick, Pressure); 7] = [
     (0, Pressure::Interrupt),
     (100, Pressure::Interrupt),
@@ -18,12 +18,12 @@ pub(super) const PRESSURES: [(Tick, Pressure); 7] = [
     (90, Pressure::KillKernel),
 ];
 
-/// Where the keeper is late, so are kernels: the next step waits so many times as
-/// long as the last one was late. On a machine that does nothing else that is a
-/// millisecond or two; what it saves is a kernel's state on one that stood still.
+/// When the keeper is late, kernels are late as well: the next step waits longer by this
+/// multiple of the delay. On an idle machine, that is a millisecond or two; on a machine
+/// that stood still, it saves a kernel's state.
 const LENIENCE: Tick = 4;
 
-/// And no longer than that, in milliseconds: a caller waits.
+/// Upper limit of this extra time, in milliseconds: a caller waits.
 const MOST_LENIENCE: Tick = 1000;
 
 impl Kernel {
@@ -89,7 +89,7 @@ impl Kernel {
         }
     }
 
-    /// The run gave its last sign of life at that time.
+    /// Takes the time of the run's last sign of life.
     pub(crate) fn heard(&mut self, run: RunNo, at: Tick, now: Tick, out: &mut Vec<Effect>) {
         let Process::Busy { run: current, work: Work::Running { silence: Some(silence), .. } } =
             &mut self.process
@@ -106,8 +106,7 @@ impl Kernel {
         }
     }
 
-    /// It will never say what is waited for: its process goes, and its death is
-    /// an event of its own.
+    /// Kills a process whose report will never come. Its death is a separate event.
     pub(crate) fn stuck(&mut self, out: &mut Vec<Effect>) {
         match self.process {
             Process::Absent | Process::Idle | Process::Preparing(_) | Process::Dying => {}
@@ -122,13 +121,12 @@ impl Kernel {
 
     fn abandon(&mut self, source: Source, out: &mut Vec<Effect>) {
         out.push(Effect::Abandon { language: self.language, epoch: self.epoch });
-        // Its death is an event of its own; wait for that one.
+        // Its death is a separate event; wait for that.
         let (due, attempt) = (Tick::MAX, Attempt::Abandoned);
         self.process = Process::Starting { source, due, attempt };
     }
 
-    /// One step at a time, however late it is: what was pressed gets its time to
-    /// act on it.
+    /// Takes one step, however late it is, so that the run has time to react to each.
     fn press(&mut self, now: Tick, out: &mut Vec<Effect>) {
         let Process::Busy { work: Work::Interrupting { due, step, .. }, .. } = &mut self.process
         else {
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
     use sessile_protocol::Language;
 
-    /// What is pressed, and when, by a keeper that gets its turn so late.
+    /// Returns the steps, with their times, that a keeper takes which is late by `late` each time.
     fn pressed(late: Tick) -> Vec<(Tick, Pressure)> {
         let mut kernel = Kernel::new(Language::Bash, false);
         let work = Work::Running { due: None, silence: None };
@@ -179,7 +177,7 @@ mod tests {
         let pressed = pressed(200);
         let steps: Vec<Pressure> = pressed.iter().map(|(_, pressure)| *pressure).collect();
         assert_eq!(steps, PRESSURES.map(|(_, pressure)| pressure));
-        // The first comes at once, so the second step's wait is the usual one.
+        // The first step comes at once, so the wait for the second is the usual one.
         for (step, pair) in pressed.windows(2).enumerate().skip(1) {
             let waited = pair[1].0 - pair[0].0;
             assert_eq!(waited, PRESSURES[step + 1].0 + 200 + 200 * LENIENCE);

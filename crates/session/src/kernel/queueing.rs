@@ -1,16 +1,16 @@
-//! Runs that wait for their turn.
+//! Runs that wait in a kernel's queue.
 
 use super::{Kernel, Process, Queued};
 use crate::effect::{Effect, Tick, Why};
 use sessile_protocol::RunNo;
 
-/// Where a run stands that has not begun.
+/// The place of a run that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// 1 for the one that is next.
+    /// 1 for the next run.
     pub number: usize,
-    /// The run that its kernel is busy with. None: the kernel is coming up, or
-    /// something is done with the session as a whole.
+    /// The run that the kernel is busy with. None: the kernel is starting, or an operation
+    /// on the whole session is in progress.
     pub behind: Option<RunNo>,
 }
 
@@ -35,12 +35,12 @@ impl Kernel {
         Some(Place { number, behind: self.busy_with() })
     }
 
-    /// When the first that waits has waited as long as it may.
+    /// Returns when the next queue timeout is due.
     pub(super) fn queue_due(&self) -> Option<Tick> {
         self.waiting().filter_map(|queued| queued.begins_before).min()
     }
 
-    /// All that have not begun.
+    /// Returns all runs that have not begun.
     fn waiting(&self) -> impl Iterator<Item = &Queued> {
         let prepared = match &self.process {
             Process::Preparing(next) => Some(next),
@@ -58,7 +58,7 @@ impl Kernel {
         self.advance(now, out);
     }
 
-    /// Cancels those that have waited as long as they may.
+    /// Cancels the runs whose queue timeout is over.
     fn expire(&mut self, now: Tick, out: &mut Vec<Effect>) {
         let why = Why::QueueTimeout;
         if let Process::Preparing(next) = &self.process
@@ -76,7 +76,7 @@ impl Kernel {
         });
     }
 
-    /// Begins the next run if the kernel is free for one.
+    /// Begins the next run if the kernel is free.
     pub(super) fn advance(&mut self, now: Tick, out: &mut Vec<Effect>) {
         self.expire(now, out);
         if self.queue.is_empty() || self.is_held {
@@ -96,13 +96,13 @@ impl Kernel {
         }
     }
 
-    /// What had to be done before a run has been done.
+    /// Begins a run whose preparation is done.
     pub(crate) fn prepared(&mut self, run: RunNo, now: Tick, out: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.process, Process::Idle) {
             Process::Preparing(next) if next.run == run && !next.is_late(now) => {
                 self.begin(&next, now, out);
             }
-            // It is late if its time was over before anybody looked.
+            // Its queue timeout passed before a tick noticed it.
             Process::Preparing(next) if next.run == run => {
                 self.queue.push_front(next);
                 self.advance(now, out);

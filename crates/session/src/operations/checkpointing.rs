@@ -15,9 +15,9 @@ pub(crate) struct Checkpointing {
 
 #[derive(Debug)]
 enum Step {
-    /// Images and files are yet to come.
+    /// Images and files are pending.
     Taking,
-    /// It is written down.
+    /// The checkpoint is being written to disk.
     Writing,
     Written(Result<(), Failure>),
 }
@@ -88,10 +88,10 @@ impl Operations {
         Progress::Waiting(Stage::Checkpointing(checkpointing), Patience(patience))
     }
 
-    /// Whether everything is there that belongs to a checkpoint.
+    /// Returns whether all parts of a checkpoint are there.
     ///
     /// # Errors
-    /// When some of it will not be, or has not come in time.
+    /// When a part failed, or did not come in time.
     fn is_taken(&self, point: PointId, is_over: bool) -> Result<bool, Failure> {
         let Some(checkpoint) = self.checkpoints.get(point) else {
             return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));

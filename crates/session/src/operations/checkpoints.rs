@@ -1,8 +1,8 @@
-//! Points that the session can go back to, and what belongs to each: an image of
-//! every kernel that was idle, and perhaps the files.
+//! Points that the session can go back to, and the parts of each: an image of every kernel
+//! that was idle, and optionally the files.
 //!
-//! Images are shared between checkpoints, and go with the last that needs them.
-//! The files that a checkpoint alone needed go later, many at a time.
+//! Checkpoints share images; an image is released with the last checkpoint that needs it.
+//! Files that only removed checkpoints needed are removed later, many at a time.
 
 use super::images::{Form, Images, Way};
 use super::{Context, FilesId, ImageId, Task};
@@ -13,15 +13,15 @@ use sessile_protocol::{
 };
 use std::collections::BTreeMap;
 
-/// So many trees may go before the files that they alone needed do: looking for
-/// those costs a walk through all that is stored.
+/// Number of trees that may be dropped before their files are swept: finding those costs a
+/// walk through the whole store.
 const SWEEP_AFTER: usize = 20;
 
-/// What belongs to a point of the timeline.
+/// The parts of a point of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub images: BTreeMap<Language, ImageId>,
-    /// Kernels that had a run, and are not part of it.
+    /// Kernels that had an active run, and are not part of the checkpoint.
     pub busy: Vec<Language>,
     pub files: Files,
 }
@@ -37,7 +37,7 @@ pub enum Files {
     Failed(Failure),
 }
 
-/// What a checkpoint has, for people.
+/// The contents of a checkpoint, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     pub kernels: Vec<CarriedKernel>,
@@ -45,7 +45,7 @@ pub struct Description {
     pub left: Vec<LeftBehind>,
 }
 
-/// A checkpoint of an earlier keeper.
+/// A checkpoint that an earlier keeper took.
 #[derive(Clone, Debug)]
 pub struct Recalling {
     pub name: String,
@@ -57,15 +57,15 @@ pub struct Recalling {
     pub files: Option<FilesView>,
 }
 
-/// A kernel of a checkpoint of an earlier keeper.
+/// A kernel in a checkpoint that an earlier keeper took.
 #[derive(Clone, Debug)]
 pub struct RecalledKernel {
     pub as_of: RunNo,
-    /// Why its state is not there, if it is not.
+    /// Why its state is missing, if it is.
     pub lost: Option<String>,
 }
 
-/// What a recalled checkpoint and its parts are called now.
+/// The ids of a recalled checkpoint and its parts.
 #[derive(Clone, Debug)]
 pub struct Recalled {
     pub point: PointId,
@@ -79,7 +79,7 @@ pub(crate) struct Checkpoints {
     by_point: BTreeMap<PointId, Checkpoint>,
     images: Images,
     last_files: u64,
-    /// Trees that went with their checkpoints since the files were last swept.
+    /// Trees whose checkpoints were removed since the last sweep of the files.
     dropped_trees: usize,
 }
 
@@ -119,7 +119,7 @@ impl Checkpoints {
 
     // Making them.
 
-    /// A point of now, with a name. None when the name is taken.
+    /// Adds a named point for the current state. Returns none when the name is taken.
     pub(crate) fn mark(
         &mut self,
         name: Option<String>,
@@ -137,7 +137,7 @@ impl Checkpoints {
         Ok(point)
     }
 
-    /// A point before a run, and those that go when only so many are kept.
+    /// Adds a point before a run, and forgets those that exceed the number to keep.
     pub(crate) fn mark_before(
         &mut self,
         run: RunNo,
@@ -150,7 +150,7 @@ impl Checkpoints {
         (point, gone)
     }
 
-    /// A point with nothing but files, in the place of the one of this name.
+    /// Adds a point with files only. It replaces the point with the same name.
     pub(crate) fn mark_aside(
         &mut self,
         name: &str,
@@ -165,7 +165,7 @@ impl Checkpoints {
         gone
     }
 
-    /// Images of all kernels that are idle.
+    /// Adds images of all idle kernels.
     fn fill(&mut self, point: PointId, context: &mut Context<'_>) {
         let states: Vec<(Language, RunNo)> = context.core.states().collect();
         let mut checkpoint =
@@ -182,7 +182,7 @@ impl Checkpoints {
         self.by_point.insert(point, checkpoint);
     }
 
-    /// An image of one kernel, if it is there and idle.
+    /// Returns an image of one kernel, if it exists and is idle.
     pub(crate) fn image_of_kernel(
         &mut self,
         language: Language,
@@ -192,20 +192,20 @@ impl Checkpoints {
         Some(self.images.of_now(language, as_of, context))
     }
 
-    /// The newest image of a kernel, if it shows it as it is and is written down.
+    /// Returns the newest image of a kernel, if it shows the current state and is written.
     pub(crate) fn image_at_hand(&self, language: Language, core: &Core) -> Option<ImageId> {
         let (id, image) = self.images.newest_of(language, core.epoch(language)?)?;
         let is_current = core.idle_as_of(language) == Some(image.as_of);
         (is_current && image.form == Form::Written).then_some(id)
     }
 
-    /// The image of a kernel in a checkpoint, while it is yet to come.
+    /// Returns whether the image of a kernel in a checkpoint is pending.
     pub(crate) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
         let image = self.get(point).and_then(|checkpoint| checkpoint.images.get(&language));
         image.is_some_and(|id| self.images.is_coming(*id))
     }
 
-    /// Has the files of a checkpoint taken.
+    /// Orders the files of a checkpoint.
     pub(crate) fn take_files(&mut self, point: PointId, context: &mut Context<'_>) -> FilesId {
         let files = self.next_files();
         if let Some(checkpoint) = self.by_point.get_mut(&point) {
@@ -215,7 +215,7 @@ impl Checkpoints {
         files
     }
 
-    /// The files of a checkpoint are there, or will not be.
+    /// Records that the files of a checkpoint were taken, or could not be.
     pub(crate) fn files_taken(
         &mut self,
         files: FilesId,
@@ -225,7 +225,7 @@ impl Checkpoints {
         let mut all = self.by_point.values_mut();
         let Some(checkpoint) = all.find(|checkpoint| checkpoint.files == Files::Coming(files))
         else {
-            // Its checkpoint has gone meanwhile.
+            // Its checkpoint was removed meanwhile.
             self.dropped_trees += 1;
             return;
         };
@@ -236,10 +236,10 @@ impl Checkpoints {
         context.task(Task::NoteTimeline);
     }
 
-    // Looking at them.
+    // Queries.
 
     /// # Errors
-    /// When there is no such point, with those that there are.
+    /// When there is no such point. The failure lists the existing ones.
     pub(crate) fn find(&self, to: &RewindTo) -> Result<PointId, Failure> {
         self.timeline.find(to).map_err(|unfound| self.explain(&unfound))
     }
@@ -301,12 +301,12 @@ impl Checkpoints {
         Some(Description { kernels, files, left })
     }
 
-    /// Goes back to a point: the runs that are not in the line any more.
+    /// Goes back to a point, and returns the runs that are no longer in the line.
     pub(crate) fn rewind(&mut self, point: PointId) -> Vec<RunNo> {
         self.timeline.rewind(point)
     }
 
-    // Letting go of them.
+    // Removal.
 
     pub(crate) fn remove(&mut self, is_unwanted: impl Fn(&Point) -> bool) -> Vec<Point> {
         let gone = self.timeline.remove(is_unwanted);
@@ -315,7 +315,7 @@ impl Checkpoints {
         gone
     }
 
-    /// Points that the timeline has not any more.
+    /// Removes the parts of points that are no longer in the timeline.
     pub(crate) fn forget(&mut self, gone: &[PointId]) {
         for id in gone {
             if let Some(checkpoint) = self.by_point.remove(id)
@@ -333,7 +333,7 @@ impl Checkpoints {
             || (is_auto && self.images.is_newest(image))
     }
 
-    /// Lets go of the images that nobody needs.
+    /// Releases the images that nothing needs.
     pub(crate) fn release_images(
         &mut self,
         is_auto: bool,
@@ -346,11 +346,11 @@ impl Checkpoints {
         self.images.keep_only(|id| needed.contains(&id), context);
     }
 
-    /// Has the files removed that no checkpoint needs any more: at once, or when
-    /// there are enough of them.
+    /// Orders the removal of files that no checkpoint needs: at once, or when there are
+    /// enough of them.
     pub(crate) fn sweep(&mut self, is_at_once: bool, context: &mut Context<'_>) {
         let enough = if is_at_once { 1 } else { SWEEP_AFTER };
-        // One that is just being taken is not known yet.
+        // A tree that is being taken is not known yet.
         let is_taking = self.by_point.values().any(|c| matches!(c.files, Files::Coming(_)));
         if self.dropped_trees < enough || is_taking {
             return;
@@ -371,7 +371,7 @@ impl Checkpoints {
         self.images.clear(context);
     }
 
-    /// A checkpoint of an earlier keeper.
+    /// Adds a checkpoint that an earlier keeper took.
     pub(crate) fn recall(&mut self, recalling: Recalling) -> Recalled {
         let Recalling { name, is_auto, as_of, line, kernels, busy, files } = recalling;
         let mut images = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! A durable session's own saves: here, and in a store if it has one.
+//! A durable session's own saves: on this machine, and in a store if it has one.
 //!
-//! A store that is down does not keep the session from being saved here: each
-//! place has a pace of its own. What fails is told and tried again.
+//! A store that is down does not keep the session from being saved on this machine: each
+//! place has its own pace. Failures are reported and tried again.
 
 use super::ownership::{Activity, Before, Heard, OwnershipChecks};
 use super::{Context, NotStored, Place, SaveId, Task};
@@ -21,23 +21,23 @@ pub(crate) struct Durable {
 #[derive(Debug)]
 struct Store {
     pace: Durability,
-    /// The save that is on its way there.
+    /// The save that is being uploaded.
     upload: Option<SaveId>,
     looks: OwnershipChecks,
 }
 
-/// Where a durable session is saved, besides here.
+/// State of the session's store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InStore {
     /// There is no store.
     None,
-    /// The store has all that was saved here.
+    /// The store has everything that was saved on this machine.
     Current,
-    /// An earlier keeper did not bring its last save there.
+    /// An earlier keeper did not upload its last save.
     Behind,
 }
 
-/// Whether a store has said anything.
+/// Returns whether the store has answered.
 fn heard(outcome: &Result<(), NotStored>) -> Heard {
     match outcome {
         Ok(()) | Err(NotStored::Moved { .. }) => Heard::Word,
@@ -45,13 +45,13 @@ fn heard(outcome: &Result<(), NotStored>) -> Heard {
     }
 }
 
-/// What a look at the store came to.
+/// The result of an ownership check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
     GoesOn,
-    /// The same, and runs have waited for it.
+    /// The same, and runs have waited for the answer.
     RunsWaited,
-    /// The session is another machine's.
+    /// The session belongs to another machine.
     Moved,
 }
 
@@ -82,7 +82,7 @@ impl Durable {
         self.here.due().into_iter().chain(store).min()
     }
 
-    /// A save begins. True when it is for the store as well.
+    /// Begins a save. Returns true when it is for the store as well.
     pub(crate) fn begin(&mut self, now: Tick) -> bool {
         self.here.begin(now);
         let store = self.store.as_mut().filter(|store| {
@@ -95,7 +95,7 @@ impl Durable {
         false
     }
 
-    /// A save is over; if it is there, what became of the file for the store.
+    /// Ends a save. If it succeeded, the outcome says what became of the file for the store.
     pub(crate) fn ended(
         &mut self,
         save: SaveId,
@@ -113,7 +113,7 @@ impl Durable {
         }
         context.task(Task::RecordSave { save, place: Place::Here, outcome: here });
         match outgoing {
-            // Another one may be on its way there.
+            // Another upload may be in progress.
             Ok(()) | Err(_) if !for_store => {}
             Ok(()) => self.upload(save, context),
             Err(why) => self.not_stored(save, why, context),
@@ -128,7 +128,7 @@ impl Durable {
         }
     }
 
-    /// An upload is over. False when the session is another machine's.
+    /// Ends an upload. Returns false when the session belongs to another machine.
     #[must_use]
     pub(crate) fn uploaded(
         &mut self,
@@ -157,7 +157,7 @@ impl Durable {
         true
     }
 
-    /// A save that was meant for the store did not get there.
+    /// Records that a save for the store did not get there.
     fn not_stored(&mut self, save: SaveId, why: String, context: &mut Context<'_>) {
         if let Some(store) = self.store.as_mut().filter(|store| store.pace.is_saving()) {
             store.pace.failed(context.now);
@@ -165,13 +165,13 @@ impl Durable {
         }
     }
 
-    // Whether the session is still this machine's. An upload would tell.
+    // Ownership checks. During an upload there are none, because its outcome answers as well.
 
     fn looks(&mut self) -> Option<&mut OwnershipChecks> {
         self.store.as_mut().filter(|store| store.upload.is_none()).map(|store| &mut store.looks)
     }
 
-    /// When to ask the store, or not to have runs wait for it any longer.
+    /// Returns when to ask the store, or when runs stop waiting for its answer.
     pub(crate) fn look_due(&self, core: &Core) -> Option<Tick> {
         let store = self.store.as_ref()?;
         let activity = Activity::of(core);
@@ -179,7 +179,7 @@ impl Durable {
         question.into_iter().chain(store.looks.waits_until()).min()
     }
 
-    /// Asks the store if it is time to. True when runs have waited long enough.
+    /// Asks the store if it is time to. Returns true when runs have waited long enough.
     pub(crate) fn look(&mut self, context: &mut Context<'_>) -> bool {
         let Some(store) = &mut self.store else { return false };
         if store.looks.waits_until().is_some_and(|until| until <= context.now) {
@@ -196,7 +196,7 @@ impl Durable {
         false
     }
 
-    /// A run is about to come. True when it is to wait for the store's answer.
+    /// Returns whether a run that is about to come has to wait for the store's answer.
     pub(crate) fn before_run(&mut self, context: &mut Context<'_>) -> bool {
         let now = context.now;
         match self.looks().map_or(Before::Nothing, |looks| looks.before_run(now)) {
@@ -209,7 +209,7 @@ impl Durable {
         }
     }
 
-    /// The store has said whose the session is, or could not be asked.
+    /// Takes the store's answer about ownership, or that there is none.
     pub(crate) fn looked(
         &mut self,
         outcome: Result<(), NotStored>,
@@ -222,20 +222,20 @@ impl Durable {
                 context.task(Task::RecordMove { host });
                 Looked::Moved
             }
-            // A store that is down keeps nobody from working; saves tell of it.
+            // A store that is down does not block runs; saves report it.
             Ok(()) | Err(NotStored::Failed(_)) if waited => Looked::RunsWaited,
             Ok(()) | Err(NotStored::Failed(_)) => Looked::GoesOn,
         }
     }
 
-    /// The session ends, or is reset.
+    /// Cancels the ownership check, because the session ends or is reset.
     pub(crate) fn cancel_look(&mut self, context: &mut Context<'_>) {
         if self.store.as_mut().is_some_and(|store| store.looks.cancel()) {
             context.task(Task::CancelLook);
         }
     }
 
-    /// The session ends, or is reset.
+    /// Cancels the upload, because the session ends or is reset.
     pub(crate) fn cancel_upload(&mut self, context: &mut Context<'_>) {
         let upload = self.store.as_mut().and_then(|store| store.upload.take());
         if let Some(save) = upload {

@@ -1,4 +1,4 @@
-//! What operations are told.
+//! Inputs of operations.
 
 use super::{CopyId, FilesId, ImageId, RequestId, SaveId};
 use crate::effect::Epoch;
@@ -8,7 +8,7 @@ use sessile_protocol::{
 };
 use std::path::PathBuf;
 
-/// What is asked of a session as a whole.
+/// An operation on a session as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     Fork(ForkOrder),
@@ -17,14 +17,14 @@ pub enum Order {
     Drop(DropCheckpoints),
 }
 
-/// A save that somebody asks for.
+/// A save that a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveOrder {
     /// The file to write.
     pub path: PathBuf,
-    /// With the files of the workspace.
+    /// Include the files of the workspace.
     pub files: bool,
-    /// For runs to end.
+    /// Wait for runs to end.
     pub wait: bool,
 }
 
@@ -38,55 +38,55 @@ pub enum Event {
         request: RequestId,
         order: SaveOrder,
     },
-    /// Whoever asked is gone. What has not begun will not; a save is taken back.
+    /// The client that asked is gone. An operation that has not begun will not; a save is
+    /// cancelled.
     Left {
         request: RequestId,
     },
 
-    /// A kernel's state has been written down, in the session's file or aside.
+    /// A kernel's state is captured, in the session's file or in a separate one.
     Captured {
         language: Language,
         as_of: RunNo,
     },
-    /// It could not be.
+    /// A kernel's state could not be captured.
     NotCaptured {
         language: Language,
     },
-    /// A kernel has nothing left to say of its state.
+    /// A kernel has finished describing its state.
     Described {
         language: Language,
     },
-    /// A kernel process is gone, and will not say or copy anything any more.
+    /// A kernel process is gone, and will not describe or copy itself any more.
     KernelGone {
         language: Language,
         epoch: Epoch,
         copies: Copies,
     },
 
-    /// An image is there: what it has not, and whether what it was taken of
-    /// changes without runs.
+    /// An image is ready; with what it lacks, and whether its kernel changes without runs.
     ImageReady {
         image: ImageId,
         left: Vec<LeftBehind>,
         is_restless: bool,
     },
-    /// An image will not be there, or is gone.
+    /// An image failed, or is gone.
     ImageLost {
         image: ImageId,
         why: String,
     },
 
-    /// A process that is to take the place of a kernel is up.
+    /// A process that is to replace a kernel is up.
     CopyUp {
         copy: CopyId,
     },
-    /// It will not be, or is gone again.
+    /// Such a process did not start, or is gone again.
     CopyLost {
         copy: CopyId,
         why: String,
     },
 
-    /// The workspace's files were taken.
+    /// The files of the workspace were taken.
     FilesTaken {
         files: FilesId,
         view: FilesView,
@@ -95,7 +95,7 @@ pub enum Event {
         files: FilesId,
         failure: Failure,
     },
-    /// The workspace's files are what they were.
+    /// The files of the workspace were put back.
     FilesPut {
         files: FilesId,
         restored: RestoredFiles,
@@ -105,46 +105,45 @@ pub enum Event {
         failure: PutFailure,
     },
 
-    /// What a rewind is to bring about is on disk, or cannot be.
+    /// The journal of a rewind is on disk, or could not be written.
     JournalWritten {
         outcome: Result<(), Failure>,
     },
-    /// What new kernels start from is on disk; what goes on although the kernel
-    /// that started it does not.
+    /// The states that new kernels start from are on disk; with whatever continues although
+    /// the kernel that started it does not.
     StatesWritten {
         outcome: Result<Vec<LeftBehind>, Failure>,
     },
-    /// The checkpoints are on disk, for whoever asked.
+    /// The checkpoints are on disk, as a request asked.
     TimelineWritten {
         request: RequestId,
         outcome: Result<(), Failure>,
     },
 
-    /// The directories of forks are there, with copies of the files if they were
-    /// wanted.
+    /// The directories of forks are made, with copies of the files if those were requested.
     ForksPlanned {
         request: RequestId,
         outcome: Result<(), Failure>,
     },
-    /// The forks are made, or some of them; those whose processes are yet to come.
+    /// The forks are made, or some of them; `expected` are those whose processes are pending.
     ForksMade {
         request: RequestId,
         expected: Vec<SessionId>,
         failure: Option<Failure>,
     },
-    /// A fork's processes are there, or will not be.
+    /// A fork's processes are up, or failed.
     ForkUp {
         fork: SessionId,
         outcome: Result<(), Failure>,
     },
 
-    /// Something of what a save needs of a kernel.
+    /// A part of a save has arrived from a kernel.
     SaveGathered {
         save: SaveId,
         language: Language,
         part: Part,
     },
-    /// A save cannot be gathered or written.
+    /// A save could not be gathered or written.
     SaveFailed {
         save: SaveId,
         failure: Failure,
@@ -153,61 +152,61 @@ pub enum Event {
         save: SaveId,
         saved: Saved,
     },
-    /// A save has come to the store, or not.
+    /// A save was uploaded to the store, or not.
     Uploaded {
         save: SaveId,
         outcome: Result<(), NotStored>,
     },
-    /// The store has said whose the session is, or could not be asked.
+    /// The store has said which machine owns the session, or could not be asked.
     Looked {
         outcome: Result<(), NotStored>,
     },
 }
 
-/// Why a save did not come to the store, or a look at it to nothing.
+/// Why an upload or an ownership check failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotStored {
     Failed(String),
-    /// Another machine has taken the session up.
+    /// Another machine has taken over the session.
     Moved {
         host: String,
     },
 }
 
-/// What a save needs of a kernel.
+/// A part of a save that comes from a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What it has, by name; and of a shell, all that brings it back.
+    /// The names and values in the kernel; for a shell, the state that restores it.
     State,
-    /// A process of its own that writes its dump: the kernel may go.
+    /// A separate process that writes the dump: the kernel is no longer needed.
     Writer,
-    /// Its dump; or that there is none, and none to come.
+    /// The dump; or that there is none and none will come.
     Dump,
 }
 
-/// What was written.
+/// The result of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saved {
-    /// The file that somebody asked for.
+    /// The file that a client asked for.
     File(Box<SavedView>),
-    /// The session's own; and what became of the file for the store.
+    /// The session's own save; and what became of the file for the store.
     Here { outgoing: Option<Result<(), String>> },
 }
 
-/// What becomes of copies that a dead process was to make of itself.
+/// What becomes of the copies that a dead process was to make of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copies {
     /// They will not be made.
     Lost,
-    /// A process is there that has not said what it is.
+    /// A copied process exists, but has not identified itself.
     OnTheirWay,
 }
 
 /// Why files were not put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutFailure {
-    /// They are as they were before.
+    /// The files are as they were before.
     Refused(Failure),
-    /// The process was ended, and nobody knows how far it was.
+    /// The process was ended, and nobody knows how far it got.
     Killed,
 }

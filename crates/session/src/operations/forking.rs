@@ -1,7 +1,7 @@
 //! Forks: new sessions of this keeper with the state of this one.
 //!
-//! All or none: when one of them fails, the others are ended, because nobody
-//! would know of them.
+//! All or none: when one of them fails, the others are ended, because the client does not
+//! learn of them.
 
 use super::queue::{Patience, Progress, Stage};
 use super::{
@@ -10,12 +10,12 @@ use super::{
 use crate::effect::{Epoch, Tick};
 use sessile_protocol::{Code, Failure, ForkOrder, Language, RunNo, SessionId};
 
-/// How long a copy may take to say that it is there when its original is not.
+/// How long a copy may take to report when its original is dead.
 const LAST_WORDS: Tick = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Forking {
-    /// Made for the forks.
+    /// Images made for the forks.
     images: Vec<ImageId>,
     /// The process that copies itself for them.
     original: Option<Epoch>,
@@ -25,12 +25,12 @@ pub(crate) struct Forking {
 
 #[derive(Debug)]
 enum Step {
-    /// Directories and files are made.
+    /// Directories and files are being made.
     Planning,
     Planned,
-    /// The sessions are made.
+    /// The sessions are being made.
     Making,
-    /// Those whose processes are not there yet.
+    /// The forks whose processes are pending.
     ComingUp(Vec<SessionId>),
 }
 
@@ -113,7 +113,7 @@ impl Operations {
                 if expected.is_empty() {
                     return finished(request, forking.failure, context);
                 }
-                // Of one that is dead, only a copy that is on its way may come yet.
+                // If the original is dead, only a copy that already exists can still report.
                 let is_there = context.core.epoch(Language::Python) == forking.original;
                 if is_there { COPY_PATIENCE } else { LAST_WORDS }
             }
@@ -121,7 +121,7 @@ impl Operations {
         Progress::Waiting(Stage::Forking(forking), Patience(patience))
     }
 
-    /// What kernels have that can be handed on.
+    /// Returns the state that each kernel of a fork starts from.
     fn kernel_starts(&self, context: &Context<'_>) -> Vec<(Language, RunNo, KernelStart)> {
         let states = context.core.states();
         let kernel_starts = states.map(|(language, as_of)| {

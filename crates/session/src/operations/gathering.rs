@@ -1,4 +1,4 @@
-//! Kernels write their state down, before anything is made of it.
+//! Kernels write their state before an operation uses it.
 
 use super::queue::Patience;
 use super::{COPY_PATIENCE, Context, ImageId, Operations, Order};
@@ -6,20 +6,20 @@ use crate::effect::Tick;
 use crate::input::Input;
 use sessile_protocol::Language;
 
-/// A kernel that does not say what its state is within this is busy with itself;
-/// the last captured state has to do.
+/// A kernel that does not describe its state within this time is busy; the operation uses
+/// the last captured state.
 const GATHERING_PATIENCE: Tick = 2000;
 
 /// A dump may be gigabytes.
 const DUMP_PATIENCE: Tick = 120_000;
 
-/// What is waited for before an operation does its own.
+/// What an operation waits for before it begins its own work.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     pub(crate) order: Order,
-    /// Kernels that have not said what their state is.
+    /// Kernels that have not described their state.
     pub(crate) missing: Vec<Language>,
-    /// Images that are yet to come.
+    /// Images that are pending.
     pub(crate) images: Vec<ImageId>,
 }
 
@@ -31,7 +31,7 @@ impl Operations {
     ) -> (Gathering, Patience) {
         let (mut missing, mut images, mut patience) = (Vec::new(), Vec::new(), GATHERING_PATIENCE);
         match &order {
-            // What is not a process that can be copied is written down.
+            // A kernel that cannot be copied as a process writes its state.
             Order::Fork(_) | Order::Checkpoint(_) => {
                 let there = context.core.states().map(|(language, _)| language);
                 missing.extend(there.filter(|language| *language != Language::Python));
@@ -44,7 +44,7 @@ impl Operations {
                     patience = DUMP_PATIENCE;
                 }
             }
-            // Some may have been asked for a moment ago, of kernels that go.
+            // Some may have been ordered a moment ago, from kernels that a rewind replaces.
             Order::Rewind(_) | Order::Drop(_) => {
                 images = self.checkpoints.images().coming();
                 patience = COPY_PATIENCE;

@@ -1,4 +1,4 @@
-//! States of kernels at some time, and what becomes of them.
+//! Images: states of kernels at some time, and their life cycle.
 //!
 //! ```text
 //!  Copy  (Python) ─► Coming ─► Process ─┐
@@ -6,8 +6,8 @@
 //!  Keep  (shells) ─► Coming ─► Written ─┘
 //! ```
 //!
-//! An image that shows a kernel as it is now is used again. The driver has what
-//! is inside of each, and lets go of it at [`Task::Release`].
+//! An image that shows the current state of a kernel is reused. The driver has the contents
+//! of each image, and releases them at [`Task::Release`].
 
 use super::{Context, Copies, ImageId, Task};
 use crate::effect::Epoch;
@@ -18,23 +18,23 @@ use std::collections::BTreeMap;
 pub struct Image {
     pub language: Language,
     pub as_of: RunNo,
-    /// The process that it is an image of.
+    /// The process that the image shows.
     epoch: Epoch,
     pub form: Form,
-    /// What it does not have.
+    /// The parts of the state that the image lacks.
     pub left: Vec<LeftBehind>,
-    /// What it was taken of has threads or tasks, and changes without runs.
+    /// The process has threads or tasks, and changes without runs.
     pub is_restless: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Asked for, and not there yet.
+    /// Ordered, and not there yet.
     Coming(Way),
     /// A copy of the process, which waits.
     Process,
     Written,
-    /// There is none, and why.
+    /// There is no image; with the reason.
     Lost(String),
 }
 
@@ -49,9 +49,9 @@ pub enum Way {
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     images: BTreeMap<ImageId, Image>,
-    /// By language, with the process that it is an image of.
+    /// The newest image of each language, with the process that it shows.
     newest: BTreeMap<Language, (Epoch, ImageId)>,
-    /// As of which run the last state of a kernel was written down.
+    /// The run as of which each kernel's state was last captured.
     captured: BTreeMap<Language, RunNo>,
     last: u64,
 }
@@ -65,7 +65,7 @@ impl Images {
         self.images.iter().map(|(id, image)| (*id, image))
     }
 
-    /// Whether something is asked for that is not there yet.
+    /// Returns whether an image is pending.
     pub(crate) fn is_coming(&self, id: ImageId) -> bool {
         self.get(id).is_some_and(|image| matches!(image.form, Form::Coming(_)))
     }
@@ -78,13 +78,13 @@ impl Images {
         self.newest.values().any(|(_, newest)| *newest == id)
     }
 
-    /// The newest image of a process.
+    /// Returns the newest image of a process.
     pub(crate) fn newest_of(&self, language: Language, epoch: Epoch) -> Option<(ImageId, &Image)> {
         let (_, id) = self.newest.get(&language).filter(|(of, _)| *of == epoch)?;
         Some((*id, self.images.get(id)?))
     }
 
-    /// An image of a kernel as it is; the one that there is already, if it will do.
+    /// Returns an image of a kernel as it is now; the existing one, if it is current.
     pub(crate) fn of_now(
         &mut self,
         language: Language,
@@ -120,7 +120,7 @@ impl Images {
         self.add(image, language, as_of, epoch, form)
     }
 
-    /// An image of an earlier keeper, which was written down or is lost.
+    /// Adds an image of an earlier keeper, which is written or lost.
     pub(crate) fn recall(&mut self, language: Language, as_of: RunNo, form: Form) -> ImageId {
         let image = self.next();
         self.add(image, language, as_of, Epoch::default(), form)
@@ -144,7 +144,7 @@ impl Images {
         id
     }
 
-    // What becomes of them.
+    // State changes.
 
     pub(crate) fn ready(&mut self, id: ImageId, left: Vec<LeftBehind>, is_restless: bool) {
         let Some(image) = self.images.get_mut(&id) else {
@@ -153,13 +153,13 @@ impl Images {
         image.form = match image.form {
             Form::Coming(Way::Copy) => Form::Process,
             Form::Coming(Way::Dump) => Form::Written,
-            // It is filled by a capture, or it is late.
+            // A capture completes it, or the event is late.
             Form::Coming(Way::Capture) | Form::Process | Form::Written | Form::Lost(_) => return,
         };
         (image.left, image.is_restless) = (left, is_restless);
     }
 
-    /// Whatever was there is let go of.
+    /// Marks an image as lost, and releases its contents.
     pub(crate) fn lost(&mut self, id: ImageId, why: String, context: &mut Context<'_>) {
         let Some(image) = self.images.get_mut(&id) else {
             return;
@@ -199,7 +199,7 @@ impl Images {
             image.epoch == epoch
                 && match image.form {
                     Form::Coming(Way::Dump | Way::Capture) => true,
-                    // A copy that it had made is there, though it has not said so.
+                    // A copy that it has made exists, though it has not reported yet.
                     Form::Coming(Way::Copy) => copies == Copies::Lost,
                     Form::Process | Form::Written | Form::Lost(_) => false,
                 }
@@ -222,7 +222,7 @@ impl Images {
         }
     }
 
-    /// Lets go of images that nobody needs any more.
+    /// Releases the images that nothing needs.
     pub(crate) fn keep_only(
         &mut self,
         is_needed: impl Fn(ImageId) -> bool,
@@ -230,7 +230,7 @@ impl Images {
     ) {
         let gone: Vec<ImageId> = self.images.keys().copied().filter(|id| !is_needed(*id)).collect();
         for image in gone {
-            // One that is lost was let go of when that was known.
+            // A lost image was released when it was lost.
             match self.images.remove(&image).map(|image| image.form) {
                 Some(Form::Coming(_) | Form::Process | Form::Written) => {
                     context.task(Task::Release { image });
@@ -242,7 +242,7 @@ impl Images {
         self.newest.retain(|_, (_, id)| there.contains_key(id));
     }
 
-    /// Those made ahead of a run are not wanted either.
+    /// Forgets the images made ahead of a run, unless they are in use.
     pub(crate) fn forget_newest(&mut self, is_in_use: impl Fn(ImageId) -> bool) {
         self.newest.retain(|_, (_, id)| is_in_use(*id));
     }

@@ -1,5 +1,5 @@
-//! What is done with a session as a whole: forks, checkpoints, going back, saves,
-//! and the checkpoint before each run of a session that takes them by itself.
+//! Operations on a session as a whole: forks, checkpoints, rewinds, saves, and the
+//! automatic checkpoint before each run.
 //!
 //! ```text
 //!  Asked ─► queue ─► Gathering ─┬─► Forking       Planning ─► Making ─► ComingUp ─────┐
@@ -10,21 +10,21 @@
 //!            └── refused, or the asker has left ─────────────────────────────────► Answer
 //! ```
 //!
-//! - One at a time, and never under a run: an operation begins when no run is
-//!   going and no kernel is starting, and no run begins until the queue is empty.
-//! - A rewind brings up everything that it needs, then puts the files back, and
-//!   only then replaces what is there. Whatever fails before that, the session is
-//!   as it was; files that were put back are taken back (`TakingBack`).
+//! - One operation at a time, and never during a run: an operation begins when no run is
+//! active and no kernel is starting, and no run begins until the queue is empty.
+//! - A rewind brings up all processes that it needs, then puts the files back, and only
+//!   then
+//! replaces the kernels. If anything fails before that, the session stays as it was; files
+//! that were put back are taken back (`TakingBack`).
 //! - Each request gets exactly one [`Task::Answer`].
 //! - An image lives as long as a checkpoint needs it (`images`, `checkpoints`).
-//! - Saves are apart from these: they only need a quiet moment, and runs go on
-//!   beside them (`saving`, `durable`).
-//! - What is waited for has a deadline, or an event that is certain to come: the
-//!   end of a run, of a kernel's start, or of a process that works on the files.
+//! - Saves are separate: they only need a quiet moment, and runs continue beside them
+//! (`saving`, `durable`).
+//! - Every wait has a deadline, or ends with an event that is certain to come: the end of a
+//! run, of a kernel's start, or of a process that works on the files.
 //!
-//! [`Task`]s go to the driver, and what became of them comes back as [`Event`]s.
-//! What is inside of an image or a tree of files is the driver's; here they are
-//! numbers.
+//! The driver gets [`Task`]s and returns their outcomes as [`Event`]s. The contents of an
+//! image or a tree of files belong to the driver; here they are numbers.
 
 mod checkpointing;
 mod checkpoints;
@@ -66,28 +66,28 @@ macro_rules! number {
 }
 
 number!(
-    /// Names a request, and with it whoever is to be answered; given by the driver.
+    /// Identifies a request, and the client to answer; given by the driver.
     RequestId
 );
 number!(
-    /// Names the state of a kernel at some time.
+    /// Identifies the state of a kernel at some time.
     ImageId
 );
 number!(
-    /// Names a process that is to take the place of a kernel.
+    /// Identifies a process that is to replace a kernel.
     CopyId
 );
 number!(
-    /// Names a job on the workspace's files, and the files that it has taken.
+    /// Identifies a job on the workspace's files, and the files that it has taken.
     FilesId
 );
 
 number!(
-    /// Names a save, and the file of it that goes to a store.
+    /// Identifies a save, and its file for a store.
     SaveId
 );
 
-/// Copies of a large process take their time; beyond this there is none.
+/// How long a copy of a process may take; large processes need some time.
 const COPY_PATIENCE: Tick = 20_000;
 
 /// Workspaces may be large, and disks slow.
@@ -96,19 +96,19 @@ const FILES_PATIENCE: Tick = 3_600_000;
 #[derive(Debug)]
 pub struct Operations {
     auto: Option<Auto>,
-    /// What was asked for and has not begun.
+    /// Requests that have not begun.
     queue: VecDeque<(RequestId, Order)>,
     current: Option<Current>,
     /// Runs that wait for their checkpoints.
     preparing: Vec<Preparing>,
     pub(crate) checkpoints: Checkpoints,
     saves: Saves,
-    /// Asked for while files were put back, which is not left half done.
+    /// Requested while files were being put back, which must not stop halfway.
     close: Option<Close>,
     last_copy: u64,
 }
 
-/// What operations act upon, and where they put what is to be done.
+/// What operations act on, and the effects that they cause.
 pub(crate) struct Context<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) now: Tick,
@@ -139,7 +139,7 @@ impl Operations {
         }
     }
 
-    // For the driver to look at.
+    // Queries of the driver.
 
     #[must_use]
     pub fn timeline(&self) -> &Timeline {
@@ -156,58 +156,57 @@ impl Operations {
         self.checkpoints.images().get(image)
     }
 
-    /// All images that there are.
+    /// Returns all images.
     pub fn images(&self) -> impl Iterator<Item = (ImageId, &Image)> {
         self.checkpoints.images().iter()
     }
 
-    /// What a checkpoint has.
+    /// Returns the contents of a checkpoint.
     #[must_use]
     pub fn describe(&self, point: PointId) -> Option<Description> {
         self.checkpoints.describe(point)
     }
 
-    /// Whether an operation is under way.
+    /// Returns whether an operation is in progress.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Whether an operation is under way or asked for.
+    /// Returns whether an operation is in progress or queued.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.current.is_some() || !self.queue.is_empty()
     }
 
-    /// Whether a request waits for its turn.
+    /// Returns whether a request is queued.
     #[must_use]
     pub fn is_waiting(&self, request: RequestId) -> bool {
         self.queue.iter().any(|(waiting, _)| *waiting == request)
     }
 
-    /// Whether the images that no checkpoint needs are needed all the same: the
-    /// newest ones of a session that takes checkpoints by itself, and those that
-    /// an operation waits for.
+    /// Returns whether an image is needed: by a checkpoint, as the newest one of a session
+    /// with automatic checkpoints, or by an operation in progress.
     #[must_use]
     pub fn needs(&self, image: ImageId) -> bool {
         self.checkpoints.needs(image, self.auto.is_some(), self.images_in_use())
     }
 
-    /// When something that is waited for is given up.
+    /// Returns when the next wait ends.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
         let current = self.current.as_ref().and_then(|current| current.due);
         self.preparing.iter().filter_map(Preparing::due).chain(current).min()
     }
 
-    /// When a save is given up, or due, or the store is to be asked.
+    /// Returns when a save is given up or due, or the store is to be asked.
     pub(crate) fn save_due(&self, core: &Core) -> Option<Tick> {
         self.saves.due(core).into_iter().chain(self.saves.look_due(core)).min()
     }
 
-    // For the session.
+    // Used by the session.
 
-    /// OwnershipChecks at what the kernels are about to do, on its way to the driver.
+    /// Looks at an effect of the kernels on its way to the driver.
     pub(crate) fn see(&mut self, effect: &Effect, context: &mut Context<'_>) {
         match effect {
             Effect::Begin { run, .. } => self.checkpoints.ran(*run),
@@ -231,12 +230,12 @@ impl Operations {
         }
     }
 
-    /// Whether [`Operations::advance`] may have something to do.
+    /// Returns whether [`Operations::advance`] has nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         !self.is_active() && self.auto.is_none() && self.saves.is_idle()
     }
 
-    /// Goes on with whatever can go on.
+    /// Continues whatever can continue.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) {
         self.look(context);
         self.prepare_runs(context);
@@ -244,7 +243,7 @@ impl Operations {
         self.saves.go_on(context);
     }
 
-    /// After a reset, or at the end: nothing of it is needed any more.
+    /// Removes everything, after a reset or at the end.
     fn clear(&mut self, context: &mut Context<'_>) {
         self.preparing.clear();
         self.checkpoints.clear(context);

@@ -1,29 +1,28 @@
-//! When the store of a durable session is asked whether the session is still this
-//! machine's.
+//! When a durable session asks its store whether this machine still owns the session.
 //!
-//! Each save asks as well, so this is for the time without one: now and then, during a
-//! run that takes long, and before the first run after a pause, which would be lost if
-//! another machine has the session. A run waits for the answer, though not for long, and not again while
-//! the store is silent: a machine without a network has to be of use, too.
+//! Each save asks as well, so these checks cover the time without saves: now and then,
+//! during a long run, and before the first run after a pause, which would be lost if
+//! another machine has the session. A run waits for the answer, but only briefly, and not
+//! again while the store is silent: the session has to work without a network, too.
 
 use crate::Core;
 use crate::effect::Tick;
 
-/// What the store has said is taken to hold for this long: a run that is lost to a
-/// move came within that time. An answer costs a process and a call to the store,
-/// tens of milliseconds, which is too much for each run. Longer than the time
-/// between the saves of a busy session, which ask as well.
+/// How long the store's answer holds. A run within that time is lost if the session has
+/// moved. A check costs a process and a call to the store, tens of milliseconds, which is
+/// too much for each run. The time is longer than the time between the saves of a busy
+/// session, which ask as well.
 pub(super) const FRESH: Tick = 6_000;
 
-/// When a session that does nothing asks for the first time. It matters less: the
-/// next run asks before it begins.
+/// When an idle session asks for the first time. This is less urgent: the next run asks
+/// before it begins.
 const IDLE: Tick = 30_000;
 
-/// How often a session asks while something runs in it. What a run does to the world
-/// after a move is done twice; an hour of it costs a thousand questions.
+/// How often a session asks during a run. Effects of a run after a move happen twice; an
+/// hour costs a thousand checks.
 const GOING: Tick = 4_000;
 
-/// An idle one then asks less and less often, down to this.
+/// The longest time between checks: an idle session asks less and less often.
 const SELDOM: Tick = 300_000;
 
 /// How long a run waits for the answer.
@@ -32,7 +31,7 @@ pub(super) const PATIENCE: Tick = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Resting,
-    /// The store is asked.
+    /// A check is in progress.
     Asking,
     /// The same, and runs wait for the answer until then.
     AskingFor {
@@ -40,11 +39,11 @@ enum Phase {
     },
 }
 
-/// What a session is doing.
+/// The session's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     None,
-    /// A run is going.
+    /// A run is active.
     Running,
 }
 
@@ -54,11 +53,11 @@ impl Activity {
     }
 }
 
-/// What came of a question to the store, or of a save.
+/// The answer to a check or a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     Word,
-    /// It could not be asked, or did not answer.
+    /// The store could not be asked, or did not answer.
     Nothing,
 }
 
@@ -66,7 +65,7 @@ pub(super) enum Heard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Nothing,
-    /// The answer to a question that was asked already.
+    /// The answer to a check that is in progress.
     Answer,
     Question,
 }
@@ -74,7 +73,7 @@ pub(super) enum Before {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnershipChecks {
     phase: Phase,
-    /// What came of the last question, and when.
+    /// The last answer, and when it came.
     last: (Heard, Tick),
     pause: Tick,
 }
@@ -84,16 +83,16 @@ impl OwnershipChecks {
         Self { phase: Phase::Resting, last: (Heard::Word, now), pause: IDLE }
     }
 
-    /// The session does something.
+    /// Resets the pause, because the session is active.
     pub(super) fn changed(&mut self) {
         self.pause = IDLE;
     }
 
-    /// When to ask, although nothing happens.
+    /// Returns when the next check is due.
     pub(super) fn due(&self, activity: Activity) -> Option<Tick> {
         let pause = match (activity, self.last.0) {
             (Activity::Running, Heard::Word) => self.pause.min(GOING),
-            // A store that is silent is not asked more often for that.
+            // A silent store is not asked more often because of a run.
             (Activity::Running, Heard::Nothing) | (Activity::None, _) => self.pause,
         };
         match self.phase {
@@ -102,7 +101,7 @@ impl OwnershipChecks {
         }
     }
 
-    /// When runs are not to wait any longer.
+    /// Returns when runs stop waiting.
     pub(super) fn waits_until(&self) -> Option<Tick> {
         match self.phase {
             Phase::AskingFor { until } => Some(until),
@@ -114,7 +113,7 @@ impl OwnershipChecks {
         self.phase = Phase::Asking;
     }
 
-    /// A run is about to come.
+    /// Returns what a run that is about to come has to wait for.
     pub(super) fn before_run(&mut self, now: Tick) -> Before {
         match self.last {
             (Heard::Word, at) if now >= at + FRESH => {}
@@ -131,13 +130,13 @@ impl OwnershipChecks {
         }
     }
 
-    /// Runs have waited long enough.
+    /// Stops the waiting of runs.
     pub(super) fn give_up(&mut self, now: Tick) {
         self.phase = Phase::Asking;
         self.last = (Heard::Nothing, now);
     }
 
-    /// The store has said something, or will not. True when runs wait for it.
+    /// Takes the store's answer, or that there is none. Returns true when runs wait for it.
     pub(super) fn answered(&mut self, heard: Heard, now: Tick) -> bool {
         let waited = matches!(self.phase, Phase::AskingFor { .. });
         self.phase = Phase::Resting;
@@ -146,12 +145,12 @@ impl OwnershipChecks {
         waited
     }
 
-    /// A save has asked.
+    /// Takes the answer that a save got.
     pub(super) fn saved(&mut self, heard: Heard, now: Tick) {
         self.last = (heard, now);
     }
 
-    /// The question is taken back. True when there was one.
+    /// Cancels the check. Returns true when there was one.
     pub(super) fn cancel(&mut self) -> bool {
         std::mem::replace(&mut self.phase, Phase::Resting) != Phase::Resting
     }

@@ -1,8 +1,8 @@
-//! What is done before each run of a session that takes checkpoints by itself.
+//! Preparation of each run in a session with automatic checkpoints.
 //!
-//! A shell's state is written down by a fork of it, which takes longer than many
-//! a run; and a run may end the shell. So the run waits for it, though not for
-//! ever: what a shell does with itself must not keep it from being used.
+//! A fork of a shell writes the shell's state, which takes longer than many runs; and a run
+//! may end the shell. So the run waits for it, but with a deadline: a shell that is busy
+//! with itself must stay usable.
 
 use super::checkpoints::Files;
 use super::{Context, FilesId, Operations, Task};
@@ -10,8 +10,8 @@ use crate::effect::{Epoch, Tick};
 use crate::timeline::PointId;
 use sessile_protocol::{Auto, Failure, FilesView, Language, RunNo};
 
-/// A shell that has not written its state down by then has a reason that will
-/// not go away; the checkpoint does without.
+/// A shell that has not written its state by then has a reason that will not go away; the
+/// checkpoint omits its state.
 const PATIENCE: Tick = 2000;
 
 /// A run that waits for its checkpoint.
@@ -40,14 +40,13 @@ impl Preparing {
 }
 
 impl Operations {
-    /// Takes the checkpoints that runs wait for, and lets those begin that have
-    /// theirs.
+    /// Takes the checkpoints that runs wait for, and begins the runs whose checkpoint is ready.
     pub(crate) fn prepare_runs(&mut self, context: &mut Context<'_>) {
         let Some(auto) = self.auto else {
             return;
         };
         let waiting: Vec<(Language, Epoch, RunNo)> = context.core.preparing().collect();
-        // Those whose kernel has died, or that were interrupted.
+        // Removes those whose kernel has died, or that were interrupted.
         self.preparing.retain(|p| waiting.contains(&(p.language, p.epoch, p.run)));
         for (language, epoch, run) in waiting {
             let is_known = |p: &Preparing| (p.language, p.epoch, p.run) == (language, epoch, run);
@@ -96,7 +95,7 @@ impl Operations {
         self.preparing.push(Preparing { point, language, epoch, run, step });
     }
 
-    /// What a run waits for; nothing any more, if it can begin.
+    /// Returns the next step of a run's preparation; none if the run can begin.
     fn next_step(
         &mut self,
         preparing: &Preparing,
@@ -105,8 +104,8 @@ impl Operations {
     ) -> Option<Step> {
         let Preparing { point, language, .. } = *preparing;
         match preparing.step {
-            // Only a shell is waited for: the order to copy a process comes to it
-            // before the run does.
+            // Only a shell has to finish first: a process gets the order to copy itself
+            // before the run.
             step @ Step::Capturing { due }
                 if due > context.now
                     && language.is_shell()
@@ -125,7 +124,7 @@ impl Operations {
         }
     }
 
-    /// Files were taken, or not.
+    /// Takes the outcome of taking files.
     pub(crate) fn files_taken(
         &mut self,
         files: FilesId,
@@ -145,9 +144,9 @@ impl Operations {
         self.checkpoints.files_taken(files, outcome, context);
     }
 
-    /// In idle time: the next run then need not wait for a copy to be made.
+    /// Makes an image in idle time, so that the next run need not wait for a copy.
     pub(crate) fn prepare_ahead(&mut self, language: Language, context: &mut Context<'_>) {
-        // Who has let go of all of them wants no process left behind.
+        // A client that dropped all checkpoints wants no copied process to stay.
         let is_wanted = self.auto.is_some() && !self.checkpoints.is_empty();
         if is_wanted && language == Language::Python {
             self.checkpoints.image_of_kernel(language, context);

@@ -1,4 +1,4 @@
-//! The order of operations: one after the other, from the request to its answer.
+//! The queue of operations: one after the other, from the request to its answer.
 
 use super::checkpointing::Checkpointing;
 use super::durable::Looked;
@@ -11,12 +11,12 @@ use crate::effect::Tick;
 use crate::input::Input;
 use sessile_protocol::{Code, DropCheckpoints, Failure, Language, RunNo};
 
-/// The operation that is under way.
+/// The operation in progress.
 #[derive(Debug)]
 pub(crate) struct Current {
     pub(crate) request: RequestId,
     pub(crate) stage: Stage,
-    /// Then it goes on with what there is, or fails.
+    /// Deadline: then it continues with what it has, or fails.
     pub(crate) due: Option<Tick>,
 }
 
@@ -28,14 +28,14 @@ pub(crate) enum Stage {
     Rewinding(Box<Rewinding>),
 }
 
-/// How long something may take from now on.
+/// How long a stage may take from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience(pub(crate) Tick);
 
-/// What became of a stage.
+/// The result of a stage.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// Something is missing that will be told of.
+    /// The stage waits for an event.
     Waiting(Stage, Patience),
     Done(Result<Done, Failure>),
 }
@@ -58,7 +58,7 @@ impl Order {
 }
 
 impl Operations {
-    /// Something has happened.
+    /// Handles an event.
     pub(crate) fn hear(&mut self, event: Event, context: &mut Context<'_>) {
         let images = self.checkpoints.images_mut();
         match event {
@@ -135,8 +135,8 @@ impl Operations {
         }
     }
 
-    /// A run is about to come: it may have to wait until the store has said that the
-    /// session is still this machine's.
+    /// Holds a run that is about to come, if it has to wait for the store's answer that
+    /// this machine still owns the session.
     pub(crate) fn before_run(&mut self, context: &mut Context<'_>) {
         let durable = self.saves.durable.as_mut().filter(|_| context.core.is_open());
         if durable.is_some_and(|durable| durable.before_run(context)) {
@@ -144,7 +144,7 @@ impl Operations {
         }
     }
 
-    /// Asks the store if it is time to, and has runs wait for it only so long.
+    /// Asks the store if it is time to, and ends the waiting of runs when it is too long.
     pub(crate) fn look(&mut self, context: &mut Context<'_>) {
         let durable = self.saves.durable.as_mut().filter(|_| context.core.is_open());
         if durable.is_some_and(|durable| durable.look(context)) {
@@ -161,7 +161,7 @@ impl Operations {
         }
     }
 
-    /// An operation that holds runs back lets them go by itself.
+    /// Releases runs, unless an operation holds them: it releases them itself.
     fn release_unless_active(&mut self, context: &mut Context<'_>) {
         if context.core.is_open() && !self.is_active() {
             self.release(context);
@@ -182,7 +182,7 @@ impl Operations {
         }
     }
 
-    /// A kernel has written its state down, or will not.
+    /// Records that a kernel has written its state, or will not.
     fn described(&mut self, language: Language) {
         if let Some(Current { stage: Stage::Gathering(gathering), .. }) = &mut self.current {
             gathering.missing.retain(|other| *other != language);
@@ -242,7 +242,7 @@ impl Operations {
             };
             match progress {
                 Progress::Waiting(stage, Patience(patience)) => {
-                    // What goes on although its time is over has more of it.
+                    // A stage that continues past its deadline gets a new one.
                     let later = now.saturating_add(patience);
                     let due = due.filter(|due| *due > now).map_or(later, |due| due.min(later));
                     self.current = Some(Current { request, stage, due: Some(due) });
@@ -273,7 +273,7 @@ impl Operations {
         }
     }
 
-    /// Begins with the next request, if there is one and nothing is in its way.
+    /// Begins the next request, if there is one and the session is settled.
     fn begin_next(&mut self, context: &mut Context<'_>) -> bool {
         if self.queue.is_empty() || !context.core.is_settled() {
             return false;
@@ -303,7 +303,7 @@ impl Operations {
         }
     }
 
-    /// Images that an operation works with, whether or not a checkpoint needs them.
+    /// Returns the images that the operation uses, whether or not a checkpoint needs them.
     pub(crate) fn images_in_use(&self) -> &[ImageId] {
         match self.current.as_ref().map(|current| &current.stage) {
             Some(Stage::Gathering(gathering)) => &gathering.images,
@@ -312,7 +312,7 @@ impl Operations {
         }
     }
 
-    /// Lets go of images and files that nobody needs any more.
+    /// Releases images and files that nothing needs.
     pub(crate) fn release_images(&mut self, context: &mut Context<'_>) {
         let in_use = self.images_in_use().to_vec();
         self.checkpoints.release_images(self.auto.is_some(), &in_use, context);
@@ -321,7 +321,7 @@ impl Operations {
         }
     }
 
-    /// Whether something is done for which checkpoints have to stay.
+    /// Returns whether the operation in progress needs checkpoints to stay.
     fn needs_checkpoints(&self) -> bool {
         match self.current.as_ref().map(|current| &current.stage) {
             Some(Stage::Rewinding(_) | Stage::Checkpointing(_)) => true,
@@ -329,7 +329,7 @@ impl Operations {
         }
     }
 
-    /// Whether the workspace is neither what it was nor what it is to be.
+    /// Returns whether the files of the workspace are being replaced.
     fn changes_files(&self) -> bool {
         match self.current.as_ref().map(|current| &current.stage) {
             Some(Stage::Rewinding(rewinding)) => rewinding.changes_files(),
@@ -337,7 +337,7 @@ impl Operations {
         }
     }
 
-    /// The session ends or begins anew: now, or when the files are whole again.
+    /// Ends or resets the session: now, or when the files are consistent again.
     pub(crate) fn close(&mut self, why: Close, context: &mut Context<'_>) {
         if context.core.is_open() && self.changes_files() {
             return self.close_later(why);
@@ -351,13 +351,13 @@ impl Operations {
 
     fn close_later(&mut self, why: Close) {
         self.close = match (self.close, why) {
-            // An end outranks a reset, and has the reason that came first.
+            // An end replaces a reset, and keeps the reason that came first.
             (Some(end @ Close::End(_)), Close::End(_) | Close::Reset) => Some(end),
             (Some(Close::Reset) | None, why) => Some(why),
         };
     }
 
-    /// The session ends, or begins anew.
+    /// Cancels all operations, because the session ends or is reset.
     fn cancel(&mut self, context: &mut Context<'_>) {
         let mut gone: Vec<RequestId> = Vec::new();
         if let Some(Current { request, stage, .. }) = self.current.take() {
@@ -377,7 +377,7 @@ impl Operations {
         context.core.let_go();
     }
 
-    /// Lets go of checkpoints, at once.
+    /// Removes checkpoints at once.
     fn drop_points(
         &mut self,
         request: RequestId,
@@ -401,7 +401,7 @@ impl Operations {
             DropCheckpoints::All => true,
             DropCheckpoints::Named(names) => names.contains(&point.name),
         });
-        // Also the one that was made ahead of the next run.
+        // Also the image that was made ahead of the next run.
         let in_use = self.images_in_use().to_vec();
         self.checkpoints.images_mut().forget_newest(|id| in_use.contains(&id));
         self.release_images(context);

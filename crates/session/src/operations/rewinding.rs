@@ -1,8 +1,7 @@
 //! Going back to a checkpoint.
 //!
-//! First everything is brought up that is needed, then the files are put back,
-//! and only then what was there is let go of: whatever fails on the way, the
-//! session is as it was.
+//! A rewind first brings up all processes that it needs, then puts the files back, and only
+//! then discards the kernels. If anything fails on the way, the session stays as it was.
 
 mod plan;
 
@@ -18,17 +17,17 @@ use sessile_protocol::{
     Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, Rewind, RewoundView,
 };
 
-/// The files as they were before the last rewind that changed them.
+/// Name of the checkpoint with the files from before the last rewind that changed them.
 const BEFORE_REWIND: &str = "files-before-rewind";
 
-/// A process that is killed this often in a row will not get its work done.
+/// Attempts after which a killed process is not tried again.
 const MOST_ATTEMPTS: u32 = 3;
 
 #[derive(Debug)]
 pub(crate) struct Rewinding {
     point: PointId,
     plan: Vec<(Language, Origin)>,
-    /// Processes that are to take the place of kernels.
+    /// Processes that are to replace kernels.
     copies: Vec<Replacement>,
     /// Files to put back.
     tree: Option<FilesId>,
@@ -49,18 +48,18 @@ enum ReplacementState {
     Lost(String),
 }
 
-/// Files as they were before the rewind.
+/// The files from before the rewind.
 #[derive(Debug)]
 struct Before {
     files: FilesId,
     view: FilesView,
 }
 
-/// Each with what it waits for, and what has come.
+/// The steps, each with its pending and received results.
 #[derive(Debug)]
 enum Step {
     BringingUp,
-    /// Those that are there are taken: nothing is changed until that is done.
+    /// The current files are taken; nothing changes until that is done.
     TakingFiles(FilesId, Option<Result<FilesView, Failure>>),
     WritingJournal(Before, Option<Result<(), Failure>>),
     PuttingFiles {
@@ -73,7 +72,7 @@ enum Step {
         put: Option<(Before, RestoredFiles)>,
         outcome: Option<Result<Vec<LeftBehind>, Failure>>,
     },
-    /// The files go where the kernels are, because of this.
+    /// The files are restored to match the kernels, because of `failure`.
     TakingBack {
         before: Before,
         job: FilesId,
@@ -81,18 +80,18 @@ enum Step {
         outcome: Option<Result<(), PutFailure>>,
         failure: Failure,
     },
-    /// The kernels have been replaced, and come up.
+    /// The kernels are replaced and starting.
     Settling(Box<RewoundView>),
 }
 
-/// What a step leads to.
+/// The result of a step.
 #[derive(Debug)]
 enum Next {
     Step(Step),
-    /// Something is missing that may take so long.
+    /// The step waits for an event, for this long at most.
     Wait(Step, Tick),
     Over(Result<Done, Failure>),
-    /// Nothing has been replaced, and what was brought up is not needed.
+    /// Nothing was replaced, and the new processes are not needed.
     Fail(Failure),
 }
 
@@ -109,7 +108,7 @@ impl Rewinding {
         matches!(&self.step, Step::TakingFiles(of, _) if *of == files)
     }
 
-    // What it is told.
+    // Inputs.
 
     pub(crate) fn copy_up(&mut self, copy: CopyId) {
         let coming = self.copies.iter_mut().find(|c| c.id == copy);
@@ -160,12 +159,12 @@ impl Rewinding {
         }
     }
 
-    // What it does.
+    // Actions.
 
-    /// Ends the processes that were to take the place of kernels.
+    /// Ends the processes that were to replace kernels.
     pub(crate) fn abandon(&self, context: &mut Context<'_>) {
         match self.step {
-            // They are the kernels.
+            // They are the kernels now.
             Step::Settling(_) | Step::TakingBack { .. } => {}
             Step::BringingUp
             | Step::TakingFiles(..)
@@ -180,7 +179,7 @@ impl Rewinding {
         }
     }
 
-    /// Whether it could still come to nothing, and nothing have changed.
+    /// Returns whether the rewind can still be cancelled without a change.
     fn can_be_given_up(&self) -> bool {
         match self.step {
             Step::Settling(_) => false,
@@ -198,7 +197,7 @@ impl Rewinding {
         Progress::failed(failure)
     }
 
-    /// A process that was to take the place of a kernel and will not.
+    /// Returns the failure of a process that was to replace a kernel.
     fn lost_copy(&self) -> Option<Failure> {
         self.copies.iter().find_map(|copy| match &copy.state {
             ReplacementState::Lost(why) => Some(not_copied(copy.language, why)),
@@ -328,7 +327,7 @@ impl Operations {
         }
     }
 
-    /// Whether all processes are there that are needed.
+    /// Checks whether all needed processes are up.
     fn bring_up(
         &mut self,
         rewinding: &Rewinding,
@@ -364,7 +363,7 @@ impl Operations {
                     Some(failure) => self.take_back(rewinding, before, 1, failure, context),
                 });
             }
-            // Whatever it has done can be done again.
+            // The whole job can be repeated.
             Err(PutFailure::Killed) if attempts < MOST_ATTEMPTS => {
                 return Next::Step(self.put_files(rewinding, before, attempts + 1, context));
             }
@@ -409,7 +408,7 @@ impl Operations {
         Step::PuttingFiles { before, job, attempts, outcome: None }
     }
 
-    /// The files go where the kernels are.
+    /// Restores the files to match the kernels.
     fn take_back(
         &mut self,
         rewinding: &Rewinding,
@@ -427,7 +426,7 @@ impl Operations {
         Step::TakingBack { before, job, attempts, outcome: None, failure }
     }
 
-    /// The files are where the kernels are, or will not be.
+    /// Handles the outcome of restoring the files.
     fn files_are_back(
         &mut self,
         rewinding: &Rewinding,
@@ -453,8 +452,8 @@ impl Operations {
         }
     }
 
-    /// The files stay as of the checkpoint, though the kernels do not. Those that
-    /// were there before are kept, under the name that a rewind gives them.
+    /// Leaves the files as of the checkpoint, though the kernels are not. The files from
+    /// before are kept under the name that a rewind gives them.
     fn leave_files(
         &mut self,
         before: Before,
@@ -476,7 +475,7 @@ impl Operations {
         Next::Over(Err(Failure { message, ..failure.clone() }))
     }
 
-    /// The moment at which the session has gone back.
+    /// Switches to the state of the checkpoint.
     fn switch(
         &mut self,
         rewinding: &Rewinding,

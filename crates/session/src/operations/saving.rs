@@ -1,16 +1,15 @@
-//! Saves: first all kernels write their state down, at one moment between two
-//! runs; then the file is written.
+//! Saves: all kernels write their state at one moment between two runs; then the file is written.
 //!
 //! ```text
 //! Waiting ──quiet──► Gathering ──all there──► Writing ──► answered, or uploaded
 //! ```
 //!
-//! - The kernels are free again as soon as they have their orders: later runs are
-//!   not in the save, and do not wait for it.
-//! - One save at a time. Whoever asked and leaves takes it back.
-//! - A durable session saves itself (`durable`). Such a save waits its turn like
-//!   any other.
-//! - What a save has made is let go of exactly once, by [`Task::ReleaseSave`].
+//! - The kernels are free again as soon as they have their orders: later runs are not in
+//!   the
+//! save, and do not wait for it.
+//! - One save at a time. A client that leaves cancels its save.
+//! - A durable session saves itself (`durable`). Such a save waits its turn like any other.
+//! - The temporary data of a save is released exactly once, by [`Task::ReleaseSave`].
 
 use super::durable::Durable;
 use super::{Context, Done, Operations, Part, RequestId, SaveId, SaveOrder, Saved, Target, Task};
@@ -20,7 +19,7 @@ use crate::input::Input;
 use sessile_protocol::{Code, Failure, Language, RunNo, SavedView};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A kernel that has not described itself by then never will.
+/// How long a kernel may take to describe itself.
 const STATE_PATIENCE: Tick = 10_000;
 
 /// The same for a dump, which may be gigabytes on a slow disk.
@@ -28,7 +27,7 @@ const DUMP_PATIENCE: Tick = 600_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Saves {
-    /// The first is under way.
+    /// The first is in progress.
     queue: VecDeque<Saving>,
     pub(super) durable: Option<Durable>,
     last: u64,
@@ -41,11 +40,11 @@ struct Saving {
     phase: Phase,
 }
 
-/// Who wants a save.
+/// The origin of a save.
 #[derive(Debug)]
 enum Asker {
     Client(RequestId, SaveOrder),
-    /// The session is durable, and it was quiet.
+    /// The session is durable, and was quiet.
     Durability {
         for_store: bool,
     },
@@ -62,7 +61,7 @@ impl Asker {
 
 #[derive(Debug)]
 enum Phase {
-    /// For runs to end, and for kernels to come up.
+    /// Waits for runs to end and for kernels to start.
     Waiting,
     Gathering {
         kernels: BTreeMap<Language, Gathered>,
@@ -71,7 +70,7 @@ enum Phase {
     Writing,
 }
 
-/// What there is of a kernel so far.
+/// The parts of a kernel so far.
 #[derive(Debug)]
 struct Gathered {
     epoch: Epoch,
@@ -82,9 +81,9 @@ struct Gathered {
 #[derive(Debug)]
 enum Dump {
     Ordered,
-    /// By a process of its own, which outlives the kernel.
+    /// A separate process writes it, which outlives the kernel.
     Writing,
-    /// It is there, or none is to come.
+    /// The dump is there, or none will come.
     Settled,
 }
 
@@ -96,7 +95,7 @@ impl Gathered {
         }
     }
 
-    /// Whether the kernel process itself has something left to do.
+    /// Returns whether the kernel process itself has work left.
     fn needs_kernel(&self) -> bool {
         match self.dump {
             Dump::Ordered => true,
@@ -115,7 +114,7 @@ impl Gathered {
 }
 
 impl Saving {
-    /// When what it waits for is overdue.
+    /// Returns the deadline of the current phase.
     fn due(&self) -> Option<Tick> {
         match &self.phase {
             // A run's end, a kernel's start and a worker's answer are certain.
@@ -127,7 +126,7 @@ impl Saving {
         }
     }
 
-    /// The kernel that it waits for.
+    /// Returns a kernel that the save waits for.
     fn missing(&self) -> Option<Language> {
         match &self.phase {
             Phase::Waiting | Phase::Writing => None,
@@ -138,7 +137,7 @@ impl Saving {
         }
     }
 
-    /// Whether the driver has anything of it.
+    /// Returns whether the driver has work for it in progress.
     fn has_begun(&self) -> bool {
         match self.phase {
             Phase::Waiting => false,
@@ -152,7 +151,7 @@ impl Saves {
         self.queue.is_empty() && self.durable.is_none()
     }
 
-    /// When something is to be decided although nothing happens.
+    /// Returns when a decision is due without an event.
     pub(crate) fn due(&self, core: &Core) -> Option<Tick> {
         match self.queue.front() {
             Some(saving) => saving.due(),
@@ -163,13 +162,13 @@ impl Saves {
         }
     }
 
-    /// When the store is to be asked whose the session is.
+    /// Returns when the store is to be asked about ownership.
     pub(crate) fn look_due(&self, core: &Core) -> Option<Tick> {
         let durable = self.durable.as_ref().filter(|_| core.is_open());
         durable.and_then(|durable| durable.look_due(core))
     }
 
-    // What it is told.
+    // Inputs.
 
     pub(crate) fn ask(&mut self, request: RequestId, order: SaveOrder, context: &mut Context<'_>) {
         if !context.core.is_open() {
@@ -188,7 +187,7 @@ impl Saves {
         self.queue.push_back(Saving { id, asker, phase: Phase::Waiting });
     }
 
-    /// Whoever asked for this is gone.
+    /// Cancels the save of a client that is gone.
     pub(crate) fn leave(&mut self, request: RequestId, context: &mut Context<'_>) {
         let is_it = |saving: &Saving| matches!(saving.asker, Asker::Client(of, _) if of == request);
         let at = self.queue.iter().position(is_it);
@@ -208,7 +207,7 @@ impl Saves {
         }
     }
 
-    /// A kernel is gone, and will not do what it has not done.
+    /// Handles the end of a kernel: its missing parts will not come.
     pub(crate) fn kernel_gone(
         &mut self,
         language: Language,
@@ -227,7 +226,7 @@ impl Saves {
         }
     }
 
-    /// What a save waits for will not come.
+    /// Ends a save with a failure.
     pub(crate) fn failed(&mut self, save: SaveId, failure: Failure, context: &mut Context<'_>) {
         if self.is_under_way(save) {
             self.end(Err(failure), context);
@@ -245,9 +244,9 @@ impl Saves {
         self.queue.front().is_some_and(|saving| saving.id == save && saving.has_begun())
     }
 
-    // What it does.
+    // Actions.
 
-    /// Goes on with the first save, as far as it can.
+    /// Continues the first save as far as possible.
     pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
         self.begin_due(context);
         while let Some(saving) = self.queue.front_mut() {
@@ -268,7 +267,7 @@ impl Saves {
         }
     }
 
-    /// A durable session saves itself, when nothing is in its way.
+    /// Begins a durable session's own save, when nothing is in its way.
     fn begin_due(&mut self, context: &Context<'_>) {
         let is_free = self.queue.is_empty() && context.core.is_open() && !context.core.is_working();
         let durable = self.durable.as_mut().filter(|_| is_free);
@@ -280,7 +279,7 @@ impl Saves {
         self.add(Asker::Durability { for_store });
     }
 
-    /// Tells whoever wanted the first save, and has what it has made let go of.
+    /// Answers the first save, and releases its temporary data.
     fn end(&mut self, outcome: Result<Saved, Failure>, context: &mut Context<'_>) {
         let Some(saving) = self.queue.pop_front() else {
             return;
@@ -293,7 +292,7 @@ impl Saves {
         };
         match saving.asker {
             Asker::Client(request, _) => {
-                // Whoever has the answer finds nothing else of it.
+                // When the client has the answer, no temporary data is left.
                 release(context);
                 context.answer(request, outcome.and_then(Saved::file).map(Done::Saved));
             }
@@ -306,7 +305,7 @@ impl Saves {
         }
     }
 
-    /// The session ends, or is reset.
+    /// Cancels all saves, because the session ends or is reset.
     pub(crate) fn cancel(&mut self, context: &mut Context<'_>) {
         while !self.queue.is_empty() {
             self.end(Err(ending()), context);
@@ -318,7 +317,7 @@ impl Saves {
     }
 }
 
-/// Gives all kernels their orders.
+/// Orders the parts from all kernels.
 fn gather(saving: &Saving, context: &mut Context<'_>) -> Phase {
     let there: Vec<(Language, RunNo)> = context.core.states().collect();
     let effects = context.core.step(Input::Inspect, context.now);
@@ -337,12 +336,12 @@ fn gather(saving: &Saving, context: &mut Context<'_>) -> Phase {
 }
 
 impl Operations {
-    /// From now on the session saves itself.
+    /// Makes the session save itself from now on.
     pub(crate) fn make_durable(&mut self, durable: Durable) {
         self.saves.durable = Some(durable);
     }
 
-    /// Something has changed that a save would have.
+    /// Notes a change that a save includes.
     pub(crate) fn changed(&mut self, now: Tick) {
         if let Some(durable) = &mut self.saves.durable {
             durable.changed(now);
@@ -358,7 +357,7 @@ impl Saved {
         }
     }
 
-    /// What became of the file for the store.
+    /// Returns what became of the file for the store.
     fn here(self) -> Result<Option<Result<(), String>>, Failure> {
         match self {
             Self::Here { outgoing } => Ok(outgoing),

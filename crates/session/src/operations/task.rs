@@ -1,4 +1,4 @@
-//! What the driver is asked to do for operations.
+//! Tasks: orders of operations to the driver.
 
 use super::{CopyId, FilesId, ImageId, RequestId, SaveId};
 use crate::effect::Epoch;
@@ -13,8 +13,7 @@ pub enum Task {
         request: RequestId,
         outcome: Result<Done, Failure>,
     },
-    /// Write down what is known of checkpoints, and answer; with the failure, if
-    /// it cannot be written.
+    /// Write the checkpoints to disk, and answer; with the failure, if they cannot be written.
     AnswerWritten {
         request: RequestId,
         done: Done,
@@ -25,51 +24,50 @@ pub enum Task {
         note: String,
     },
 
-    /// Have a kernel's state written down, because a run waits for it.
+    /// Capture a kernel's state, because a run waits for it.
     Capture {
         language: Language,
         as_of: RunNo,
     },
-    /// Make an image: have a kernel copy itself.
+    /// Make an image: have a kernel process copy itself.
     Copy {
         image: ImageId,
         language: Language,
     },
-    /// Make an image: have a kernel write its state into a file.
+    /// Make an image: have a kernel write its state to a file.
     Dump {
         image: ImageId,
         language: Language,
     },
-    /// Make an image: keep the state of a kernel as of that run, which is written
-    /// down or about to be.
+    /// Make an image: keep the state of a kernel as of that run, which is captured or about to be.
     Keep {
         image: ImageId,
         language: Language,
         as_of: RunNo,
     },
-    /// Let go of an image, wherever it is.
+    /// Release an image, wherever it is.
     Release {
         image: ImageId,
     },
 
-    /// Have a process made of an image, which stays as it is.
+    /// Make a process from an image, which stays as it is.
     BringUp {
         copy: CopyId,
         language: Language,
         image: ImageId,
     },
-    /// End the processes that were to take the place of kernels.
+    /// End the processes that were to replace kernels.
     Abandon {
         copies: Vec<CopyId>,
     },
 
-    /// A point was made just now.
+    /// A point was just made.
     Mark {
         point: PointId,
     },
-    /// What is known of checkpoints has changed, and is to be on disk some time.
+    /// The checkpoints have changed, and are to be written at some time.
     NoteTimeline,
-    /// Write down what is known of checkpoints; who wants to hear of it.
+    /// Write the checkpoints to disk; `request` wants to know the outcome.
     WriteTimeline {
         request: Option<RequestId>,
     },
@@ -77,7 +75,7 @@ pub enum Task {
     TakeFiles {
         files: FilesId,
     },
-    /// Make the workspace what it was, or leave it as it is (`before`).
+    /// Restore the workspace to `to`; on failure, to `before`.
     PutFiles {
         files: FilesId,
         to: FilesId,
@@ -88,8 +86,7 @@ pub enum Task {
         keep: Vec<FilesId>,
     },
 
-    /// Write down what a rewind is to bring about, so that a new keeper could
-    /// finish it.
+    /// Write the plan of a rewind, so that a new keeper could finish it.
     WriteJournal {
         point: PointId,
         plan: Vec<(Language, Origin)>,
@@ -97,19 +94,19 @@ pub enum Task {
         before: FilesId,
     },
     RemoveJournal,
-    /// Write down what new kernels start from.
+    /// Write the states that new kernels start from.
     WriteStates {
         point: PointId,
         plan: Vec<(Language, Origin)>,
     },
-    /// The session has gone back: that has a number and a place in the history.
+    /// Record the rewind in the history, under this number.
     RecordRewind {
         run: RunNo,
         checkpoint: String,
         undone: Vec<RunNo>,
     },
 
-    /// Make the directories of forks, and copy the files if that is wanted.
+    /// Make the directories of forks, and copy the files if requested.
     PlanForks {
         request: RequestId,
         order: ForkOrder,
@@ -120,67 +117,67 @@ pub enum Task {
         request: RequestId,
         kernels: Vec<(Language, RunNo, KernelStart)>,
     },
-    /// End the forks that were made, and remove what was planned.
+    /// End the forks that were made, and remove the planned directories.
     EndForks {
         request: RequestId,
     },
 
-    /// Ask these kernels for what a save needs of them, and take note of what
-    /// those without a process have left. Their states have been asked for.
+    /// Ask these kernels for the parts that a save needs, and note what kernels without a
+    /// process have left. Captures of their states are already ordered.
     GatherSave {
         save: SaveId,
         target: Target,
         kernels: Vec<(Language, Epoch, RunNo)>,
     },
-    /// Everything is there: have the save written.
+    /// All parts are there: write the save.
     WriteSave {
         save: SaveId,
     },
-    /// A save is over: end what works for it, and remove what is only its own.
+    /// A save is over: end its processes, and remove its temporary data.
     ReleaseSave {
         save: SaveId,
     },
-    /// Write down what became of a durable session's own save.
+    /// Record the outcome of a durable session's own save.
     RecordSave {
         save: SaveId,
         place: Place,
         outcome: Result<(), String>,
     },
-    /// Bring the file of a save to the store.
+    /// Upload the file of a save to the store.
     Upload {
         save: SaveId,
     },
     CancelUpload,
-    /// Ask the store whether the session is still this machine's.
+    /// Ask the store whether this machine still owns the session.
     LookAtStore,
     CancelLook,
-    /// Write down that the session goes on elsewhere. It ends here.
+    /// Record that the session continues on another machine. It ends here.
     RecordMove {
         host: String,
     },
 }
 
-/// What a save is for.
+/// The destination of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A file that somebody asked for.
+    /// A file that a client asked for.
     File {
         path: PathBuf,
-        /// With the files of the workspace.
+        /// Include the files of the workspace.
         files: bool,
     },
-    /// The session's own directory; and a file to bring to the store.
+    /// The session's own directory; and a file for the store.
     Here { for_store: bool },
 }
 
-/// Where a durable session is saved.
+/// A place where a durable session is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Here,
     Store,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     Forked,
@@ -190,12 +187,12 @@ pub enum Done {
     Saved(Box<SavedView>),
 }
 
-/// What a fork's kernel starts from.
+/// The state that a fork's kernel starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelStart {
     /// A copy of the process.
     Copy,
-    /// An image that was written down.
+    /// An image that was written.
     Image(ImageId),
     /// Whatever the session's file has of it.
     Written,

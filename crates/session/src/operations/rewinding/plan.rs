@@ -1,4 +1,4 @@
-//! What each kernel has to become to be what it was.
+//! The changes that a rewind makes to kernels.
 
 use crate::kernel::Origin;
 use crate::operations::images::{Form, Image};
@@ -7,7 +7,7 @@ use crate::timeline::PointId;
 use sessile_protocol::{Code, Failure, Language};
 
 impl Operations {
-    /// What has to change so that the kernels are as they were.
+    /// Returns the changes that restore the kernels as of the checkpoint.
     pub(super) fn plan_rewind(
         &self,
         point: PointId,
@@ -44,11 +44,11 @@ impl Operations {
         Ok(plan)
     }
 
-    /// Whether a kernel is as its image: it has had no run since.
+    /// Returns whether a kernel still has the state of its image: no run has begun since.
     fn shows_now(&self, id: ImageId, image: &Image, context: &Context<'_>) -> bool {
         let language = image.language;
         let is_as_of = context.core.states().any(|state| state == (language, image.as_of));
-        // One that changes by itself as well has several of the same run.
+        // A kernel that changes without runs may have several images of the same run.
         let epoch = context.core.epoch(language).unwrap_or_default();
         let newest = self.checkpoints.images().newest_of(language, epoch);
         let is_newest = newest.is_some_and(|(newest, _)| newest == id);

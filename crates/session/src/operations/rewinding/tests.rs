@@ -1,4 +1,4 @@
-//! What becomes of files when a rewind fails after they were put back.
+//! Files after a rewind that fails once they were put back.
 
 use super::*;
 use crate::core::Core;
@@ -35,8 +35,8 @@ impl Play {
         *files
     }
 
-    /// A rewind whose files are put back, and whose states cannot be written: the
-    /// files are on their way back.
+    /// Returns a rewind whose files were put back and whose states cannot be written, so
+    /// that the files are being taken back.
     fn fails_late() -> (Self, FilesId) {
         let limits = Limits { idle_timeout: 0, activity: Activity::All, queue: 1, auto: None };
         let mut play = Self(Session::from(Core::new(Language::Bash, limits, 0)));
@@ -83,7 +83,7 @@ fn files_that_cannot_be_taken_back_are_kept_and_told() {
     let over = play.hear(Event::FilesNotPut { files, failure });
     let told = answer(&over).message;
     assert!(told.contains("could not be taken back") && told.contains(BEFORE_REWIND), "{told}");
-    // They are to be had by that name.
+    // The files are available by that name.
     play.rewind(3, BEFORE_REWIND);
 }
 
