@@ -194,7 +194,7 @@ pub enum KernelStart {
     Copy,
     /// An image that was written.
     Image(ImageId),
-    /// Whatever the session's file has of it.
+    /// The state in the session's file.
     Written,
     Nothing,
 }
