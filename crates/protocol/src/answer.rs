@@ -1,4 +1,4 @@
-//! What a keeper answers.
+//! Answers of a keeper.
 
 use crate::{
     CheckpointView, EndedJob, ForkedView, JobsView, Language, LimitsView, MetLimit, PortsView,
@@ -12,8 +12,7 @@ pub enum Answer {
     /// The run has its number, and has not finished yet.
     Accepted {
         run: RunNo,
-        /// It is an interactive run that waits for input, and the call that it
-        /// answers wanted to know.
+        /// The run is interactive and waits for input, and the call asked to know that.
         #[serde(default)]
         waiting_for_input: bool,
     },
@@ -21,15 +20,15 @@ pub enum Answer {
     Output(OutputView),
     State(StateView),
     History(HistoryView),
-    /// The run that was interrupted; none when nothing was running.
+    /// The interrupted run; none when nothing was running.
     Interrupted {
         run: Option<RunNo>,
     },
-    /// How much of the input the run has not read yet.
+    /// Number of input bytes that the run has not read yet.
     Input {
         unread: u64,
     },
-    /// How many processes got the signal.
+    /// Number of processes that got the signal.
     Signalled {
         processes: u64,
     },
@@ -37,7 +36,7 @@ pub enum Answer {
     Renamed,
     Adopted,
     Ended,
-    /// Whether the keeper can see that program, and will notice its end.
+    /// Whether the keeper can see the program, and will notice its end.
     EndsWith {
         is_watched: bool,
     },
@@ -53,7 +52,7 @@ pub enum Answer {
         checkpoints: Vec<CheckpointView>,
     },
     Rewound(Box<RewoundView>),
-    /// The names of those that were let go of.
+    /// The names of the removed checkpoints.
     Dropped {
         names: Vec<String>,
     },
@@ -61,7 +60,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// That a run has its number.
+    /// Returns the answer for a run that has its number.
     #[must_use]
     pub fn accepted(run: RunNo) -> Self {
         Self::Accepted { run, waiting_for_input: false }
@@ -86,24 +85,24 @@ pub struct Completed {
     pub result: Option<RunValue>,
     #[serde(default)]
     pub error: Option<RunError>,
-    /// What a person should know besides: what could not be carried over, …
+    /// Notes for people, for instance what could not be carried over.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Jobs of a shell that have ended within this run, or since the one before.
+    /// Jobs of a shell that ended during this run, or since the one before.
     #[serde(default)]
     pub jobs_ended: Vec<EndedJob>,
-    /// Limits of its sandbox that it has met.
+    /// Limits of the sandbox that the run has met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits_met: Vec<MetLimit>,
-    /// The answer to an earlier exec with the same key.
+    /// This is the answer to an earlier exec with the same key.
     #[serde(default)]
     pub repeated: bool,
-    /// What was typed on its terminal and not read: for whoever is next.
+    /// Input typed on its terminal that it did not read, for the next reader.
     #[serde(default, with = "serde_bytes", skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<u8>,
 }
 
-/// A stream's head and tail, and how much lies between.
+/// A stream's head and tail, and the number of bytes between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamView {
     #[serde(with = "serde_bytes")]
@@ -112,7 +111,7 @@ pub struct StreamView {
     pub tail: Vec<u8>,
     /// Bytes that the run has written to this stream.
     pub total: u64,
-    /// Bytes of them that are kept on disk.
+    /// Number of these bytes that are kept on disk.
     pub stored: u64,
 }
 
@@ -123,7 +122,7 @@ impl StreamView {
     }
 }
 
-/// What became of the kernel in, or since, the run before this one.
+/// What happened to the kernel during this run, or since the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
 pub enum KernelFate {
@@ -177,11 +176,10 @@ pub struct OutputView {
     pub stderr: Vec<u8>,
     pub stderr_next: u64,
     pub phase: RunPhase,
-    /// An interactive run that is blocked in a read of its stdin, and has read
-    /// all that it was given.
+    /// The run is interactive, is blocked in a read of its stdin, and has read all its input.
     #[serde(default)]
     pub waiting_for_input: bool,
-    /// While it waits for its turn.
+    /// Present while the run is queued.
     #[serde(default)]
     pub queued: Option<Box<Queued>>,
 }
@@ -243,18 +241,18 @@ impl RunPhase {
     }
 }
 
-/// States of the live kernels, as JSON text: their shape is the kernel's.
+/// States of the live kernels, as JSON text; each kernel defines its shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateView {
     pub default_language: Language,
     pub kernels: Vec<KernelState>,
-    /// Of a session in a sandbox that has any.
+    /// Present if the session has a sandbox with limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<LimitsView>>,
 }
 
-/// Where a kernel's state names the variables of the environment, and has the
-/// limits, that are not as its session was started with.
+/// Keys in a kernel's state: the environment variables and the limits that differ from
+/// those that its session was started with.
 pub const CHANGED_VARIABLES: &str = "env_changed";
 pub const CHANGED_LIMITS: &str = "limits_changed";
 
@@ -263,7 +261,7 @@ pub const CHANGED_LIMITS: &str = "limits_changed";
 pub struct KernelState {
     pub language: Language,
     pub as_of_run: RunNo,
-    /// The kernel is in a run: the state is the last captured one.
+    /// The kernel has an active run: the state is the last captured one.
     pub busy: bool,
     pub json: String,
 }
@@ -297,7 +295,7 @@ pub struct Status {
     pub running: Vec<RunNo>,
     pub queued: u64,
     pub kernels: Vec<KernelStatus>,
-    /// Of a session in a sandbox that has any.
+    /// Present if the session has a sandbox with limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<LimitsView>>,
 }
@@ -320,7 +318,7 @@ pub struct RunsView {
 pub struct OpenRun {
     pub run: RunNo,
     pub language: Language,
-    /// Its beginning, if it is long.
+    /// The beginning of it, if it is long.
     pub command: String,
     pub phase: RunPhase,
     /// When it began; none while it is queued.
@@ -330,10 +328,10 @@ pub struct OpenRun {
     pub interactive: bool,
     #[serde(default)]
     pub waiting_for_input: bool,
-    /// It has a terminal.
+    /// The run has a terminal.
     #[serde(default)]
     pub terminal: bool,
-    /// While it waits for its turn.
+    /// Present while the run is queued.
     #[serde(default)]
     pub queued: Option<Box<Queued>>,
 }

@@ -1,66 +1,65 @@
-//! What a keeper is told when it is launched, and what it says back once.
+//! The parameters of a new keeper, and its report.
 
 use crate::{Failure, Inherited, Language, SessionId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Set in every kernel's environment: programs can tell that they are in a
-/// session, and what a killed keeper left behind can be found.
+/// Set in every kernel's environment: it tells programs that they are in a session, and
+/// identifies processes that a killed keeper left behind.
 pub const SESSION_MARKER: &str = "SESSILE_SESSION_ID";
 
-/// The last argument of a process that keepers are forked from, where a keeper
-/// has its session's id. It is as long as an id, so that a forked keeper can
-/// write its own in that place.
+/// The last argument of a fork server, where a keeper has its session's id. It is as long
+/// as an id, so that a forked keeper can write its own in that place.
 pub const FORK_SERVER: &str = "fork-server                  ";
 
-/// Bytes of a boot that a fork server takes, in one message on its stdin, with
-/// the pipe for the report. More is rare: environments are that long.
+/// Maximum size of a boot that a fork server takes, in one message on its stdin, with the
+/// pipe for the report. More is rare: only large environments exceed it.
 pub const MAX_FORKED_BOOT: usize = 64 << 10;
 
-/// Written to the new keeper's stdin as one frame. Its environment, or what is
-/// inherited of it, is the session's initial environment.
+/// Written to the new keeper's stdin as one frame. The keeper's environment, or the
+/// inherited part of it, is the session's initial environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     pub session: SessionId,
     /// The session's own directory, absolute.
     pub directory: PathBuf,
     pub work_dir: PathBuf,
-    /// Where the user keeps what belongs to no workspace, absolute.
+    /// Directory of the user's state that belongs to no workspace, absolute.
     pub user_state: PathBuf,
     /// The program of the session's default language.
     pub kernel: KernelProgram,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What the session has of the keeper's environment; all of it when absent.
+    /// The variables that the session gets from the keeper's environment; all when absent.
     #[serde(default)]
     pub inherited: Option<Inherited>,
     pub idle_timeout_ms: u64,
-    /// Only runs keep the session from being idle: not jobs, nor who looks at it.
+    /// Only runs keep the session from being idle; jobs and watching clients do not.
     #[serde(default)]
     pub idle_without_runs: bool,
     pub command_timeout_ms: u64,
     pub max_history: u64,
     /// Bytes of each stream of a run that are kept on disk.
     pub output_cap: u64,
-    /// Runs that may wait in it, if fewer than the keeper allows by itself.
+    /// Maximum number of queued runs, if lower than the keeper's own limit.
     #[serde(default)]
     pub max_queue: Option<u64>,
     /// Take checkpoints before runs.
     #[serde(default)]
     pub auto: Option<Auto>,
-    /// The policy that it is confined by, resolved, as JSON.
+    /// The resolved policy of its sandbox, as JSON.
     #[serde(default)]
     pub sandbox: Option<String>,
     #[serde(default)]
     pub duty: BootPurpose,
-    /// What is to be in the session's metadata file, which is not there yet: a
-    /// session that comes up has a file of it, and one that does not has none.
+    /// The contents of the session's metadata file, which does not exist yet. Only a
+    /// session that starts gets the file.
     #[serde(default, with = "serde_bytes")]
     pub metadata: Option<Vec<u8>>,
 }
 
-/// What a keeper is launched for.
+/// The purpose of a new keeper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootPurpose {
@@ -68,7 +67,7 @@ pub enum BootPurpose {
     Begin,
     /// The session existed before: continue its numbers and its last state.
     GoOn,
-    /// It is to end: only clear away what its last keeper has left.
+    /// The session is to end: only remove what its last keeper has left.
     Sweep,
 }
 
@@ -90,8 +89,8 @@ pub struct KernelProgram {
     pub program: String,
 }
 
-/// Written by the keeper to the pipe that it was given, once it can be
-/// connected to and its first kernel is up (or cannot be).
+/// Written by the keeper to its report pipe, once it accepts connections and its first
+/// kernel is up (or could not be started).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootReport {
     pub outcome: Result<u32, Failure>,

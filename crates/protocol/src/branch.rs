@@ -1,13 +1,13 @@
-//! Forks of a session, and points in it that one can go back to.
+//! Forks of a session, and checkpoints.
 
 use crate::{Boot, Code, Failure, Language, LeftBehind, RunNo, SessionId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// As many forks as one request may ask for.
+/// Maximum number of forks in one request.
 const MOST_FORKS: u32 = 1000;
 
-/// What a checkpoint's name may be as long as.
+/// Maximum length of a checkpoint's name.
 const NAME_LIMIT: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,27 +15,27 @@ pub struct ForkOrder {
     pub count: u32,
     #[serde(default)]
     pub files: ForkFiles,
-    /// Wait for the runs that are going; otherwise they are a reason to refuse.
+    /// Wait for active runs; otherwise they are a reason to refuse.
     #[serde(default)]
     pub wait: bool,
-    /// What the fork is called; several have a number after it.
+    /// Name of the fork; several get a number after it.
     #[serde(default)]
     pub name: Option<String>,
-    /// A new session in place of a fork: all but the state of the kernels is its
-    /// own. Its directory and metadata are there.
+    /// Make this new session instead of a fork: only the state of the kernels comes from
+    /// the original. Its directory and metadata exist.
     #[serde(default)]
     pub new: Option<Box<Boot>>,
 }
 
 impl ForkOrder {
-    /// A new session with the state of another.
+    /// Returns an order for a new session with the state of another.
     #[must_use]
     pub fn into_new(boot: Boot) -> Self {
         let new = Some(Box::new(boot));
         Self { count: 1, files: ForkFiles::Share, wait: false, name: None, new }
     }
 
-    /// What the forks are called, in order: no two of them the same.
+    /// Returns the names of the forks, in order. All are different.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         match (&self.name, self.count) {
@@ -46,7 +46,7 @@ impl ForkOrder {
     }
 
     /// # Errors
-    /// When the number makes no sense.
+    /// When the number of forks is out of range.
     pub fn check(&self) -> Result<(), Failure> {
         if self.new.is_some() && self.count != 1 {
             return Err(Failure::new(Code::BadRequest, "a new session is one"));
@@ -59,14 +59,14 @@ impl ForkOrder {
     }
 }
 
-/// What a fork has of its original's workspace.
+/// The workspace of a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForkFiles {
     /// The same directory.
     #[default]
     Share,
-    /// A copy of its own, in the fork's session directory.
+    /// A copy in the fork's session directory.
     Copy,
 }
 
@@ -101,7 +101,7 @@ pub struct ForkView {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkedView {
-    /// The newest run of the original that the forks have seen.
+    /// The newest run of the original that is in the forks.
     pub as_of_run: RunNo,
     pub forks: Vec<ForkView>,
     pub kernels: Vec<CarriedKernel>,
@@ -110,20 +110,20 @@ pub struct ForkedView {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCheckpoint {
-    /// `checkpoint-7`, say, when absent.
+    /// For instance `checkpoint-7` when absent.
     #[serde(default)]
     pub name: Option<String>,
-    /// The files of the workspace as well.
+    /// Include the files of the workspace.
     #[serde(default)]
     pub files: bool,
-    /// Wait for the runs that are going; otherwise they are a reason to refuse.
+    /// Wait for active runs; otherwise they are a reason to refuse.
     #[serde(default)]
     pub wait: bool,
 }
 
 impl NewCheckpoint {
     /// # Errors
-    /// When the name could not be told from others, or typed.
+    /// When the name is ambiguous or cannot be typed.
     pub fn check(&self) -> Result<(), Failure> {
         let Some(name) = &self.name else {
             return Ok(());
@@ -145,7 +145,7 @@ pub struct CheckpointView {
     pub created_at: String,
     /// The newest run that is in it.
     pub as_of_run: RunNo,
-    /// Taken before a run, by the session itself.
+    /// Taken automatically before a run.
     #[serde(default)]
     pub auto: bool,
     pub kernels: Vec<CarriedKernel>,
@@ -160,30 +160,30 @@ pub struct CheckpointView {
 pub struct FilesView {
     pub files: u64,
     pub bytes: u64,
-    /// What had to be read and stored for it.
+    /// Bytes that had to be read and stored for it.
     pub stored_bytes: u64,
-    /// How many were left out, and some of them with the reason.
+    /// Number of files that were left out; `examples` has some of them with the reason.
     #[serde(default)]
     pub left_out: u64,
     #[serde(default)]
     pub examples: Vec<LeftBehind>,
 }
 
-/// Where to go back to.
+/// The target of a rewind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindTo {
     /// The newest checkpoint.
     Newest,
     Name(String),
-    /// Before the last so many runs.
+    /// Before this many last runs.
     Runs(u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewind {
     pub to: RewindTo,
-    /// Leave the workspace as it is, though the checkpoint has its files.
+    /// Leave the workspace as it is, even if the checkpoint has its files.
     #[serde(default)]
     pub keep_files: bool,
     #[serde(default)]
@@ -194,9 +194,9 @@ pub struct Rewind {
 pub struct RewoundView {
     pub checkpoint: String,
     pub as_of_run: RunNo,
-    /// The number that the rewind has in the history.
+    /// The number of the rewind in the history.
     pub run: RunNo,
-    /// The runs that were taken back.
+    /// The runs that were undone.
     pub undone: Vec<RunNo>,
     pub kernels: Vec<CarriedKernel>,
     #[serde(default)]
@@ -205,19 +205,19 @@ pub struct RewoundView {
     pub left: Vec<LeftBehind>,
 }
 
-/// What a rewind did to the workspace.
+/// Changes of a rewind to the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoredFiles {
     pub written: u64,
     pub removed: u64,
-    /// The checkpoint that has them as they were before.
+    /// The checkpoint that has the files from before.
     #[serde(default)]
     pub before: Option<String>,
     #[serde(default)]
     pub problems: Vec<LeftBehind>,
 }
 
-/// Checkpoints to let go of.
+/// Checkpoints to remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropCheckpoints {

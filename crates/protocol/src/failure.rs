@@ -1,5 +1,4 @@
-//! Refusals and errors as a client sees them: a stable code for programs, a
-//! sentence for people.
+//! Refusals and errors as a client sees them: a stable code for programs, a sentence for people.
 
 use crate::Shortage;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use std::fmt::Display;
 pub struct Failure {
     pub code: Code,
     pub message: String,
-    /// What the machine has run out of, if that is the cause.
+    /// The resource that the machine has run out of, if that is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortage: Option<Shortage>,
 }
@@ -22,27 +21,27 @@ impl Failure {
         Self { code, message: message.into(), shortage: None }
     }
 
-    /// What could not be done, and because of what.
+    /// Returns a failure to do `what`, with the error that caused it.
     #[must_use]
     pub fn because(code: Code, what: impl Display, error: &(dyn Error + 'static)) -> Self {
         let shortage = Shortage::behind(error);
         Self { code, message: format!("{what}: {error}"), shortage }
     }
 
-    /// An error that says by itself what could not be done.
+    /// Returns a failure from an error whose text says what could not be done.
     #[must_use]
     pub fn from_error(code: Code, error: &(dyn Error + 'static)) -> Self {
         Self { code, message: error.to_string(), shortage: Shortage::behind(error) }
     }
 
-    /// What an interpreter says, in its own words.
+    /// Returns a failure with the message of an interpreter.
     #[must_use]
     pub fn in_words(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { code, shortage: Shortage::in_words(&message), message }
     }
 
-    /// The same, with what it is about before it.
+    /// Returns the failure with its subject before the message.
     #[must_use]
     pub fn about(self, what: impl Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
@@ -54,7 +53,7 @@ impl Failure {
     }
 }
 
-/// Stable: programs match on these.
+/// Stable codes: programs match on these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
@@ -65,12 +64,12 @@ pub enum Code {
     CommandHasNul,
     CommandTooLarge,
     QueueFull,
-    /// The run waited for its turn as long as it was allowed to, and never began.
+    /// The queue timeout of the run passed before it began.
     QueueTimeout,
     RunNotFound,
     /// The run was queued or running when the session was reset or ended.
     RunCancelled,
-    /// The run was going when its keeper died: how far it got is not known.
+    /// The run was active when its keeper died: how far it got is unknown.
     RunLost,
     /// The key of this exec was used for another command.
     KeyReused,
@@ -80,7 +79,7 @@ pub enum Code {
     NoTerminal,
     /// No process of that number is a job of the session.
     JobNotFound,
-    /// A run is going, and what was asked for cannot be done under it.
+    /// A run is active, and the request cannot be done during a run.
     Busy,
     /// No checkpoint of that name, or from before that run.
     CheckpointNotFound,
@@ -94,7 +93,7 @@ pub enum Code {
     Ending,
     /// The interpreter could not be started.
     KernelUnavailable,
-    /// The session's sandbox cannot be had here.
+    /// The session's sandbox is not available on this machine.
     Sandbox,
     /// The keeper could not write its files.
     Storage,

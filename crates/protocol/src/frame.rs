@@ -4,18 +4,18 @@ use crate::{Answer, Code, Failure, OLDEST_PROTOCOL, PROTOCOL, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Larger than any command, stdin and output that is accepted together; a
-/// peer that announces more is not one of ours.
+/// Larger than any command, stdin and output that is accepted together. A peer that
+/// announces more is not one of ours.
 pub const MAX_FRAME: usize = 256 << 20;
 
-/// Lower than this a buffer is not worth giving back to the allocator.
+/// A smaller buffer is not returned to the allocator.
 const SPARE: usize = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     pub v: u16,
-    /// Chosen by the client, repeated in the reply. Calls of one connection
-    /// are answered as they finish, not in order.
+    /// Chosen by the client, repeated in the reply. The calls of one connection are
+    /// answered as they finish, not in order.
     pub id: u64,
     pub request: Request,
 }
@@ -26,11 +26,11 @@ impl Call {
         Self { v: PROTOCOL, id, request }
     }
 
-    /// The call in a frame's body, or the refusal that its client gets. A call
-    /// that cannot be read is answered, too, if its number can be read.
+    /// Returns the call in a frame's body, or the refusal for its client. A call that
+    /// cannot be read is answered, too, if its number can be read.
     ///
     /// # Errors
-    /// When it is not a call, or of a version that is not spoken here.
+    /// When the body is not a call, or its version is not supported.
     pub fn read(body: &[u8]) -> Result<Self, Box<Reply>> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -93,7 +93,7 @@ pub enum FrameError {
     Malformed(#[from] rmp_serde::decode::Error),
 }
 
-/// The message as a frame.
+/// Encodes the message as a frame.
 ///
 /// # Panics
 /// Never for the types of this crate: they have no map keys or sequences that
@@ -107,7 +107,7 @@ pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     frame
 }
 
-/// The message in a frame's body.
+/// Decodes the message in a frame's body.
 ///
 /// # Errors
 /// When the body is not a message of that type.
@@ -115,7 +115,7 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
     Ok(rmp_serde::from_slice(body)?)
 }
 
-/// Cuts a byte stream into frame bodies.
+/// Splits a byte stream into frame bodies.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: Vec<u8>,
@@ -127,7 +127,7 @@ impl Splitter {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame's body, if there is one.
+    /// Returns the body of the next whole frame, if there is one.
     ///
     /// # Errors
     /// When the peer announces more than [`MAX_FRAME`].
@@ -150,8 +150,8 @@ impl Splitter {
         Ok(Some(&self.buffer[from..self.start]))
     }
 
-    /// Forgets what was handed out. An idle keeper must not hold on to the
-    /// memory of one large command.
+    /// Drops the bodies that were returned. An idle keeper must not hold on to the memory
+    /// of one large command.
     fn tidy(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;

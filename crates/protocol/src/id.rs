@@ -1,5 +1,5 @@
-//! Identifiers. Each is a type of its own, checked when it is made, so that a
-//! session id from outside can never be used to walk the file system.
+//! Identifiers. Each has its own type and is checked when it is made, so that a session id
+//! from outside can never be used to walk the file system.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct SessionId(String);
 pub struct InvalidId(pub String);
 
 impl SessionId {
-    /// A new id from 12 random bytes of the caller's.
+    /// Makes a new id from 12 random bytes of the caller.
     #[must_use]
     pub fn from_random(bytes: [u8; 12]) -> Self {
         use fmt::Write;
@@ -130,8 +130,8 @@ impl Language {
         }
     }
 
-    /// The language of a program, by the name of its file: `/bin/dash` is a
-    /// `sh`, `/opt/venv/bin/python3.12` a `python`.
+    /// Returns the language of a program, by its file name: `/bin/dash` is a `sh`,
+    /// `/opt/venv/bin/python3.12` a `python`.
     #[must_use]
     pub fn of_program(program: &str) -> Option<Self> {
         let name = program.rsplit('/').next().unwrap_or(program);

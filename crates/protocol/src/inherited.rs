@@ -1,15 +1,15 @@
-//! Which variables of its keeper's environment a session has.
+//! The variables of its keeper's environment that a session gets.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 
-/// Names, of which one that ends with `*` stands for all that begin so.
+/// Names of variables; one that ends with `*` stands for all names with that prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inherited(Vec<String>);
 
-/// What programs need to find their way: where things are, who they run as, how
-/// to write and how to reach the network. Keys and tokens are not among them, and
-/// those of proxies come without the user and password that they may have.
+/// Variables that programs need: paths, the user, the locale, and how to reach the network.
+/// Keys and tokens are not among them, and proxy URLs lose the user and password that they
+/// may have.
 const USUAL: [&str; 34] = [
     "PATH",
     "HOME",
@@ -48,7 +48,7 @@ const USUAL: [&str; 34] = [
 ];
 
 impl Inherited {
-    /// The usual ones and these.
+    /// Returns the usual variables and these.
     #[must_use]
     pub fn usual_and(further: &[String]) -> Self {
         Self(USUAL.iter().map(|name| (*name).to_owned()).chain(further.iter().cloned()).collect())
@@ -64,7 +64,7 @@ impl Inherited {
 }
 
 impl Inherited {
-    /// What a session has of a variable.
+    /// Returns the value that a session gets of a variable.
     #[must_use]
     pub fn value(&self, name: &OsStr, value: OsString) -> Option<OsString> {
         let name = name.to_str()?;
@@ -72,7 +72,7 @@ impl Inherited {
             Some(beginning) => name.starts_with(beginning),
             None => name == *known,
         });
-        // Once by us; once more by whoever wants it as it is.
+        // A proxy variable that the user names as well keeps its credentials.
         match named.count() {
             0 => None,
             1 if name.to_ascii_lowercase().ends_with("_proxy") => {
@@ -83,8 +83,8 @@ impl Inherited {
     }
 }
 
-/// A proxy's URL, or `host:port`, without the user and password before the host. A
-/// password may have any character in it.
+/// Removes the user and password from a proxy's URL or `host:port`. A password may contain
+/// any character.
 fn without_user(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

@@ -1,4 +1,4 @@
-//! What runs have left in the background.
+//! Processes that runs have left in the background.
 
 use crate::{Language, RunNo};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ pub struct JobsView {
     pub jobs: Vec<Job>,
 }
 
-/// A process in the background, with all that descends from it.
+/// A background process, with all its descendants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub pid: u32,
     /// Its command line, or the beginning of it.
     pub command: String,
-    /// The run that started it, where that can be told.
+    /// The run that started it, if known.
     #[serde(default)]
     pub run: Option<RunNo>,
     #[serde(default)]
@@ -28,9 +28,9 @@ pub struct Job {
     pub cpu_ms: u64,
     /// Resident memory of all its processes, in bytes.
     pub memory: u64,
-    /// How many processes it has.
+    /// Number of its processes.
     pub processes: u64,
-    /// Where its processes listen.
+    /// Ports that its processes listen on.
     #[serde(default)]
     pub ports: Vec<Port>,
 }
@@ -53,7 +53,7 @@ pub struct EndedJob {
 }
 
 impl EndedJob {
-    /// In the answer to a run.
+    /// Returns the text about this job for the answer to a run.
     #[must_use]
     pub fn told_with(&self, run: RunNo) -> String {
         let Self { pid, run: own, command, exit_code } = self;
@@ -86,25 +86,24 @@ impl JobState {
     }
 }
 
-/// Where all processes of a session listen, kernels and foreground included.
+/// The ports that any process of a session listens on, kernels and foreground included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortsView {
     pub ports: Vec<Port>,
-    /// The session has a network of its own, which is entered to reach them.
+    /// The session's own network namespace, which has to be entered to reach the ports.
     #[serde(default)]
     pub network: Option<OwnNetwork>,
 }
 
-/// A network namespace, by a process that is in it.
+/// A network namespace, identified by a process in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnNetwork {
     pub pid: u32,
-    /// The namespace's number: the process may have ended, and another one have
-    /// its pid.
+    /// The namespace's number. The process may have ended, and another one may have its pid.
     pub inode: u64,
 }
 
-/// A port that somebody listens on.
+/// A port that a process listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
     pub port: u16,

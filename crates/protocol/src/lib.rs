@@ -1,5 +1,5 @@
-//! The words that the keeper and its clients share: ids, requests, answers,
-//! error codes, and how they are framed on the keeper's socket.
+//! The messages that the keeper and its clients exchange: ids, requests, answers, error
+//! codes, and their framing on the keeper's socket.
 //!
 //! Invariants: nothing here does I/O, reads a clock or the environment. A
 //! keeper outlives upgrades of its clients, so every message is a map with
@@ -53,10 +53,10 @@ pub use size::{
     ParseQuantityError, format_duration, parse_bytes, parse_duration, parse_seconds, parse_size,
 };
 
-/// The version of the messages on the keeper's socket, which every call and
-/// every reply carries. It grows when a message changes its meaning; a new field
-/// with a default, or a new request, does not need it.
+/// Version of the messages on the keeper's socket, in every call and reply. It grows when a
+/// message changes its meaning; a new field with a default, or a new request, does not need
+/// it.
 pub const PROTOCOL: u16 = 1;
 
-/// The oldest version of calls that a keeper of this build takes.
+/// The oldest version of calls that a keeper of this build accepts.
 pub const OLDEST_PROTOCOL: u16 = 1;

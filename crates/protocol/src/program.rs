@@ -1,11 +1,11 @@
-//! A program that a session ends with.
+//! A program whose end also ends a session.
 
 use serde::{Deserialize, Serialize};
 
-/// A process of this machine, told from later ones with its number.
+/// A process of this machine; its start time distinguishes it from later ones with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Program {
     pub pid: i32,
-    /// In ticks after boot.
+    /// Start time in ticks after boot.
     pub started: u64,
 }

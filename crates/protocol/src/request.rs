@@ -1,4 +1,4 @@
-//! What a client may ask of a keeper.
+//! Requests of a client to a keeper.
 
 use crate::{
     Code, DropCheckpoints, Failure, ForkOrder, Language, NewCheckpoint, Program, Rewind, RunNo,
@@ -14,132 +14,132 @@ use std::path::PathBuf;
 pub enum Request {
     /// Queue a run.
     Exec(Exec),
-    /// The result of a run, now or when it has finished.
+    /// Get the result of a run, now or when it has finished.
     Result {
         run: RunNo,
         max_output: u64,
-        /// Answer with `Accepted` when it has not finished after this long.
+        /// Answer with `Accepted` if the run has not finished after this long.
         #[serde(default)]
         patience_ms: Option<u64>,
-        /// The same when it waits for input.
+        /// Also answer with `Accepted` when the run waits for input.
         #[serde(default)]
         until_input: bool,
     },
-    /// Output of a run by cursor, waiting for more while it is running.
+    /// Read output of a run by cursor, waiting for more while it is running.
     Output(ReadOutput),
-    /// State of the live kernels.
+    /// Get the state of the live kernels.
     State,
-    /// The newest `limit` entries of the history, oldest first.
+    /// Get the newest `limit` entries of the history, oldest first.
     History {
         limit: u64,
     },
-    /// Interrupt a run, or whatever is running.
+    /// Interrupt a run, or all active runs.
     Interrupt {
         run: Option<RunNo>,
-        /// The run that this connection's call of that number waits for.
+        /// The run that this connection's call with that number waits for.
         #[serde(default)]
         call: Option<u64>,
     },
-    /// Bytes for the stdin of an interactive run.
+    /// Write to the stdin of an interactive run.
     Input {
         run: RunNo,
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
-        /// There will be no more.
+        /// End of the input.
         #[serde(default)]
         eof: bool,
     },
-    /// A signal to what a run has in the foreground.
+    /// Send a signal to the foreground processes of a run.
     Signal {
         run: RunNo,
         signal: i32,
     },
-    /// Fresh kernels, empty history, same id.
+    /// Start with fresh kernels and an empty history; the id stays.
     Reset,
-    /// Another name for the session, or none.
+    /// Give the session another name, or none.
     Rename {
         name: Option<String>,
     },
-    /// A session that was made ahead becomes somebody's.
+    /// Assign a session that was made ahead to its client.
     Adopt(Adoption),
-    /// End the session and everything that it started.
+    /// End the session and all its processes.
     End,
-    /// The same as soon as this program has ended.
+    /// End the session as soon as this program has ended.
     EndWith(Program),
-    /// What the keeper is doing.
+    /// Get the keeper's status.
     Status,
-    /// The runs that are not over: queued, going, or with streams that
-    /// something may still write to.
+    /// Get the runs that are not over: queued, active, or with streams that a process may
+    /// still write to.
     Runs,
-    /// The terminal of a run, now or when it has changed.
+    /// Get the terminal of a run, now or when it has changed.
     Screen(ReadScreen),
-    /// Keys for the terminal of a run: text, with names in angle brackets.
+    /// Type keys on the terminal of a run: text, with key names in angle brackets.
     Keys {
         run: RunNo,
         keys: String,
     },
-    /// A new size for the terminal of a run.
+    /// Change the size of the terminal of a run.
     Resize {
         run: RunNo,
         size: TerminalSize,
     },
-    /// The runs numbered above `after`, over or not, oldest first and not
-    /// necessarily all: as soon as there is one.
+    /// Get runs numbered above `after`, over or not, oldest first and not necessarily all,
+    /// as soon as there is one.
     Following {
         after: RunNo,
         /// Answer with none after this long.
         #[serde(default)]
         patience_ms: Option<u64>,
     },
-    /// The processes that runs have left in the background.
+    /// Get the processes that runs have left in the background.
     Jobs,
-    /// Where the session's processes listen.
+    /// Get the ports that the session's processes listen on.
     Ports,
-    /// A signal to a job, or to a process of one, and to what descends from it.
+    /// Send a signal to a job, or to a process of one, and to its descendants.
     SignalJob {
         pid: u32,
         signal: i32,
     },
-    /// New sessions with the state of this one.
+    /// Make new sessions with the state of this one.
     Fork(ForkOrder),
-    /// A point to go back to.
+    /// Take a checkpoint.
     Checkpoint(NewCheckpoint),
-    /// The checkpoints that there are, oldest first.
+    /// Get the checkpoints, oldest first.
     Checkpoints,
-    /// Back to a checkpoint.
+    /// Go back to a checkpoint.
     Rewind(Rewind),
     DropCheckpoints(DropCheckpoints),
-    /// Write the session into one file, see docs/snapshot-format.md.
+    /// Write the session to a file, see docs/snapshot-format.md.
     Save {
-        /// Absolute. What is there is replaced when the new file is whole.
+        /// Absolute. An existing file is replaced when the new one is complete.
         path: PathBuf,
-        /// With the files of the workspace.
+        /// Include the files of the workspace.
         files: bool,
-        /// Wait until nothing runs; refuse otherwise.
+        /// Wait until nothing runs; otherwise active runs are a reason to refuse.
         #[serde(default)]
         wait: bool,
     },
 }
 
 impl Request {
-    /// Whether it means the same in every version of the protocol: a session can
-    /// be looked at and ended by any client.
+    /// Returns whether the request has the same meaning in every version of the protocol.
+    /// Any client can query and end a session.
     #[must_use]
     pub fn is_timeless(&self) -> bool {
         matches!(self, Self::Status | Self::End)
     }
 }
 
-/// Whose a session becomes that was made ahead. All else is as it was made.
+/// Settings of the client that gets a session made ahead. All others stay as they were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adoption {
     #[serde(default)]
     pub owner: Option<String>,
     #[serde(default)]
     pub name: Option<String>,
-    /// From now on; zero: never.
+    /// From now on; zero means never.
     pub idle_timeout_ms: u64,
-    /// When it was made, as its owner sees it.
+    /// The creation time that the client sees.
     pub created_at: String,
 }
 
@@ -150,29 +150,28 @@ pub struct Exec {
     /// The session's default language when absent.
     #[serde(default)]
     pub language: Option<Language>,
-    /// From its beginning. The session's command timeout when absent; zero
-    /// means no limit.
+    /// Measured from its beginning. The session's command timeout when absent; zero means
+    /// no limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// Cancel the run when it has not begun after this long; zero or absent
-    /// means no limit.
+    /// Cancel the run if it has not begun after this long; zero or absent means no limit.
     #[serde(default)]
     pub queue_timeout_ms: Option<u64>,
     #[serde(default)]
     pub stdin: Option<ByteBuf>,
-    /// Environment for this run alone.
+    /// Environment for this run only.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Bytes of each stream that the answer may carry.
+    /// Maximum number of bytes of each stream in the answer.
     #[serde(default)]
     pub max_output: u64,
     #[serde(default)]
     pub until: Until,
-    /// Answer with `Accepted` when the run has not finished after this long.
+    /// Answer with `Accepted` if the run has not finished after this long.
     #[serde(default)]
     pub patience_ms: Option<u64>,
-    /// Names this order: an exec with the key of an earlier one is answered
-    /// with that one's run and starts none.
+    /// Idempotency key: an exec with the key of an earlier one is answered with that run
+    /// and starts none.
     #[serde(default)]
     pub key: Option<String>,
     /// Stdin stays open after `stdin`, for `Input`.
@@ -181,8 +180,8 @@ pub struct Exec {
     /// Answer with `Accepted` when an interactive run waits for input.
     #[serde(default)]
     pub until_input: bool,
-    /// A terminal of this size in the place of stdin, stdout and stderr. What
-    /// it shows is the run's stdout; `stdin` and `Input` are typed on it.
+    /// A terminal of this size replaces stdin, stdout and stderr. Its output is the run's
+    /// stdout; `stdin` and `Input` are typed on it.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
     /// Interrupt the run when it has neither written anything nor been given
@@ -191,19 +190,19 @@ pub struct Exec {
     pub silence_ms: Option<u64>,
 }
 
-/// Larger texts are data, and belong into a file or stdin. Scratch space may
-/// be a container's 64 MiB of shared memory.
+/// Larger texts are data, and belong in a file or stdin. Scratch space may be a container's
+/// 64 MiB of shared memory.
 const COMMAND_LIMIT: usize = 16 << 20;
 
-/// As long as a header field or a file name may reasonably be.
+/// A reasonable length for a header field or a file name.
 const KEY_LIMIT: usize = 255;
 
-/// The environment of a run goes to a shell in one line, which must stay well
-/// below the 64 KiB that a pipe takes at once.
+/// A shell gets the environment of a run in one line, which must stay well below the 64 KiB
+/// that a pipe takes at once.
 const ENV_LIMIT: usize = 32 << 10;
 
 impl Exec {
-    /// What can be said against a run before it is one.
+    /// Checks a run before it is admitted.
     ///
     /// # Errors
     /// When no interpreter could take it.
@@ -262,12 +261,12 @@ fn is_variable_name(name: &str) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// When the run has finished and is in the history. Its other files follow
+    /// When the run has finished and is in the history. Its other files are written later,
     /// in idle time.
     #[default]
     Finished,
-    /// When the run has finished and metadata.json says so: what the command
-    /// line wants, whose caller may look at the files next.
+    /// When the run has finished and metadata.json says so. The command line uses this: its
+    /// caller may look at the files next.
     Recorded,
     /// As soon as the run has its number.
     Accepted,
@@ -278,24 +277,24 @@ pub struct ReadOutput {
     pub run: RunNo,
     pub stdout_from: u64,
     pub stderr_from: u64,
-    /// Bytes of each stream to answer with at the most.
+    /// Maximum number of bytes of each stream in the answer.
     pub max: u64,
     /// Wait for output or the end of the run when there is nothing yet.
     pub wait: bool,
-    /// What the reader knows of already: a wait ends when the run is past it.
-    /// Without it, a wait ends when the run does.
+    /// The phase that the reader knows: a wait ends when the run is past it. Without it, a
+    /// wait ends when the run does.
     #[serde(default)]
     pub known: Option<RunPhase>,
-    /// Answer with what there is after this long.
+    /// Answer with the current output after this long.
     #[serde(default)]
     pub patience_ms: Option<u64>,
-    /// The same when the run waits for input.
+    /// Also answer when the run waits for input.
     #[serde(default)]
     pub until_input: bool,
 }
 
 impl ReadOutput {
-    /// From the beginning, a megabyte at a time, waiting for more.
+    /// Returns a request from the beginning, a megabyte at a time, waiting for more.
     #[must_use]
     pub fn waiting(run: RunNo) -> Self {
         Self {
@@ -317,7 +316,7 @@ pub struct ReadScreen {
     /// Wait until the screen is past this revision, or the run has ended.
     #[serde(default)]
     pub known: Option<u64>,
-    /// Answer with what there is after this long.
+    /// Answer with the current screen after this long.
     #[serde(default)]
     pub patience_ms: Option<u64>,
 }

@@ -1,18 +1,18 @@
-//! What saving a session came to.
+//! The result of saving a session.
 
 use crate::{Language, RunNo};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedView {
-    /// Of the file.
+    /// Size of the file.
     pub bytes: u64,
-    /// The last run that the file knows of.
+    /// The last run in the file.
     pub as_of_run: RunNo,
     pub kernels: Vec<SavedKernelView>,
-    /// What could not be carried.
+    /// State that could not be carried.
     pub left: Vec<LeftBehind>,
-    /// The workspace's files, if they were wanted.
+    /// The files of the workspace, if requested.
     #[serde(default)]
     pub files: Option<SavedFiles>,
 }
@@ -21,7 +21,7 @@ pub struct SavedView {
 pub struct SavedKernelView {
     pub language: Language,
     pub as_of_run: RunNo,
-    /// How many names were carried, where they are carried one by one.
+    /// Number of names that were carried, for kernels whose names are carried one by one.
     #[serde(default)]
     pub carried: Option<u64>,
 }

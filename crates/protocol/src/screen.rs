@@ -1,4 +1,4 @@
-//! What a terminal shows, as a person would see it.
+//! The contents of a terminal, as a person would see them.
 
 use crate::{Code, Failure, RunNo, RunPhase};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct TerminalSize {
 }
 
 impl TerminalSize {
-    /// What programs assume when they are not told.
+    /// The size that programs assume by default.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
 
     /// Larger than any screen; a grid of this size has a million cells.
@@ -46,7 +46,7 @@ pub struct ScreenView {
     pub run: RunNo,
     pub phase: RunPhase,
     pub screen: Screen,
-    /// Grows with all that the run prints and with every new size.
+    /// Grows with all output of the run and with every new size.
     pub revision: u64,
     #[serde(default)]
     pub waiting_for_input: bool,
@@ -55,18 +55,18 @@ pub struct ScreenView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Screen {
     pub size: TerminalSize,
-    /// None when it is hidden.
+    /// None when hidden.
     #[serde(default)]
     pub cursor: Option<Cursor>,
     #[serde(default)]
     pub title: String,
-    /// A full-screen program has the other screen, without scrollback.
+    /// A full-screen program uses the alternate screen, which has no scrollback.
     #[serde(default)]
     pub is_alternate: bool,
     /// The program wants the application form of arrow keys.
     #[serde(default)]
     pub application_keys: bool,
-    /// From the top; as many as the terminal has rows.
+    /// From the top; one for each row of the terminal.
     pub lines: Vec<ScreenLine>,
 }
 
@@ -79,16 +79,15 @@ pub struct Cursor {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScreenLine {
-    /// From the left. What follows the last one is blank.
+    /// From the left. The rest of the line is blank.
     pub spans: Vec<Span>,
-    /// It goes on in the next line.
+    /// The line continues in the next one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_wrapped: bool,
 }
 
-/// Characters that look alike and are equally wide. A mark (an accent, a
-/// variation selector, a joiner) belongs to the character before it and takes
-/// no column.
+/// Characters with the same style and width. A mark (an accent, a variation selector, a
+/// joiner) belongs to the character before it and takes no column.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     pub text: String,

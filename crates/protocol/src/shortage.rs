@@ -1,4 +1,4 @@
-//! What a machine has run out of, and what to do about it.
+//! Resources that a machine can run out of, and the advice for each.
 //!
 //! The same failure (a kernel that cannot be started, a file that cannot be
 //! written) has many causes, and the right advice depends on the cause.
@@ -10,9 +10,9 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shortage {
-    /// A process has as many files open as it may.
+    /// The limit of open files of a process is reached.
     Descriptors,
-    /// All processes of the machine have.
+    /// The limit of open files of the machine is reached.
     MachineDescriptors,
     Processes,
     Memory,
@@ -21,12 +21,12 @@ pub enum Shortage {
     Disk,
     Quota,
     ReadOnly,
-    /// One that only a newer keeper knows.
+    /// A shortage that only a newer keeper knows.
     #[serde(other)]
     Unknown,
 }
 
-// The numbers are the same on every Linux that Rust knows.
+// The numbers are the same on every Linux target of Rust.
 const EAGAIN: i32 = 11;
 const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
@@ -49,8 +49,8 @@ impl Shortage {
         }
     }
 
-    /// The same of an error in starting a process. Elsewhere EAGAIN only says
-    /// that there is nothing yet.
+    /// Returns the shortage behind an error in starting a process. Elsewhere, EAGAIN only
+    /// means that there is nothing yet.
     #[must_use]
     pub fn of_start(error: &io::Error) -> Option<Self> {
         match error.raw_os_error() {
@@ -59,7 +59,7 @@ impl Shortage {
         }
     }
 
-    /// What is behind an error, at whatever depth.
+    /// Returns the shortage behind an error, at any depth of its sources.
     #[must_use]
     pub fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
@@ -68,7 +68,7 @@ impl Shortage {
             if let Some(shortage) = of_system.and_then(Self::of) {
                 return Some(shortage);
             }
-            // An I/O error is not its own reason's parent, but may carry it.
+            // An I/O error does not have the error that it carries as its source.
             let carried = of_system.and_then(io::Error::get_ref);
             next = match carried {
                 Some(carried) => Some(carried),
@@ -78,7 +78,7 @@ impl Shortage {
         None
     }
 
-    /// The same in the words of an interpreter, which come from the system.
+    /// Returns the shortage that an interpreter's message names, in the system's words.
     #[must_use]
     pub fn in_words(text: &str) -> Option<Self> {
         let known = [
@@ -94,7 +94,7 @@ impl Shortage {
         known.into_iter().find(|(words, _)| text.contains(words)).map(|(_, shortage)| shortage)
     }
 
-    /// The same where the files are those of a kernel, in memory.
+    /// Returns the shortage for a kernel's files, which are in memory.
     #[must_use]
     pub fn in_scratch(self) -> Self {
         match self {
@@ -110,7 +110,7 @@ impl Shortage {
         }
     }
 
-    /// What is the matter, and what to do.
+    /// Returns the cause and what to do.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ mod tests {
             (ENOSPC, Some(Shortage::Disk)),
             (EROFS, Some(Shortage::ReadOnly)),
             (EDQUOT, Some(Shortage::Quota)),
-            // Only of a start.
+            // Means a shortage only when a process is started.
             (EAGAIN, None),
             (2, None),
         ] {

@@ -10,7 +10,7 @@ pub enum ParseQuantityError {
     Size(String),
 }
 
-/// A time: a number and `ms`, `s`, `m`, `h` or `d`; a bare number is seconds.
+/// Parses a time: a number and `ms`, `s`, `m`, `h` or `d`; a bare number is seconds.
 ///
 /// # Errors
 /// When the text is none of these.
@@ -19,7 +19,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseQuantityError> {
     Duration::try_from_secs_f64(seconds).map_err(|_| ParseQuantityError::Duration(text.to_owned()))
 }
 
-/// The same in seconds, however many they are.
+/// Parses a time into seconds, without an upper limit.
 ///
 /// # Errors
 /// When the text is none of these.
@@ -34,25 +34,24 @@ pub fn parse_seconds(text: &str) -> Result<f64, ParseQuantityError> {
         "d" => number * 86400.0,
         _ => return Err(wrong()),
     };
-    // We count in milliseconds, and none of them often means: without end.
+    // Times are counted in milliseconds, and zero often means no limit.
     Ok(if seconds > 0.0 { seconds.max(0.001) } else { seconds })
 }
 
-/// A size in bytes: a number and an optional unit, `K`, `KB` and `KiB` all
-/// meaning 1024.
+/// Parses a size in bytes: a number and an optional unit; `K`, `KB` and `KiB` all mean 1024.
 ///
 /// # Errors
-/// When the text is no such thing, or beyond 2^53.
+/// When the text is not a size, or beyond 2^53.
 pub fn parse_size(text: &str) -> Result<u64, ParseQuantityError> {
     let bytes = parse_bytes(text)?;
     // Beyond 2^53 an f64 is no longer exact, and no disk is that large.
     if bytes < 9.0e15 { Ok(bytes as u64) } else { Err(ParseQuantityError::Size(text.to_owned())) }
 }
 
-/// The same, however many they are.
+/// Parses a size in bytes, without an upper limit.
 ///
 /// # Errors
-/// When the text is no such thing.
+/// When the text is not a size.
 pub fn parse_bytes(text: &str) -> Result<f64, ParseQuantityError> {
     let wrong = || ParseQuantityError::Size(text.to_owned());
     let (number, unit) = split(text).ok_or_else(wrong)?;
@@ -68,7 +67,7 @@ pub fn parse_bytes(text: &str) -> Result<f64, ParseQuantityError> {
     Ok(number * f64::from(2_u32).powi(shift))
 }
 
-/// The shortest exact text, in the largest unit that divides it.
+/// Returns the shortest exact text, in the largest unit that divides the duration.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let ms = duration.as_millis();

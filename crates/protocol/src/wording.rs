@@ -1,7 +1,7 @@
-//! What a value has to be, in the words of whoever writes JSON. A reader of ours tells
-//! what it wants in the words of the program's own types, which nobody outside knows.
+//! Types in the words of people who write JSON. The deserializers name the program's own
+//! types, which nobody outside knows.
 
-/// What was wanted, from what a type says of itself.
+/// Returns the expected value in plain words, from the name that serde has for it.
 #[must_use]
 pub fn wanted(expected: &str) -> String {
     let plain = match expected {
@@ -25,7 +25,7 @@ pub fn wanted(expected: &str) -> String {
     plain.to_owned()
 }
 
-/// A type of the program's, by its kind.
+/// Returns the kind of a type of the program.
 fn of_type(expected: &str) -> String {
     let kind = expected.split(' ').next().unwrap_or_default();
     let is_named = expected.split(' ').count() > 1;
@@ -39,8 +39,8 @@ fn of_type(expected: &str) -> String {
     plain.to_owned()
 }
 
-/// A message of a reader, such as `invalid type: string "x", expected u64`, in these
-/// words. Others stay as they are.
+/// Rewords a deserializer's message, such as `invalid type: string "x", expected u64`.
+/// Other messages stay as they are.
 #[must_use]
 pub fn reworded(message: &str) -> String {
     let is_about_kind = ["invalid type: ", "invalid value: ", "invalid length "]
