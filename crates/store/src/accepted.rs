@@ -1,10 +1,10 @@
-//! runs/accepted: how far the numbers of runs have got, so that a run which
-//! was going when its keeper died is known by its absence from the history.
+//! runs/accepted: the last run number given out. With it, a run that was active when its
+//! keeper died is recognized by its absence from the history.
 //!
-//! Two numbers of twenty digits. Up to the first, a missing record means
-//! nothing (it was dropped, or the session was reset); the second is that of
-//! the last run that was accepted. Both are written in place, and in one piece
-//! as far as the death of a process goes: they lie in one page.
+//! The file has two numbers of twenty digits. Up to the first, a missing record means
+//! nothing (it was dropped, or the session was reset); the second is the last accepted run.
+//! Both are written in place; they are in one page, so the death of a process never leaves
+//! half of a write.
 
 use crate::atomic::PRIVATE_FILE;
 use rustix::fs::OFlags;
@@ -29,7 +29,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// What the file says; `None` when there is none of ours.
+    /// Reads the file; `None` if there is none in our format.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
         let (floor, last) = text.trim_end().split_once(' ')?;
@@ -38,9 +38,9 @@ impl Marks {
 }
 
 impl Accepted {
-    /// `last`: the last run that anything else tells of.
+    /// Opens the file. `last` is the last run that other files mention.
     pub(crate) fn open(path: &Path, last: RunNo) -> io::Result<Self> {
-        // Of a session without this file nothing is known of what was lost.
+        // Without this file, lost runs are unknown.
         let found = Marks::read(path).unwrap_or(Marks { floor: last, last });
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = File::from(rustix::fs::open(path, flags, PRIVATE_FILE)?);
@@ -54,19 +54,19 @@ impl Accepted {
         self.marks.last
     }
 
-    /// A run has its number. On the path of every run: one small write.
+    /// Records an accepted run. This is on the path of every run: one small write.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn accept(&mut self, run: RunNo) -> io::Result<()> {
         self.marks.last = run;
         self.write()
     }
 
-    /// Runs up to this one may be missing from the history from now on.
+    /// Records that runs up to this one may be missing from the history from now on.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn forget_through(&mut self, run: RunNo) -> io::Result<()> {
         if run > self.marks.floor {
             self.marks.floor = run;

@@ -1,4 +1,4 @@
-//! Whole files or none.
+//! Atomic writes: whole files or none.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -9,13 +9,13 @@ use std::path::Path;
 pub(crate) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 pub(crate) const PRIVATE_DIR: Mode = Mode::RWXU;
 
-/// Replaces `path` by a file with these bytes. A reader sees the old or the
-/// new content, never a part. There is no fsync: what is guarded against is
-/// the death of any process, not of the machine, and ext4, xfs and btrfs order
-/// the data of a rename that replaces a file before the rename itself.
+/// Replaces `path` by a file with these bytes. A reader sees the old or the new content,
+/// never a part. There is no fsync: this guards against the death of any process, not of
+/// the machine, and ext4, xfs and btrfs write the data of a rename that replaces a file
+/// before the rename itself.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The pid, because a client may mark a session as lost at the same time as
-    // another does.
+    // The pid makes the name unique, because two clients may mark a session as lost at the
+    // same time.
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
@@ -27,18 +27,17 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The same for a file that is written often and mostly stays as it is, such as
-/// one with a count and a time in it. A new file costs a disk's journal more than
-/// a run takes; so if no more than a few bytes differ, they are changed in place.
-/// They lie in one page, and so are written in one piece as far as the death of a
-/// process goes; and nothing moves, so that a reader who looks in between finds
+/// Updates a file that is written often and changes little, such as one with a count and a
+/// time in it. A new file costs a disk's journal more than a run takes, so if only a few
+/// bytes differ, they are changed in place. They are in one page, so the death of a process
+/// never leaves half of the write; and nothing moves, so that a concurrent reader finds
 /// whole values, old and new ones.
 pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if change_in_place(path, bytes).unwrap_or(false) {
         return Ok(());
     }
     match replace(path, bytes) {
-        // A disk without room for a new file has room for what is in the old one.
+        // A disk without room for a new file still has the blocks of the old one.
         Err(error) if is_full(&error) && overwrite(path, bytes).unwrap_or(false) => Ok(()),
         outcome => outcome,
     }
@@ -48,8 +47,8 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Puts JSON into the one page of a file that is there; spaces make it as long as
-/// what was there before. False: that would not do.
+/// Overwrites an existing file of one page with JSON, padded with spaces to at least the
+/// old length. Returns false if that is not possible.
 fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -63,12 +62,12 @@ fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(file.write_at(&content, 0)? == length)
 }
 
-/// False: that would not do.
+/// Changes the differing bytes in place. Returns false if that is not possible.
 fn change_in_place(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
-    // Somebody may have made a copy that shares it.
+    // Another hard link may share the file.
     let is_ours = metadata.is_file() && metadata.nlink() == 1;
     if !is_ours || metadata.len() != bytes.len() as u64 {
         return Ok(false);
@@ -86,11 +85,10 @@ fn change_in_place(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(file.write_at(&bytes[first..=last], first as u64)? == last + 1 - first)
 }
 
-/// The unit in which Linux writes to a file without a look at whether the writer
-/// is to die.
+/// The unit that Linux writes to a file without checking for a fatal signal.
 const PAGE: usize = 4096;
 
-/// The same, and when this comes back it outlasts a power cut. It blocks.
+/// Replaces a file like `replace`; when this returns, it survives a power cut. It blocks.
 pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -110,7 +108,7 @@ pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Makes a file with these bytes, unless there is one: then that one stays.
+/// Makes a file with these bytes, unless one exists: then that one stays.
 pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -125,7 +123,7 @@ pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A new or emptied private file.
+/// Makes a new or emptied private file.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(File::from(rustix::fs::open(path, flags, PRIVATE_FILE)?))
@@ -151,7 +149,7 @@ mod tests {
         content[8191] = b'b';
         update(&path, &content).unwrap();
         assert_eq!((inode(&path), std::fs::read(&path).unwrap()), (first, content.clone()));
-        // Over a page's end, another length, and a file that somebody else has.
+        // Across a page boundary, another length, and a file with another link.
         content[4095] = b'c';
         content[4097] = b'c';
         update(&path, &content).unwrap();

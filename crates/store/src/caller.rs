@@ -1,4 +1,4 @@
-//! caller.json: the program that a session ends with, if it does with one.
+//! caller.json: the program that a session is bound to, if any.
 
 use crate::directory::{Directory, StoreError};
 use sessile_protocol::Program;
@@ -6,7 +6,7 @@ use sessile_protocol::Program;
 const FILE: &str = "caller.json";
 
 impl Directory {
-    /// What cannot be read is nobody.
+    /// Returns the program; none if the file cannot be read.
     #[must_use]
     pub fn caller(&self) -> Option<Program> {
         self.read_json(FILE).ok()

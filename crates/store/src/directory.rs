@@ -62,7 +62,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory that a trusted caller names.
+    /// Returns the directory at a path that a trusted caller names.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path }
@@ -78,13 +78,13 @@ impl Directory {
         self.path.join("runs")
     }
 
-    /// Where files with states of kernels are.
+    /// Returns the folder of the files with kernel states.
     #[must_use]
     pub fn kernels(&self) -> PathBuf {
         self.path.join("kernels")
     }
 
-    /// Makes that folder, if it is not there.
+    /// Makes that folder, if it does not exist.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -94,26 +94,26 @@ impl Directory {
         Ok(path)
     }
 
-    /// The file of a kernel's state, if that is its name and no way out of the
-    /// folder.
+    /// Returns the path of a kernel's state file, if the name is plain and cannot lead out
+    /// of the folder.
     #[must_use]
     pub fn dump(&self, name: &str) -> Option<PathBuf> {
         let is_plain = Path::new(name).file_name() == Some(OsStr::new(name));
         is_plain.then(|| self.kernels().join(name))
     }
 
-    /// Removes from that folder what the last captured state does not name.
+    /// Removes the files in that folder that the last captured state does not name.
     pub fn sweep_kernels(&self) {
         self.sweep(|_| true);
     }
 
-    /// The same, but only of the files that saves of a durable session have left:
-    /// others may be needed by somebody who is not on the disk.
+    /// Removes only the files that saves of a durable session have left. The keeper may
+    /// still need other files, which no state on disk names.
     pub fn sweep_kept_dumps(&self) {
         self.sweep(|name| name.to_str().is_some_and(|name| name.starts_with(KEPT_DUMP)));
     }
 
-    /// What a kernel's state is called that a durable session's save keeps.
+    /// Returns the path of a kernel's state that a durable session's save keeps.
     #[must_use]
     pub fn kept_dump(&self, language: Language, as_of: RunNo) -> PathBuf {
         self.kernels().join(format!("{KEPT_DUMP}{as_of}-{language}"))
@@ -141,12 +141,12 @@ impl Directory {
     }
 
     /// # Errors
-    /// When there is none, or it is not what we wrote.
+    /// When there is none, or it is not in our format.
     pub fn metadata(&self) -> Result<Metadata> {
         self.read_json(METADATA)
     }
 
-    /// Whether it is a session: one that is just being made has none yet.
+    /// Returns whether this is a session. A session that is being made has no metadata yet.
     #[must_use]
     pub fn has_metadata(&self) -> bool {
         self.path.join(METADATA).symlink_metadata().is_ok()
@@ -158,20 +158,18 @@ impl Directory {
         self.write_json(METADATA, metadata)
     }
 
-    /// The last captured state, if there is one that can be read; else that of
-    /// the last save.
+    /// Returns the last captured state that can be read, or else the state of the last save.
     #[must_use]
     pub fn state(&self) -> Option<SavedState> {
         self.read_json("state.json").ok().or_else(|| self.kept_state())
     }
 
-    /// The state of the last save of a durable session.
+    /// Returns the state of the last save of a durable session.
     fn kept_state(&self) -> Option<SavedState> {
         self.read_json(KEPT).ok()
     }
 
-    /// Writes down the state of a save, for good: when this comes back it
-    /// outlasts a power cut. It blocks.
+    /// Writes the state of a save durably: when this returns, it survives a power cut. It blocks.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -182,7 +180,7 @@ impl Directory {
         atomic::replace_synced(&path, &bytes).map_err(StoreError::io("write", &path))
     }
 
-    /// The kernels that can be brought back from what is on disk.
+    /// Returns the kernels that can be restored from the files on disk.
     #[must_use]
     pub fn left_kernels(&self) -> BTreeMap<Language, SavedKernel> {
         let mut kernels = self.state().map(|state| state.kernels).unwrap_or_default();
@@ -197,7 +195,7 @@ impl Directory {
         kernels
     }
 
-    /// Takes files with states of kernels from another session.
+    /// Copies files with kernel states from another session.
     ///
     /// # Errors
     /// When one cannot be copied.
@@ -210,7 +208,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Where a save is put on its way to a store; the folder is made.
+    /// Returns the path for a save that is to be uploaded; makes the folder.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -226,8 +224,7 @@ impl Directory {
         self.write_json("state.json", state)
     }
 
-    /// Forgets state, history and output of runs, and what their keys stand
-    /// for. Their numbers go on.
+    /// Removes the state, the history, the output of runs and their keys. Run numbers continue.
     pub fn forget_runs(&self) {
         let _ = std::fs::remove_file(self.path.join("state.json"));
         let _ = std::fs::remove_file(self.path.join(KEPT));
@@ -241,9 +238,9 @@ impl Directory {
         }
     }
 
-    /// Removes it with all that is in it. It is moved aside first: one who starts a
-    /// session of the same id meanwhile (`starting`) makes it anew, and never puts a
-    /// file into what is being removed.
+    /// Removes the directory and its contents. It is renamed first: a process that starts a
+    /// session with the same id meanwhile (`starting`) makes a new directory, and never
+    /// puts a file into the one that is being removed.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -251,7 +248,7 @@ impl Directory {
         let failed = || StoreError::io("remove", &self.path);
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let aside = self.path.with_file_name(format!(".{name}.removed"));
-        // Of one who was killed in the middle of it.
+        // Left by a process that was killed during the removal.
         if aside.exists() {
             sessile_subids::remove_dir_all(&aside).map_err(failed())?;
         }
@@ -260,7 +257,7 @@ impl Directory {
     }
 
     /// # Errors
-    /// When there is none, or it is not what we wrote.
+    /// When there is none, or it is not in our format.
     pub fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.path.join(name);
         let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
@@ -282,8 +279,7 @@ const METADATA: &str = "metadata.json";
 const KEPT: &str = "saved.json";
 const KEPT_DUMP: &str = "kept-";
 
-/// Makes a directory that only its owner can enter; one that is there already
-/// stays as it is.
+/// Makes a directory that only its owner can enter. An existing one stays as it is.
 pub(crate) fn make_private_dir(path: &Path) -> Result<()> {
     match rustix::fs::mkdir(path, PRIVATE_DIR) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
@@ -294,7 +290,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<()> {
                 make_private_dir(parent)?;
             }
             match rustix::fs::mkdir(path, PRIVATE_DIR) {
-                // Somebody else was faster.
+                // Another process was faster.
                 Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
                 Err(error) => Err(StoreError::io("make", path)(error.into())),
             }

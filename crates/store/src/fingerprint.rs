@@ -1,7 +1,7 @@
-//! A number that stands for some bytes.
+//! A hash of some bytes.
 
-/// FNV-1a: the same in every version of this program, and good enough against
-/// accident, which is all that it guards against.
+/// FNV-1a: the same in every version of this program, and good enough against accidental
+/// collisions, which is all that it guards against.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint(u64);
 
@@ -18,13 +18,13 @@ impl Fingerprint {
         Self(bytes.iter().fold(self.0, step))
     }
 
-    /// The bytes as one of several fields: where it ends makes a difference.
+    /// Adds the bytes as one of several fields: field boundaries count.
     #[must_use]
     pub fn with_field(self, bytes: &[u8]) -> Self {
         self.with(&(bytes.len() as u64).to_le_bytes()).with(bytes)
     }
 
-    /// As sixteen hexadecimal digits.
+    /// Returns sixteen hexadecimal digits.
     #[must_use]
     pub fn text(self) -> String {
         format!("{:016x}", self.0)

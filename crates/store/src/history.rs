@@ -1,8 +1,8 @@
-//! history.log: one JSON object a line, oldest first, bounded.
+//! history.log: one JSON object per line, oldest first, bounded.
 //!
-//! A line is appended, within a page, so that no reader finds half of one. One that is
-//! too long for that is appended in short, with its command cut, and is replaced by
-//! the whole when there is time for it (`complete`): a new file costs more than a run.
+//! A line is appended within a page, so that no reader finds half of one. A longer line is
+//! first appended in a short form, with its command cut, and is replaced by the full one in
+//! idle time (`complete`): writing a new file costs more than a run.
 
 use crate::atomic;
 use crate::metadata::timestamp;
@@ -14,24 +14,25 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Longer commands are cut in the history: a hundred commands of a megabyte
-/// would make each look at it slow. What was cut is told.
+/// Longer commands are cut in the history, because a hundred commands of a megabyte would
+/// make each reading slow. The entry says that the command was cut.
 const COMMAND_LIMIT: usize = 64 << 10;
 
 /// The unit in which Linux makes appended bytes visible to readers.
 const PAGE: u64 = 4096;
 
-/// Most lines are not much longer. Less than this is not left of a page.
+/// Most lines are not much longer. A page keeps no smaller remainder: the next line begins
+/// a new page.
 const SHORT_LINE: u64 = 256;
 
-/// What a line in short has of its command.
+/// Length of the command in a short form.
 const SHORT_COMMAND: usize = 64;
 
-/// Room on the disk that is set aside for the next lines, so that a disk which is full
-/// for a while costs no run its line: for a hundred short ones.
+/// Disk space that is reserved for the next lines, so that a run keeps its line while the
+/// disk is full: enough for a hundred short lines.
 const RESERVE: u64 = 32 << 10;
 
-/// Of whole lines that wait to be written.
+/// Limit for full lines that wait to be written, in bytes.
 const OWED_LIMIT: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +82,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Entry {
-    /// Something that happened to the session, and is no run.
+    /// Returns an entry for an event of the session that is not a run.
     #[must_use]
     pub fn event(run: RunNo, language: Language, event: &str, command: String) -> Self {
         Self {
@@ -106,7 +107,7 @@ impl Entry {
         }
     }
 
-    /// Cuts a command that is too long for the history.
+    /// Sets the command, cut if it is too long for the history.
     pub fn set_command(&mut self, text: &[u8]) {
         self.command_bytes = (text.len() > COMMAND_LIMIT).then_some(text.len() as u64);
         self.command = String::from_utf8_lossy(&text[..text.len().min(COMMAND_LIMIT)]).into_owned();
@@ -117,9 +118,9 @@ impl Entry {
 pub struct History {
     path: PathBuf,
     file: Option<Appending>,
-    /// How long the next line may be, to judge by the last ones.
+    /// Expected length of the next line, judging by the last ones.
     expected: u64,
-    /// Lines that are in the file in short.
+    /// Full lines of which the file has the short form.
     owed: Vec<Owed>,
 }
 
@@ -129,14 +130,14 @@ struct Owed {
     line: Vec<u8>,
 }
 
-/// The file, as far as we have written it.
+/// The open file, and its length as far as we have written it.
 #[derive(Debug)]
 struct Appending {
     file: File,
     length: u64,
-    /// Entries in it.
+    /// Number of entries in the file.
     count: u64,
-    /// Up to where the disk has room for it, whatever else fills the disk.
+    /// Up to here the disk space is reserved, however full the disk gets.
     reserved: u64,
 }
 
@@ -145,14 +146,14 @@ impl History {
         Self { path, file: None, expected: SHORT_LINE, owed: Vec::new() }
     }
 
-    /// The same file, somewhere else.
+    /// Returns the history at a new path, with the pending full lines.
     #[must_use]
     pub fn moved_to(&mut self, there: Self) -> Self {
         Self { owed: std::mem::take(&mut self.owed), ..there }
     }
 
-    /// Adds an entry, if need be in short until `complete` is called. A reader sees
-    /// the line or not, and no half of it, even if we are killed in the middle of it.
+    /// Adds an entry, if need be in a short form until `complete` is called. A reader sees
+    /// the whole line or none of it, even if we are killed while writing it.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -169,7 +170,7 @@ impl History {
         let whole = Owed { run: entry.run, line: [&line[..], b"\n"].concat() };
         match short {
             Some(short) => {
-                // The next one of this length is to find room.
+                // The next line of this length should find room.
                 if (line.len() as u64) < PAGE {
                     self.expect(&line);
                 }
@@ -182,21 +183,21 @@ impl History {
         if owed > OWED_LIMIT { self.complete() } else { Ok(()) }
     }
 
-    /// Replaces lines that were appended in short.
+    /// Replaces the short forms by the full lines.
     ///
     /// # Errors
-    /// When the file cannot be written; then they are still to be replaced.
+    /// When the file cannot be written; then the full lines stay pending.
     pub fn complete(&mut self) -> io::Result<()> {
         if self.owed.is_empty() { Ok(()) } else { self.rewrite(b"", usize::MAX) }
     }
 
-    /// Whether there are lines to be replaced.
+    /// Returns whether no full lines are pending.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.owed.is_empty()
     }
 
-    /// Sets room aside for the next lines, where the file system can.
+    /// Reserves disk space for the next lines, if the file system supports that.
     pub fn reserve(&mut self) {
         let Ok(appending) = self.open() else { return };
         let length = appending.length;
@@ -207,7 +208,7 @@ impl History {
         }
     }
 
-    /// Gives up what was set aside: others need it, or nothing comes any more.
+    /// Releases the reserved space: it is needed elsewhere, or no line will come any more.
     pub fn release_reserve(&mut self) {
         if let Some(appending) = &mut self.file {
             let _ = appending.file.set_len(appending.length);
@@ -221,19 +222,19 @@ impl History {
         self.expected
     }
 
-    /// Adds a line that fits.
+    /// Adds a line that fits into the page.
     fn append_line(&mut self, mut line: Vec<u8>) -> io::Result<()> {
         let expected = self.expect(&line);
         let appending = self.open()?;
         let room = appending.room();
-        // The next line would hardly fit into this page: it begins the next.
+        // The next line would hardly fit into this page, so it begins the next one.
         let rest = room - 1 - line.len() as u64;
         if rest < expected {
             line.resize(line.len() + usize::try_from(rest).unwrap_or(0), b' ');
         }
         line.push(b'\n');
         if let Err(error) = appending.file.write_all(&line) {
-            // A part of it may be there, which the next opening takes away.
+            // A part of it may be in the file; the next `open` removes that.
             self.file = None;
             return Err(error);
         }
@@ -260,8 +261,7 @@ impl History {
         Ok(self.file.insert(appending))
     }
 
-    /// The runs beyond the newest `max`, once there are enough of them to be
-    /// worth dropping.
+    /// Returns the runs beyond the newest `max`, if there are enough of them to be worth dropping.
     #[must_use]
     pub fn surplus(&mut self, max: u64) -> Vec<RunNo> {
         let count = self.open().map_or(0, |appending| appending.count);
@@ -281,7 +281,7 @@ impl History {
         self.rewrite(b"", usize::try_from(max).unwrap_or(usize::MAX))
     }
 
-    /// Replaces the file by its newest lines, these among them, and all of them whole.
+    /// Replaces the file by its newest lines, including `new`, all in their full form.
     fn rewrite(&mut self, new: &[u8], keep: usize) -> io::Result<()> {
         let bytes = std::fs::read(&self.path).unwrap_or_default();
         let all = [whole_lines(&bytes), new].concat();
@@ -303,14 +303,14 @@ impl History {
         atomic::replace(&self.path, bytes)
     }
 
-    /// All runs of which there is an entry, in the order of their ends.
+    /// Returns all runs with an entry, in the order of their ends.
     #[must_use]
     pub fn runs(&self) -> Vec<RunNo> {
         let text = std::fs::read(&self.path).unwrap_or_default();
         whole_lines(&text).split(|b| *b == b'\n').filter_map(run_of).collect()
     }
 
-    /// The entry of a run.
+    /// Returns the entry of a run.
     #[must_use]
     pub fn find(&self, run: RunNo) -> Option<Entry> {
         let text = std::fs::read(&self.path).unwrap_or_default();
@@ -318,8 +318,7 @@ impl History {
         lines.find_map(|line| serde_json::from_slice(whole(line, &self.owed)).ok())
     }
 
-    /// The newest `limit` entries, oldest first. Lines that are not ours are
-    /// passed over.
+    /// Returns the newest `limit` entries, oldest first. Lines that are not ours are skipped.
     #[must_use]
     pub fn newest(&self, limit: u64) -> Vec<Entry> {
         let text = std::fs::read(&self.path).unwrap_or_default();
@@ -340,14 +339,14 @@ impl History {
 }
 
 impl Appending {
-    /// What is left of the page.
+    /// Returns the remaining bytes of the page.
     fn room(&self) -> u64 {
         PAGE - self.length % PAGE
     }
 }
 
-/// What an entry may be told as, in a line that is as short as need be. What is left
-/// out is told: the command's length, and that there was more to say.
+/// Returns shorter and shorter forms of an entry. Each says what it omits: the length of
+/// the command, and that there are more remarks.
 fn short_forms(entry: &Entry) -> impl Iterator<Item = Entry> {
     let bytes = entry.command_bytes.unwrap_or(entry.command.len() as u64);
     let cut = move |command: usize, remarks: Remarks| Entry {
@@ -369,7 +368,7 @@ fn short_forms(entry: &Entry) -> impl Iterator<Item = Entry> {
     forms.into_iter().map(move |(command, remarks)| cut(command, remarks))
 }
 
-/// What a line is to be, if it is one in short.
+/// Returns the full form of a line, if the line is a short form.
 fn whole<'a>(line: &'a [u8], owed: &'a [Owed]) -> &'a [u8] {
     if owed.is_empty() {
         return line;
@@ -378,21 +377,21 @@ fn whole<'a>(line: &'a [u8], owed: &'a [Owed]) -> &'a [u8] {
     found.map_or(line, |owed| &owed.line)
 }
 
-/// The run that a line is about: each of ours begins with it, and reading the
-/// rest of a thousand lines would take a millisecond.
+/// Returns the run of a line. Each of our lines begins with it, and parsing the rest of a
+/// thousand lines would take a millisecond.
 fn run_of(line: &[u8]) -> Option<RunNo> {
     let rest = line.strip_prefix(b"{\"run\":")?;
     let digits = rest.split(|b| *b == b',').next()?;
     std::str::from_utf8(digits).ok()?.parse().ok().map(RunNo)
 }
 
-/// Without a line that was cut off, which belongs to nobody.
+/// Returns the bytes without an incomplete last line.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1)]
 }
 
-/// Entries beyond the limit that may pile up, or each further run would have
-/// to rewrite the file.
+/// Entries beyond the limit that may accumulate; otherwise each further run would rewrite
+/// the file.
 fn slack(max: u64) -> u64 {
     max / 2
 }
@@ -447,13 +446,13 @@ mod tests {
         history.append(&Entry { remarks: said.clone(), ..entry(2, &long) }).unwrap();
         history.append(&entry(3, "c")).unwrap();
         assert_eq!(inode(), first, "no file is made for it");
-        // Who has the file alone is told that there was more.
+        // A reader of the file alone sees that there is more.
         let seen = History::at(path.clone()).newest(10);
         assert_eq!(seen.iter().map(|entry| entry.run.0).collect::<Vec<_>>(), [1, 2, 3]);
         assert!(long.starts_with(&seen[1].command) && !seen[1].command.is_empty());
         assert_eq!(seen[1].command_bytes, Some(long.len() as u64));
         assert!(seen[1].has_value_file || seen[1].remarks == said);
-        // Who has written it knows the whole.
+        // The writer knows the full entry.
         let whole = Entry { remarks: said, ..entry(2, &long) };
         assert_eq!(history.find(RunNo(2)).as_ref(), Some(&whole));
         assert!(!history.is_complete());

@@ -1,7 +1,7 @@
-//! keys.log: which run an order's key stands for, one JSON object a line.
+//! keys.log: idempotency keys and their runs, one JSON object per line.
 //!
-//! Written before the run begins, so that an order is never carried out twice,
-//! whatever dies in between. Only orders with a key cost anything.
+//! A key is written before the run begins, so that a request is never carried out twice,
+//! whichever process dies in between. Requests without a key cost nothing.
 
 use crate::atomic;
 use rustix::fs::OFlags;
@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Keys that are remembered. A client repeats an order within minutes, not
-/// after ten thousand others.
+/// Number of keys to keep. A client repeats a request within minutes, not after ten
+/// thousand others.
 const KEPT: usize = 10_000;
 
-/// Keys beyond that may pile up, or each further one would rewrite the file.
+/// Keys beyond that may accumulate; otherwise each further one would rewrite the file.
 const SLACK: usize = KEPT / 4;
 
-/// What a key was used for.
+/// The run that a key was used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyed {
     pub run: RunNo,
-    /// Of all that makes the order what it is.
+    /// Digest of everything that defines the request.
     pub digest: String,
 }
 
@@ -39,12 +39,12 @@ pub struct Keys {
     path: PathBuf,
     file: Option<File>,
     known: BTreeMap<String, Keyed>,
-    /// The file's last line was cut off.
+    /// The file's last line is incomplete.
     is_torn: bool,
 }
 
 impl Keys {
-    /// What the file says. Lines that are not ours are passed over.
+    /// Reads the file. Lines that are not ours are skipped.
     pub(crate) fn load(path: PathBuf) -> Self {
         let text = std::fs::read(&path).unwrap_or_default();
         let lines = text.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok());
@@ -60,16 +60,16 @@ impl Keys {
         self.known.get(key)
     }
 
-    /// The last run that a key stands for.
+    /// Returns the highest run with a key.
     #[must_use]
     pub fn last_run(&self) -> RunNo {
         self.known.values().map(|keyed| keyed.run).max().unwrap_or_default()
     }
 
-    /// Remembers a key: on disk, too, when this returns.
+    /// Records a key. When this returns, it is in the file.
     ///
     /// # Errors
-    /// When the disk refuses; then the key is not known.
+    /// When a write fails; then the key is not recorded.
     pub fn record(&mut self, key: String, keyed: Keyed) -> io::Result<()> {
         let line = line(&key, &keyed)?;
         self.open()?.write_all(&line)?;

@@ -2,31 +2,30 @@
 //!
 //! ```text
 //! .sessions/sess_…/        0700
-//!   metadata.json          what the session is          (replaced atomically)
+//!   metadata.json          the session's settings       (replaced atomically)
 //!   state.json             last captured kernel states  (replaced atomically)
 //!   saved.json             the same at the last save of a durable session, synced to the disk
 //!   kernels/               files with states of kernels
 //!   saves/                 a save on its way to a store
-//!   history.log            one JSON object a line
-//!   network.log            who was not let out of a sandbox, one JSON object a line
-//!   keys.log               which run an order's key stands for
-//!   runs/7.stdout          what run 7 wrote, up to the cap
-//!   runs/7.stdout.tail     the last bytes of it, when it wrote more
-//!   runs/7.value           its value, when that is too large for the history
+//!   history.log            one JSON object per line
+//!   network.log            connections refused by a sandbox, one JSON object per line
+//!   keys.log               idempotency keys and their runs
+//!   runs/7.stdout          output of run 7, up to the cap
+//!   runs/7.stdout.tail     its last bytes, if it wrote more
+//!   runs/7.value           its value, if too large for the history
 //!   runs/7.cancelled       why it has no result
-//!   runs/7.open            it was going when younger ones were dropped
-//!   runs/accepted          how far the numbers have got
-//!   keeper.sock            where the keeper listens
+//!   runs/7.open            it was active when younger runs were dropped
+//!   runs/accepted          the last number given out
+//!   keeper.sock            the keeper's socket
 //!                          (a keeper holds a lock on the directory as long as it lives)
-//! .sessions/workspaces/    which session is a workspace's own
+//! .sessions/workspaces/    the default session of each workspace
 //! .sessions/.gitignore     keeps all of it out of repositories
 //! .sessions/CACHEDIR.TAG   and out of archives
 //! ```
 //!
-//! Invariants: directories are 0700 and files 0600; a reader that looks at any
-//! instant, whatever was killed, finds whole JSON documents; nothing here
-//! starts a process, and what is read from these files is never trusted to be
-//! well formed.
+//! Invariants: directories are 0700 and files 0600; a reader finds complete JSON documents
+//! at any instant, whichever process was killed; nothing here starts a process; the
+//! contents of these files are never trusted to be well formed.
 
 mod accepted;
 mod atomic;

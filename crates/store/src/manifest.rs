@@ -1,12 +1,12 @@
-//! What a saved session says of itself: the part `manifest.json` of a bundle.
+//! The description of a saved session: the part `manifest.json` of a bundle.
 
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Language, LeftBehind, RunNo, SavedFiles, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The version of the parts of a saved session. It grows when one changes its
-/// meaning; additions with defaults do not need it.
+/// Version of the parts of a saved session. It grows when one changes its meaning;
+/// additions with defaults do not need it.
 pub const FORMAT: u32 = 1;
 
 /// The names of the parts.
@@ -17,13 +17,13 @@ pub mod part {
     pub const HISTORY: &str = "history.log";
     pub const FILES: &str = "files";
 
-    /// A kernel's state, as in state.json.
+    /// Returns the name of a kernel's state, as in state.json.
     #[must_use]
     pub fn state(language: Language) -> String {
         format!("kernel/{language}/state.json")
     }
 
-    /// What a kernel's driver wrote.
+    /// Returns the name of a kernel's dump.
     #[must_use]
     pub fn dump(language: Language) -> String {
         format!("kernel/{language}/dump")
@@ -52,14 +52,14 @@ pub struct Manifest {
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
-    /// What it was confined by: it is again where it goes on.
+    /// Its sandbox policy, which is applied again where it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,
     pub execution_count: u64,
-    /// The highest number that a run has had.
+    /// The highest run number.
     pub last_run: RunNo,
     pub kernels: Vec<BundledKernel>,
-    /// What could not be carried.
+    /// State that could not be carried.
     #[serde(default)]
     pub left: Vec<LeftBehind>,
     #[serde(default)]
@@ -70,12 +70,12 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundledKernel {
     pub language: Language,
-    /// The interpreter's version, if it is known.
+    /// The interpreter's version, if known.
     #[serde(default)]
     pub version: Option<String>,
-    /// Its state is as it was after this run.
+    /// The state is as of this run.
     pub as_of_run: RunNo,
-    /// How many names its dump has, if it has one.
+    /// Number of names in its dump, if it has one.
     #[serde(default)]
     pub carried: Option<u64>,
 }

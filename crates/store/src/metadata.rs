@@ -79,8 +79,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The directory that its files are in: its workspace, unless it has gone on
-    /// with files of its own elsewhere, as forks do.
+    /// Returns the directory of its files: its workspace, unless its working directory is
+    /// elsewhere, as for forks with their own files.
     #[must_use]
     pub fn files_root(&self) -> PathBuf {
         match self.workspace.as_deref().map(std::path::Path::new) {
@@ -106,7 +106,7 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// The same for a session that has no saves yet.
+    /// Returns the same settings for a session that has no saves yet.
     #[must_use]
     pub fn afresh(&self) -> Self {
         let store = self.store.as_ref().map(|store| DurableStore::new(store.url.clone()));
@@ -153,7 +153,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl DurableStore {
-    /// One that has no saves of the session yet.
+    /// Returns a store that has no saves of the session yet.
     #[must_use]
     pub fn new(url: String) -> Self {
         Self { url, state: SaveState::default(), epoch: 0, taken_from: None, moved_to: None }
@@ -169,7 +169,7 @@ pub struct ForkedFrom {
 }
 
 impl Metadata {
-    /// The machine on which the session goes on, if it is not this one.
+    /// Returns the machine on which the session continues, if not this one.
     #[must_use]
     pub fn moved_to(&self) -> Option<&str> {
         self.durable.as_ref()?.store.as_ref()?.moved_to.as_deref()
@@ -180,14 +180,14 @@ impl Metadata {
         KernelProgram { language: self.language, program: self.command.clone() }
     }
 
-    /// As it is handed to the keeper that is to write it.
+    /// Serializes the metadata for the keeper that writes it.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// # Errors
-    /// When it is not metadata.
+    /// When the bytes are not metadata.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
         let damaged = |source| StoreError::Damaged { path: "metadata".into(), source };
         serde_json::from_slice(bytes).map_err(damaged)
@@ -232,22 +232,22 @@ pub struct SavedState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedKernel {
     pub as_of_run: RunNo,
-    /// What a person or a program wants to see of it.
+    /// The kernel's state, for people and programs.
     #[serde(flatten)]
     pub view: serde_json::Map<String, Value>,
-    /// What brings it back, if it can be brought back.
+    /// The text that restores it, if it can be restored from text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
-    /// A file in the session's folder `kernels`, which a new process loads.
+    /// Name of a file in the session's folder `kernels`, which a new process loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dump: Option<String>,
-    /// The last run that the dump knows of: later captures keep an older dump.
+    /// The last run in the dump: later captures keep an older dump.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dump_as_of_run: Option<RunNo>,
 }
 
 impl SavedKernel {
-    /// The run as of which the kernel can be brought back, if it can.
+    /// Returns the run as of which the kernel can be restored, if it can.
     #[must_use]
     pub fn comes_back_as_of(&self) -> Option<RunNo> {
         let text = self.restore.as_ref().map(|_| self.as_of_run);
@@ -255,13 +255,13 @@ impl SavedKernel {
     }
 }
 
-/// Now, in RFC 3339, UTC, to the millisecond.
+/// Returns the current time in RFC 3339, UTC, to the millisecond.
 #[must_use]
 pub fn timestamp() -> String {
     timestamp_before(Duration::ZERO)
 }
 
-/// A time of a file, in the same form.
+/// Returns a file's time in the same form.
 #[must_use]
 pub fn timestamp_of(seconds: i64, nanoseconds: u32) -> String {
     let nanoseconds = i32::try_from(nanoseconds).unwrap_or_default();
@@ -269,7 +269,7 @@ pub fn timestamp_of(seconds: i64, nanoseconds: u32) -> String {
     format!("{then:.3}")
 }
 
-/// What [`timestamp`] said that long ago.
+/// Returns the time that long ago, in the same form.
 #[must_use]
 pub fn timestamp_before(age: Duration) -> String {
     let then = jiff::Timestamp::now().checked_sub(age).unwrap_or(jiff::Timestamp::UNIX_EPOCH);

@@ -1,5 +1,5 @@
-//! What a run wrote: a stream that is kept in memory while it is small, on
-//! disk up to a cap, and as a moving tail beyond that.
+//! Output of a run: a stream that is kept in memory while it is small, on disk up to a cap,
+//! and as a moving tail beyond that.
 
 use crate::atomic;
 use rustix::fs::OFlags;
@@ -10,12 +10,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Kept in memory until then: most runs write less, and are answered without
+/// Output up to this size stays in memory: most runs write less, and are answered without
 /// touching the disk.
 const IN_MEMORY: usize = 32 << 10;
 
-/// How much of the end of a stream is kept beyond the cap: as much as an
-/// answer shows by default.
+/// Size of the tail that is kept beyond the cap: as much as an answer shows by default.
 const TAIL: usize = 512 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +32,8 @@ impl StreamName {
     }
 }
 
-/// One stream of one run. Bytes `0..stored` are kept, then there is a gap (if
-/// more than the cap was written), then the tail up to `total`.
+/// One stream of one run. Bytes `0..stored` are kept; then there is a gap, if more than the
+/// cap was written; then the tail up to `total`.
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
@@ -44,7 +43,7 @@ pub struct Spool {
     stored: u64,
     total: u64,
     tail: VecDeque<u8>,
-    /// The disk refused: what comes is only counted, and kept in the tail.
+    /// A write to disk failed: further output is only counted, and kept in the tail.
     is_full: bool,
 }
 
@@ -63,14 +62,14 @@ impl Spool {
         }
     }
 
-    /// The directory of the runs has become this one.
+    /// Sets the new directory of the runs.
     pub fn moved_to(&mut self, runs: &Path) {
         if let Some(name) = self.path.file_name() {
             self.path = runs.join(name);
         }
     }
 
-    /// A stream of a run that is over, from its files.
+    /// Opens a stream of a finished run from its files.
     #[must_use]
     pub fn reopen(runs: &Path, run: RunNo, stream: StreamName) -> Self {
         let mut spool = Self { is_full: true, ..Self::new(runs, run, stream, 0) };
@@ -91,20 +90,20 @@ impl Spool {
         self.total
     }
 
-    /// Bytes that are kept in memory alone.
+    /// Returns the number of bytes that are only in memory.
     #[must_use]
     pub fn in_memory(&self) -> usize {
         self.memory.len()
     }
 
-    /// Bytes beyond the cap, which are only counted, but for the end of them.
+    /// Returns the number of bytes beyond the cap. Only their end is kept.
     #[must_use]
     pub fn excess(&self) -> u64 {
         self.total - self.stored
     }
 
-    /// Takes what was written. Never fails: a run must not suffer from a disk
-    /// that is full; what is lost is told by `stored` and `total`.
+    /// Adds output. Never fails: a run must not suffer from a full disk; `stored` and
+    /// `total` show what is lost.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = if self.is_full { 0 } else { self.cap - self.stored };
         let (keep, beyond) =
@@ -117,7 +116,7 @@ impl Spool {
         self.total += bytes.len() as u64;
     }
 
-    /// Keeps bytes; those that could not be kept come back.
+    /// Keeps bytes, and returns those that could not be kept.
     fn store<'a>(&mut self, bytes: &'a [u8]) -> Result<(), &'a [u8]> {
         if self.file.is_none() && self.memory.len() + bytes.len() <= IN_MEMORY {
             self.memory.extend_from_slice(bytes);
@@ -149,8 +148,7 @@ impl Spool {
         self.tail.extend(last);
     }
 
-    /// Moves what is in memory to disk; the bytes stay in memory when the
-    /// disk refuses.
+    /// Moves the bytes in memory to disk. They stay in memory if that fails.
     fn spill(&mut self) -> io::Result<()> {
         if self.file.is_none() {
             let file = atomic::create(&self.path)?;
@@ -161,11 +159,10 @@ impl Spool {
         Ok(())
     }
 
-    /// The stream is over, for now: everything that is kept goes to disk, and
-    /// no memory is held for it.
+    /// Writes everything that is kept to disk, and frees the memory. The stream is over for now.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn settle(&mut self) -> io::Result<()> {
         if self.total > 0 {
             self.spill()?;
@@ -184,8 +181,8 @@ impl Spool {
         path.into()
     }
 
-    /// Up to `max` bytes from `from` on, and the cursor after them. A cursor
-    /// within the gap is moved to the tail.
+    /// Returns up to `max` bytes from `from` on, and the cursor after them. A cursor within
+    /// the gap moves to the tail.
     #[must_use]
     pub fn read(&self, from: u64, max: u64) -> (Vec<u8>, u64) {
         if from < self.stored {
@@ -227,8 +224,8 @@ impl Spool {
         bytes
     }
 
-    /// Head and tail that together have at most `max` bytes, and as many as
-    /// are kept. Bytes on both sides of a gap are never joined.
+    /// Returns head and tail with at most `max` bytes together, and as many as are kept.
+    /// Bytes on both sides of a gap are never joined.
     #[must_use]
     pub fn view(&self, max: u64) -> StreamView {
         let tail_start = self.total - self.tail.len() as u64;
@@ -250,8 +247,7 @@ impl Spool {
         }
     }
 
-    /// `count` bytes from `from` on, where the stored bytes go over into the
-    /// tail.
+    /// Returns `count` bytes from `from` on, where the stored bytes continue in the tail.
     fn span(&self, from: u64, count: u64) -> Vec<u8> {
         let (mut bytes, next) = self.read(from, count);
         let rest = count - bytes.len() as u64;
@@ -266,7 +262,7 @@ fn path_of(runs: &Path, run: RunNo, stream: StreamName) -> PathBuf {
     runs.join(format!("{run}.{}", stream.as_str()))
 }
 
-/// The tail file: eight bytes of the stream's length, then its last bytes.
+/// Reads the tail file: eight bytes of the stream's length, then its last bytes.
 fn read_tail(path: &Path) -> Option<(u64, Vec<u8>)> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);

@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-/// Lost runs that are told of at the most: a session whose history somebody
-/// removed would have no end of them.
+/// Maximum number of lost runs that are reported: a session whose history was removed would
+/// have no end of them.
 const LOST: usize = 1000;
 
 /// What a run had to say besides its output.
@@ -36,7 +36,7 @@ pub struct Remarks {
 }
 
 impl Remarks {
-    /// Roughly its bytes in a file.
+    /// Returns its approximate size in a file.
     #[must_use]
     pub fn size(&self) -> usize {
         let result = self.result.iter();
@@ -50,20 +50,20 @@ impl Remarks {
     }
 }
 
-/// Why a run that is not going has no result.
+/// Why a run that is not active has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absence {
     Cancelled(Failure),
-    /// It was going when its keeper died: its outcome is not known.
+    /// The run was active when its keeper died: its outcome is unknown.
     Lost,
     /// It is no longer in the history.
     Dropped,
-    /// There has been no run of that number.
+    /// There was no run with that number.
     Never,
 }
 
 impl Absence {
-    /// What is said to somebody who asks for the run.
+    /// Returns the failure for a client that asks for the run.
     #[must_use]
     pub fn explain(self, run: RunNo) -> Failure {
         match self {
@@ -89,7 +89,7 @@ impl Absence {
 }
 
 impl Directory {
-    /// The result of a run that is over, from its files.
+    /// Returns the result of a finished run, from its files.
     #[must_use]
     pub fn recorded_run(&self, run: RunNo, max_output: u64) -> Option<Completed> {
         let entry = self.history().find(run)?;
@@ -115,8 +115,7 @@ impl Directory {
         })
     }
 
-    /// Output of a run that is over, from its files. There is nothing to wait
-    /// for.
+    /// Returns output of a finished run, from its files, without waiting.
     #[must_use]
     pub fn recorded_output(&self, read: &ReadOutput) -> Option<OutputView> {
         self.history().find(read.run)?;
@@ -136,7 +135,7 @@ impl Directory {
 
     fn recorded_view(&self, run: RunNo, stream: StreamName, bytes: u64, max: u64) -> StreamView {
         let mut view = Spool::reopen(&self.runs(), run, stream).view(max);
-        // What it wrote and the keeper did not come to keep is told, too.
+        // Also count output that the keeper did not manage to keep.
         view.total = view.total.max(bytes);
         view
     }
@@ -152,48 +151,48 @@ impl Directory {
         })
     }
 
-    /// Keeps what is too large for the history.
+    /// Writes remarks that are too large for the history.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn write_remarks(&self, run: RunNo, remarks: &Remarks) -> io::Result<()> {
         atomic::replace(&self.value_path(run), &serde_json::to_vec(remarks)?)
     }
 
-    /// What the terminal of a run showed at its end.
+    /// Returns the final screen of a run's terminal.
     #[must_use]
     pub fn screen(&self, run: RunNo) -> Option<Screen> {
         serde_json::from_slice(&std::fs::read(self.screen_path(run)).ok()?).ok()
     }
 
-    /// The newest run of which a screen is kept.
+    /// Returns the newest run with a stored screen.
     #[must_use]
     pub fn last_screen(&self) -> Option<RunNo> {
         self.numbered_files().filter(|(_, kind)| kind == "screen").map(|(run, _)| run).max()
     }
 
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn write_screen(&self, run: RunNo, screen: &Screen) -> io::Result<()> {
         atomic::replace(&self.screen_path(run), &serde_json::to_vec(screen)?)
     }
 
-    /// Why a run that was accepted has no result.
+    /// Returns why an accepted run was cancelled.
     #[must_use]
     pub fn cancelled_run(&self, run: RunNo) -> Option<Failure> {
         let bytes = std::fs::read(self.cancelled_path(run)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Writes down why a run has no result.
+    /// Records why a run has no result.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn write_cancelled(&self, run: RunNo, why: &Failure) -> io::Result<()> {
         atomic::replace(&self.cancelled_path(run), &serde_json::to_vec(why)?)
     }
 
-    /// Why a run that is not going has no entry in the history.
+    /// Returns why a run that is not active has no entry in the history.
     #[must_use]
     pub fn absence(&self, run: RunNo) -> Absence {
         if let Some(why) = self.cancelled_run(run) {
@@ -209,9 +208,8 @@ impl Directory {
         }
     }
 
-    /// The runs that were accepted and never came to an end, because their
-    /// keeper died: the newest of them, oldest first. Of a live session these
-    /// are also the ones that are going.
+    /// Returns the runs that were accepted and never ended, because their keeper died: the
+    /// newest of them, oldest first. In a live session, these include the active runs.
     #[must_use]
     pub fn lost_runs(&self) -> Vec<RunNo> {
         let Some(marks) = Marks::read(&self.accepted_path()) else {
@@ -228,17 +226,16 @@ impl Directory {
         lost
     }
 
-    /// Notes that a run is still going while younger ones are dropped from the
-    /// history, so that it is missed if it never ends.
+    /// Records that a run is still active while younger ones are dropped from the history,
+    /// so that it counts as lost if it never ends.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn mark_open(&self, run: RunNo) -> io::Result<()> {
         atomic::create(&self.runs().join(format!("{run}.open"))).map(drop)
     }
 
-    /// The record of how far the numbers of runs have got; `last`: the last run
-    /// that anything else tells of.
+    /// Opens the record of the last run number. `last` is the last run that other files mention.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -246,14 +243,13 @@ impl Directory {
         Accepted::open(&self.accepted_path(), last)
     }
 
-    /// What the keys of earlier orders stand for.
+    /// Returns the keys of earlier requests.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::load(self.path().join("keys.log"))
     }
 
-    /// Removes the files of the runs up to `oldest` that are neither in the
-    /// history nor wanted otherwise.
+    /// Removes the files of runs up to `oldest` that are neither in the history nor wanted.
     pub fn sweep_runs(&self, oldest: RunNo, is_wanted: impl Fn(RunNo) -> bool) {
         let known: BTreeSet<RunNo> = self.history().runs().into_iter().collect();
         for (run, kind) in self.numbered_files() {
@@ -263,7 +259,7 @@ impl Directory {
         }
     }
 
-    /// Files of runs, as their numbers and what follows.
+    /// Returns the files of runs: the run number and the rest of each name.
     fn numbered_files(&self) -> impl Iterator<Item = (RunNo, String)> {
         std::fs::read_dir(self.runs()).into_iter().flatten().flatten().filter_map(|entry| {
             let name = entry.file_name();

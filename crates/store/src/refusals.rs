@@ -1,5 +1,4 @@
-//! `network.log`: who wanted to get out of a sandbox and was not let, one JSON
-//! object a line.
+//! `network.log`: connections that a sandbox refused, one JSON object per line.
 
 use crate::atomic::PRIVATE_FILE;
 use crate::directory::Directory;
@@ -9,16 +8,16 @@ use sessile_protocol::RunNo;
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Who, where, and why not.
+/// A refused connection: program, target and reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusalEntry<'a> {
     pub at: String,
-    /// The run that it happened in, if that is known.
+    /// The run that it happened in, if known.
     pub run: Option<RunNo>,
     pub program: Option<&'a str>,
     pub target: &'a str,
     pub reason: &'a str,
-    /// So many before it were not told of: there were too many at once.
+    /// Number of refusals before it that were not logged, because there were too many at once.
     #[serde(skip_serializing_if = "is_none")]
     pub untold: u32,
 }
@@ -27,14 +26,14 @@ fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-/// A log that is longer makes way for a new one, and is kept beside it.
+/// A log of this size is renamed, and a new one begins.
 const LONGEST: u64 = 1 << 20;
 
 impl Directory {
     /// Adds a line to the log.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the log cannot be written.
     pub fn log_refusal(&self, entry: &RefusalEntry<'_>) -> io::Result<()> {
         let path = self.path().join("network.log");
         if path.metadata().is_ok_and(|log| log.len() >= LONGEST) {

@@ -1,5 +1,4 @@
-//! A secret of a sessions directory, by which files that were saved from it are
-//! known.
+//! A secret of a sessions directory, which authenticates the files saved from it.
 
 use crate::atomic;
 use crate::directory::{Sessions, StoreError};
@@ -9,8 +8,7 @@ use std::os::unix::fs::MetadataExt;
 const SECRET: &str = "secret";
 
 impl Sessions {
-    /// A secret of all sessions in this directory, made when it is first asked
-    /// for.
+    /// Returns the secret of this directory's sessions, made on first use.
     ///
     /// # Errors
     /// When it cannot be read or made.
@@ -27,7 +25,7 @@ impl Sessions {
         }
     }
 
-    /// That secret, if there is one already.
+    /// Returns the secret, if it exists.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -41,7 +39,7 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io("read", &path)(error)),
         };
-        // One that others can read is nobody's secret.
+        // A file that others can read is not a secret.
         if found.mode() & 0o077 != 0 || found.uid() != rustix::process::geteuid().as_raw() {
             let wrong = io::Error::new(io::ErrorKind::InvalidData, "it is not private; remove it");
             return Err(StoreError::io("use", &path)(wrong));

@@ -1,12 +1,11 @@
-//! start.json: the order that a session was started by, if that had a key.
+//! start.json: the request that started a session, if it had a key.
 //!
-//! The id of such a session follows from the key. So whoever repeats the order
-//! finds the session that the first one has made, or is just making, and none is
-//! made twice, whatever dies in between.
+//! The id of such a session is derived from the key. So a repeated request finds the
+//! session that the first one has made or is making, and none is made twice, whichever
+//! process dies in between.
 //!
-//! An order may be given a session that is there already, which has an id of its
-//! own. Then the directory that follows from the key has nothing but this file, with
-//! that id in it.
+//! A request may be given a session that already exists, with another id. Then the
+//! directory derived from the key has only this file, with that id in it.
 
 use crate::atomic;
 use crate::directory::{Directory, Sessions, StoreError};
@@ -22,13 +21,13 @@ const FILE: &str = "start.json";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     digest: String,
-    /// The session that the order was given, if it has another id.
+    /// The session that the request was given, if it has another id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<SessionId>,
 }
 
-/// The turn to make a session. Others with the same order wait for its end, also
-/// when that is the death of the process.
+/// The turn to make a session. Other processes with the same request wait until it ends,
+/// also by the death of the process.
 #[derive(Debug)]
 pub struct StartTurn {
     directory: Directory,
@@ -37,14 +36,14 @@ pub struct StartTurn {
 }
 
 impl Sessions {
-    /// Waits for the turn to make this session. Its directory is there then.
+    /// Waits for the turn to make this session. Its directory exists then.
     ///
     /// # Errors
     /// When the directory cannot be made.
     pub fn turn_to_start(&self, id: &SessionId) -> Result<StartTurn, StoreError> {
         loop {
             let directory = self.create(id)?;
-            // One who has failed takes the directory away; then it is made anew.
+            // A process that fails removes the directory; then it is made again.
             if let Some(turn) = StartTurn::take(directory)? {
                 return Ok(turn);
             }
@@ -77,7 +76,7 @@ impl StartTurn {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(StoreError::io("read", &path))?;
-        // What cannot be read was being written when its writer died: nothing was
+        // A file that cannot be read was being written when its writer died: nothing was
         // begun for it.
         let known = serde_json::from_slice(&text).ok();
         Ok(Some(Self { directory, file, known }))
@@ -88,24 +87,24 @@ impl StartTurn {
         &self.directory
     }
 
-    /// What the order was that came with this key before.
+    /// Returns the digest of the earlier request with this key.
     #[must_use]
     pub fn digest(&self) -> Option<&str> {
         self.known.as_ref().map(|record| record.digest.as_str())
     }
 
-    /// The session that it was given, if that was there already. Whoever gave it may
-    /// have died before it was done.
+    /// Returns the existing session that the request was given. The process that gave it
+    /// may have died before it was done.
     #[must_use]
     pub fn given(&self) -> Option<&SessionId> {
         self.known.as_ref()?.session.as_ref()
     }
 
-    /// Remembers the order, before it is carried out: by a new session, or by one that
-    /// is there and is given away.
+    /// Records the request before it is carried out: with a new session, or with an
+    /// existing one that is given away.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When a write fails.
     pub fn record(&mut self, digest: &str, given: Option<&SessionId>) -> Result<(), StoreError> {
         let path = self.directory.path().join(FILE);
         let record = Record { digest: digest.to_owned(), session: given.cloned() };
@@ -122,8 +121,8 @@ impl StartTurn {
 }
 
 impl Directory {
-    /// The session that an order with a key was given, if this directory stands for
-    /// such an order and nothing else.
+    /// Returns the session that a request with a key was given, if this directory only
+    /// stands for such a request.
     pub(crate) fn stands_for(&self) -> Option<SessionId> {
         self.read_json::<Record>(FILE).ok()?.session
     }
@@ -152,7 +151,7 @@ mod tests {
         assert_eq!(other.join().unwrap().as_deref(), Some("one"));
     }
 
-    /// Also for those who wait already, or come while it is removed.
+    /// Also for processes that already wait, or come during the removal.
     #[test]
     fn one_who_has_failed_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! What belongs to a user and not to a workspace.
+//! Files that belong to a user and not to a workspace.
 //!
 //! ```text
 //! ~/.local/state/sessile/             0700
 //!   sessions/sess_…                   a link to the directory of each live session
 //!   keepers/sess_…                    a link to its keeper's descriptor of it, which
 //!                                     leads to the directory wherever it is moved to
-//!   directories/HASH/                 what one sessions directory keeps to itself
+//!   directories/HASH/                 private files of one sessions directory
 //!     path                            which one
 //!     token, tokens.json, secret      0600
 //!     servers/PID.json                its running servers, each with a lock
@@ -13,8 +13,8 @@
 //!   local/                            the sessions that it makes
 //! ```
 //!
-//! A sessions directory lies in a workspace, which people commit, copy and
-//! archive. Secrets are kept here instead, where none of that reaches them.
+//! A sessions directory is in a workspace, which people commit, copy and archive. So
+//! secrets are kept here instead.
 
 use crate::atomic;
 use crate::directory::{Directory, StoreError, make_private_dir};
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 const SESSIONS: &str = "sessions";
 const KEEPERS: &str = "keepers";
 
-/// The user's directory for state.
+/// The user's state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserState {
     root: PathBuf,
@@ -46,11 +46,11 @@ impl UserState {
         &self.root
     }
 
-    /// Where what a sessions directory keeps to itself is. The sessions
-    /// directory must exist: it is known by its real path.
+    /// Returns the directory for the private files of a sessions directory. The sessions
+    /// directory must exist: it is identified by its real path.
     ///
     /// # Errors
-    /// When there is no such directory, or none can be made for it.
+    /// When there is no such directory, or its private one cannot be made.
     pub fn private_of(&self, sessions: &Path) -> Result<PathBuf, StoreError> {
         let real = std::fs::canonicalize(sessions).map_err(StoreError::io("open", sessions))?;
         let hash = Fingerprint::default().with(real.as_os_str().as_bytes()).text();
@@ -66,9 +66,9 @@ impl UserState {
         Ok(private)
     }
 
-    /// Makes a live session known to all of the user's programs. Whoever cannot
-    /// has a session that only its own directory tells of. `way`: what leads there
-    /// when the directory is moved.
+    /// Makes a live session known to all programs of the user. If this fails, only its own
+    /// directory lists the session. `way` is a path that still leads to the directory after
+    /// a move.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -96,8 +96,8 @@ impl UserState {
         }
     }
 
-    /// The sessions that are known, and their directories. What is no session any
-    /// more is forgotten; one that is just being started is not one yet.
+    /// Returns the known sessions and their directories. Links to directories without a
+    /// session are removed; a session that is being started does not count yet.
     #[must_use]
     pub fn registered(&self) -> Vec<(Directory, Metadata)> {
         let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
@@ -105,7 +105,7 @@ impl UserState {
         ids.filter_map(|id| self.registered_as(&id)).collect()
     }
 
-    /// The user's session of this id, wherever it was started.
+    /// Returns the user's session with this id, wherever it was started.
     #[must_use]
     pub fn registered_as(&self, id: &SessionId) -> Option<(Directory, Metadata)> {
         let link = |folder: &str| std::fs::read_link(self.root.join(folder).join(id.as_str()));
@@ -122,8 +122,8 @@ impl UserState {
         if is_starting {
             return None;
         }
-        // Moved, or gone. Should the number be another process's by now, its
-        // descriptor does not lead to this session.
+        // Moved, or gone. If another process has the pid by now, its descriptor does not
+        // lead to this session.
         let moved = link(KEEPERS).and_then(std::fs::read_link).ok().and_then(at);
         match &moved {
             Some((directory, _)) => {
@@ -134,7 +134,8 @@ impl UserState {
         moved
     }
 
-    /// Somebody else's directory, or one that others may change, keeps no secret.
+    /// Checks that the directory is ours and that others cannot change it; otherwise it
+    /// keeps no secret.
     pub(crate) fn check_owner(&self) -> Result<(), StoreError> {
         let found =
             std::fs::symlink_metadata(&self.root).map_err(StoreError::io("open", &self.root))?;
@@ -175,7 +176,7 @@ mod tests {
         let way = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
         user.register(&id, &before, Some(Path::new(&way))).unwrap();
         std::fs::rename(root.join("a"), root.join("b")).unwrap();
-        // Twice: the first one has put it right.
+        // Twice: the first call has corrected the link.
         for _ in 0..2 {
             assert_eq!(user.registered_as(&id).unwrap().0.path(), after);
         }

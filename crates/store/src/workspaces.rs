@@ -1,7 +1,7 @@
-//! Which session is a workspace's own.
+//! The default session of each workspace.
 //!
-//! `.sessions/workspaces/<hash>` names the session of a workspace and key, so
-//! that every process finds the same one without looking through all.
+//! `.sessions/workspaces/<hash>` names the session of a workspace and key, so that every
+//! process finds the same one without a search.
 
 use crate::atomic;
 use crate::directory::{Lock, Sessions, StoreError};
@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 use sessile_protocol::SessionId;
 use std::path::PathBuf;
 
-/// A workspace's place in the index, held by one process at a time.
+/// A workspace's entry in the index, held by one process at a time.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub struct Claim {
 }
 
 impl Sessions {
-    /// Waits for the index and takes the workspace's place in it.
+    /// Waits for the workspace's entry in the index, and locks it.
     ///
     /// # Errors
     /// When the index cannot be made or locked.
@@ -31,12 +31,12 @@ impl Sessions {
 }
 
 impl Claim {
-    /// The workspace's session, as it was last recorded.
+    /// Returns the workspace's session, as it was last recorded.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let (id, key) = text.split_once('\n')?;
-        // Another key with the same hash: then the later one has the place.
+        // Another key may have the same hash: then the later one has the entry.
         (key == self.key).then(|| id.parse().ok())?
     }
 

@@ -1,23 +1,23 @@
 //! The control groups of a session whose keeper and guardian were both killed.
 //!
-//! A guardian removes them, and a keeper that takes the session up again does. For
-//! a session that is only looked at, whoever finds it lost does. What was in them
-//! has ended with the sandbox, or is about to.
+//! A guardian removes them, or a keeper that continues the session. If neither runs, the
+//! process that finds the session lost does. The processes in them have ended with the
+//! sandbox, or are about to.
 
 use super::Directory;
 use sessile_protocol::SessionId;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// In the session's directory, as its keeper wrote it: one path a line.
+/// File in the session's directory, written by its keeper: one path per line.
 const FILE: &str = "groups";
 
-/// Killed processes take a moment to be gone.
+/// Killed processes take a moment to disappear.
 const PATIENCE: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_millis(2);
 
 impl Directory {
-    /// Removes those that are left, and forgets them if none is.
+    /// Removes the remaining groups, and the list of them if none is left.
     pub(super) fn remove_groups(&self, session: &SessionId) {
         let file = self.path().join(FILE);
         let Ok(text) = std::fs::read_to_string(&file) else { return };
@@ -33,14 +33,15 @@ impl Directory {
     }
 }
 
-/// Nothing else is removed, whatever is written there.
+/// Returns whether a path is a group of the session. Nothing else is removed, whatever the
+/// file contains.
 fn is_of(top: &Path, session: &SessionId) -> bool {
     let name = top.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let place = name.strip_prefix("sessile-").and_then(|name| name.strip_prefix(session.as_str()));
     top.is_absolute() && place.is_some_and(|place| place.is_empty() || place.starts_with('-'))
 }
 
-/// Whether it is, or was removed. Only what is empty can be.
+/// Removes a group, and returns whether it is gone. Only an empty group can be removed.
 fn is_gone(top: &Path) -> bool {
     for below in std::fs::read_dir(top).into_iter().flatten().flatten() {
         if below.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,5 +1,4 @@
-//! A session's keeper as others see it: its lock, its socket, and whether it is
-//! there.
+//! A session's keeper as other processes see it: its lock, its socket, and whether it is alive.
 
 use super::{Directory, Result, StoreError};
 use crate::atomic::PRIVATE_FILE;
@@ -16,26 +15,27 @@ use std::time::{Duration, Instant};
 
 const SOCKET: &str = "keeper.sock";
 
-/// How long a keeper may take to answer. One that is there but does not get to
-/// it counts as there; one that is not closes its connections as it goes.
+/// How long a keeper may take to answer. A live keeper that does not manage to answer
+/// counts as alive; a dying one closes its connections.
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A keeper that was asked whether it is there.
+/// A keeper that was asked whether it is alive.
 #[derive(Debug)]
 pub(super) enum Asked {
     Waiting(OwnedFd),
-    /// It takes no further connections now.
+    /// It accepts no further connections now.
     Full,
     Gone,
 }
 
 impl Asked {
-    /// A connection alone tells little: a process that was killed a moment ago
-    /// still accepts them. Only an answer shows that it lives.
+    /// Returns whether the keeper is alive. A connection alone is not enough: a process
+    /// that was killed a moment ago still accepts them. Only an answer shows that it is
+    /// alive.
     pub(super) fn is_alive(&self, deadline: Instant) -> bool {
         let socket = match self {
             Self::Waiting(socket) => socket,
-            // As one that does not get to its answer.
+            // It counts as alive, like one that does not manage to answer.
             Self::Full => return true,
             Self::Gone => return false,
         };
@@ -55,15 +55,15 @@ impl Asked {
     }
 }
 
-/// Whether a session's keeper is there.
+/// Whether a session's keeper is alive.
 #[derive(Debug)]
 pub enum Liveness {
-    /// Connected to it.
+    /// With a connection to it.
     Live(OwnedFd),
     Gone,
 }
 
-/// Held as long as a keeper lives.
+/// A lock that is held as long as a keeper lives.
 #[derive(Debug)]
 pub struct Lock {
     _file: OwnedFd,
@@ -76,12 +76,12 @@ impl Lock {
         held.ok_or_else(|| StoreError::io("lock", path)(io::ErrorKind::WouldBlock.into()))
     }
 
-    /// A lock that nobody else holds right now.
+    /// Takes a lock, unless it is held.
     pub(crate) fn attempt(path: &Path) -> Result<Option<Self>> {
         Self::take(path, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// A lock on a directory itself, which saves a file. `None` where a directory
+    /// Locks a directory itself, which saves a lock file. Returns `None` where a directory
     /// cannot be locked, as on NFS.
     fn take_directory(path: &Path, how: FlockOperation) -> Option<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -112,11 +112,10 @@ impl Lock {
 }
 
 impl Directory {
-    /// The metadata, with the truth about a keeper that died: such a session
-    /// is marked as lost, also on disk.
+    /// Returns the metadata. If the keeper has died, the session is marked as lost, also on disk.
     ///
     /// # Errors
-    /// When there is none, or it is not what we wrote.
+    /// When there is none, or it is not in our format.
     pub fn observed_metadata(&self) -> Result<Metadata> {
         let metadata = self.metadata()?;
         if metadata.status != SessionStatus::Active {
@@ -128,11 +127,11 @@ impl Directory {
         self.mark_lost()
     }
 
-    /// The metadata of a session whose keeper does not answer.
+    /// Marks a session as lost whose keeper does not answer, and returns its metadata.
     pub(super) fn mark_lost(&self) -> Result<Metadata> {
-        // Under the keeper's lock, so that neither a keeper that is just
-        // ending nor one that is just coming up is contradicted. A killed
-        // keeper's guardian holds it until everything is cleared away.
+        // Under the keeper's lock, so that this never contradicts a keeper that is just
+        // ending or just starting. A killed keeper's guardian holds the lock until
+        // everything is cleaned up.
         let Some(_lock) = self.await_lock()? else {
             return self.metadata();
         };
@@ -147,7 +146,7 @@ impl Directory {
         Ok(metadata)
     }
 
-    /// The lock that a keeper holds; `None` when one holds it now.
+    /// Takes the lock that a keeper holds; `None` if it is held.
     ///
     /// # Errors
     /// When the lock file cannot be opened.
@@ -159,7 +158,7 @@ impl Directory {
         }
     }
 
-    /// The lock, unless a keeper answers; waits for one that is between.
+    /// Takes the lock, unless a keeper answers. Waits for a keeper that is starting or ending.
     ///
     /// # Errors
     /// When the lock file cannot be opened.
@@ -180,7 +179,7 @@ impl Directory {
         self.ask().is_alive(Instant::now() + ANSWER_PATIENCE)
     }
 
-    /// Asks the keeper something, if there is one.
+    /// Sends the keeper a request, if there is one.
     pub(super) fn ask(&self) -> Asked {
         let socket = match self.connect_at_once() {
             Some(Liveness::Live(socket)) => socket,
@@ -194,8 +193,8 @@ impl Directory {
         }
     }
 
-    /// Connects to the keeper, if there is one. It may be about to go: whoever
-    /// asks it something finds out.
+    /// Connects to the keeper, if there is one. It may be about to exit; the first request
+    /// shows that.
     #[must_use]
     pub fn connect(&self) -> Liveness {
         let attempt = || -> rustix::io::Result<OwnedFd> {
@@ -207,8 +206,8 @@ impl Directory {
         attempt().map_or(Liveness::Gone, Liveness::Live)
     }
 
-    /// The same without waiting; `None` when the keeper takes no connections
-    /// now: it is stopped, and too many wait for it already.
+    /// Connects without waiting. Returns `None` if the keeper accepts no connections now:
+    /// it is stopped, and too many wait already.
     #[must_use]
     pub fn connect_at_once(&self) -> Option<Liveness> {
         let attempt = || -> rustix::io::Result<OwnedFd> {
@@ -226,7 +225,7 @@ impl Directory {
         }
     }
 
-    /// Listens where clients will look for the keeper.
+    /// Listens on the keeper's socket.
     ///
     /// # Errors
     /// When the socket cannot be made.
@@ -240,8 +239,8 @@ impl Directory {
         Ok(socket)
     }
 
-    /// Whether there is a socket: one that has ended has none, even if its
-    /// keeper is still about to go.
+    /// Returns whether there is a socket. A session that has ended has none, even if its
+    /// keeper has not exited yet.
     #[must_use]
     pub fn has_socket(&self) -> bool {
         self.path.join(SOCKET).symlink_metadata().is_ok()
@@ -251,9 +250,9 @@ impl Directory {
         let _ = std::fs::remove_file(self.path.join(SOCKET));
     }
 
-    /// A unix socket's path has room for 107 bytes and a session directory may
-    /// lie deeper than that, so the socket is named through a descriptor of
-    /// the directory.
+    /// Returns the address of the socket. The path of a Unix socket is limited to 107
+    /// bytes, and a session directory may have a longer one, so the address goes through a
+    /// descriptor of the directory.
     fn socket_address(&self) -> rustix::io::Result<(OwnedFd, SocketAddrUnix)> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&self.path, flags, rustix::fs::Mode::empty())?;

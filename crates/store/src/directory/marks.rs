@@ -1,8 +1,9 @@
-//! What keeps a sessions directory out of repositories and archives, and private.
+//! Files and permissions that keep a sessions directory out of repositories and archives,
+//! and private.
 //!
-//! One that was there before us gets the same, if it is for sessions: a directory
-//! that also holds something else (`--sessions-dir .`) must not vanish from its
-//! repository, nor be closed to others.
+//! An existing directory gets the same, if it is only for sessions: a directory with other
+//! contents (`--sessions-dir .`) must not vanish from its repository, nor be closed to
+//! others.
 
 use super::{Result, StoreError};
 use crate::atomic;
@@ -19,7 +20,7 @@ const MARKS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Marks a directory that we have made.
+/// Adds the marks to a directory that we have made.
 pub(super) fn mark(root: &Path) -> Result<()> {
     for (name, text) in MARKS {
         let path = root.join(name);
@@ -28,8 +29,8 @@ pub(super) fn mark(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Adds what is missing to one that was there already. A user's own files stay as
-/// they are. What cannot be done keeps nobody from working there.
+/// Adds missing marks to an existing directory. A user's own files stay as they are. A
+/// failure does not prevent the use of the directory.
 pub(super) fn complete(root: &Path) {
     let Ok(found) = std::fs::metadata(root) else {
         return;
@@ -47,7 +48,7 @@ pub(super) fn complete(root: &Path) {
     let _ = mark(root);
 }
 
-/// Whether it is for nothing else: by its name, or by all that is in it.
+/// Returns whether it is only for sessions: by its name, or by its contents.
 fn is_for_sessions(root: &Path) -> bool {
     let is_link = root.symlink_metadata().is_ok_and(|found| found.is_symlink());
     if !is_link && root.file_name() == Some(OsStr::new(".sessions")) {

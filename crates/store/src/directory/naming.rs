@@ -1,5 +1,4 @@
-//! What a session can be called instead of by its whole id: its name, the
-//! beginning of its id, or `@last`.
+//! References to a session other than its whole id: its name, the beginning of its id, or `@last`.
 
 use super::{Directory, Result, Sessions, StoreError};
 use crate::Claim;
@@ -7,21 +6,21 @@ use crate::metadata::{Metadata, SessionStatus, timestamp_of};
 use sessile_protocol::SessionId;
 use std::os::unix::fs::MetadataExt;
 
-/// The session that was used last.
+/// Stands for the session that was used last.
 pub const LAST: &str = "@last";
 
-/// Fewer digits of an id name a session only by chance.
+/// Minimum number of digits of an id: fewer match a session only by chance.
 const FEWEST_DIGITS: usize = 4;
 
-/// As many as an error lists.
+/// Maximum number of sessions that an error lists.
 const LISTED: usize = 5;
 
 impl Sessions {
-    /// The id of the session that is called so. A name is looked for before the
-    /// beginning of an id, and live sessions before ended ones.
+    /// Returns the id of the session with this name or id prefix. Names take precedence
+    /// over id prefixes, and live sessions over ended ones.
     ///
     /// # Errors
-    /// When no session is called so, or several are.
+    /// When no session matches, or several do.
     pub fn resolve(&self, text: &str) -> Result<SessionId> {
         let exact = text.parse::<SessionId>().ok();
         if let Some(id) = exact.filter(|id| self.find(id).is_ok()) {
@@ -30,8 +29,7 @@ impl Sessions {
         choose(text, &self.candidates(text)?, None)
     }
 
-    /// The sessions that [`choose`] can choose from when one is called so, the
-    /// newest first.
+    /// Returns the sessions for [`choose`], newest first.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -46,22 +44,22 @@ impl Sessions {
         Ok(self.recorded()?.into_iter().map(up_to_date).collect())
     }
 
-    /// Keeps a name for a session of this owner until the answer is dropped: no
-    /// other live session may have it.
+    /// Reserves a name for a session of this owner until the claims are dropped: no other
+    /// live session may have it.
     ///
     /// # Errors
-    /// When it cannot be a name, or is taken.
+    /// When the name is invalid or taken.
     pub fn reserve_name(&self, name: &str, owner: Option<&str>) -> Result<Vec<Claim>> {
         self.reserve_names(&[name.to_owned()], owner)
     }
 
-    /// The same of several names: all of them, or none.
+    /// Reserves several names: all of them, or none.
     ///
     /// # Errors
-    /// When one of them cannot be a name, or is taken.
+    /// When one of them is invalid or taken.
     pub fn reserve_names(&self, names: &[String], owner: Option<&str>) -> Result<Vec<Claim>> {
         names.iter().try_for_each(|name| check_name(name))?;
-        // In the same order for all, so that no two wait for each other.
+        // In the same order in all processes, so that no two wait for each other.
         let mut names = names.to_vec();
         names.sort();
         let claim =
@@ -81,8 +79,8 @@ impl Sessions {
 }
 
 impl Directory {
-    /// When a run was taken on, or one was over. The metadata of a busy session
-    /// is written a little later.
+    /// Returns when a run was last accepted or finished. The metadata of a busy session is
+    /// written a little later.
     fn last_use(&self) -> Option<String> {
         let taken_on = std::fs::metadata(self.accepted_path()).ok().map(|found| {
             timestamp_of(found.mtime(), u32::try_from(found.mtime_nsec()).unwrap_or_default())
@@ -93,18 +91,17 @@ impl Directory {
 }
 
 impl Metadata {
-    /// Whether this is the live session that its owner calls so: there is one at
-    /// the most.
+    /// Returns whether this is the live session of that name and owner. There is at most one.
     #[must_use]
     pub fn is_called(&self, name: &str, owner: Option<&str>) -> bool {
         is_live(self) && self.name.as_deref() == Some(name) && self.owner.as_deref() == owner
     }
 }
 
-/// What is said in place of an id must not be taken for one.
+/// Checks a name. It must not look like an id.
 ///
 /// # Errors
-/// When it cannot be a name.
+/// When it is invalid.
 pub fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.:/".contains(c);
     let is_good = (1..=100).contains(&name.chars().count())
@@ -113,13 +110,13 @@ pub fn check_name(name: &str) -> Result<()> {
     if is_good { Ok(()) } else { Err(StoreError::BadName(name.to_owned())) }
 }
 
-/// The session that is called so by this owner, of these, the newest first. Who
-/// has a token knows the names that were given with it, and the last session that
-/// was started with it. Who has none owns them all, and means one of his own first
-/// by a name.
+/// Chooses the session of this name or id prefix from `all`, which is newest first. A
+/// client with a token sees the names that were given with this token, and the last session
+/// that was started with it. A client without one owns all sessions; by a name it first
+/// means one of those without a token.
 ///
 /// # Errors
-/// When no session is called so, or several are.
+/// When no session matches, or several do.
 pub fn choose(text: &str, all: &[Metadata], owner: Option<&str>) -> Result<SessionId> {
     let is_own = |m: &Metadata| m.owner.as_deref() == owner;
     if text == LAST {
@@ -150,7 +147,7 @@ pub fn choose(text: &str, all: &[Metadata], owner: Option<&str>) -> Result<Sessi
     }
 }
 
-/// The live session that was used last, or else the ended one.
+/// Returns the live session that was used last, or else the ended one.
 fn last<'a>(all: impl Iterator<Item = &'a Metadata>) -> Option<SessionId> {
     let used = |m: &&Metadata| {
         let at = m.last_executed_at.as_ref().unwrap_or(&m.created_at).clone();

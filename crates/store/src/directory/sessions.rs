@@ -16,16 +16,16 @@ pub struct Sessions {
     user: UserState,
 }
 
-/// Which sessions are meant.
+/// The range of sessions to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of the sessions directory, ended ones included.
+    /// The sessions of the sessions directory, ended ones included.
     Directory,
-    /// Those, and all of the user's that are known to live elsewhere.
+    /// These, and all live sessions of the user elsewhere.
     User,
 }
 
-/// An id that no session has, here or elsewhere.
+/// Returns a random id that no other session has.
 ///
 /// # Errors
 /// When the system has no random numbers.
@@ -41,14 +41,15 @@ impl Sessions {
         Self { root, user }
     }
 
-    /// Where the user keeps what belongs to no workspace.
+    /// Returns the user's state that belongs to no workspace.
     #[must_use]
     pub fn user(&self) -> &UserState {
         &self.user
     }
 
-    /// Where this directory's secrets are: outside of it, because it may be
-    /// committed, copied or archived with the workspace. Both are made.
+    /// Returns the directory with this directory's secrets. It is outside, because the
+    /// sessions directory may be committed, copied or archived with the workspace. Both are
+    /// made.
     ///
     /// # Errors
     /// When they cannot be made.
@@ -62,8 +63,8 @@ impl Sessions {
         &self.root
     }
 
-    /// Makes the directory itself, if it is not there. One that is gets what it
-    /// lacks: see `marks`.
+    /// Makes the directory itself, if it does not exist. An existing one gets missing
+    /// marks: see `marks`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -89,16 +90,16 @@ impl Sessions {
         Ok(directory)
     }
 
-    /// A private directory beside the sessions'.
+    /// Returns a private directory beside the sessions'.
     pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf> {
-        // A name is reserved in one before there is a session.
+        // A name can be reserved before there is a session.
         self.make()?;
         let path = self.root.join(name);
         make_private_dir(&path)?;
         Ok(path)
     }
 
-    /// An existing session's directory.
+    /// Returns an existing session's directory.
     ///
     /// # Errors
     /// When there is none.
@@ -106,12 +107,12 @@ impl Sessions {
         let missing = |_| StoreError::NotFound(id.to_string());
         let root = std::fs::canonicalize(&self.root).map_err(missing)?;
         let directory = Directory { path: root.join(id.as_str()) };
-        // Not following links: a link in its place is none of ours.
+        // Without following links: a link in its place is not ours.
         let kind = std::fs::symlink_metadata(&directory.path).map_err(missing)?;
         if kind.is_dir() { Ok(directory) } else { Err(StoreError::NotFound(id.to_string())) }
     }
 
-    /// All sessions whose metadata can be read, newest first.
+    /// Returns all sessions with readable metadata, newest first.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -119,7 +120,7 @@ impl Sessions {
         self.list_in(Scope::Directory)
     }
 
-    /// The same in this scope.
+    /// Returns all sessions in this scope.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -131,8 +132,8 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The same as their files have it: no keeper is asked, and one that died is
-    /// not noticed.
+    /// Returns all sessions as their files describe them: no keeper is asked, and a dead
+    /// keeper is not noticed.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -140,7 +141,7 @@ impl Sessions {
         self.recorded_in(Scope::Directory)
     }
 
-    /// The same in this scope.
+    /// Returns the recorded sessions in this scope.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -176,7 +177,7 @@ impl Sessions {
         Ok(ids.collect())
     }
 
-    /// Directories that have not become sessions yet, or never will.
+    /// Returns the directories that have not become sessions yet, or never will.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -185,8 +186,8 @@ impl Sessions {
         Ok(self.ids()?.into_iter().filter(|id| !is_made(id)).collect())
     }
 
-    /// Directories that have not become sessions and will not: whoever made them
-    /// died over it, or they stand for a session that is gone.
+    /// Returns the directories that will never become sessions: their maker died, or they
+    /// stand for a session that is gone.
     ///
     /// # Errors
     /// When the directory exists but cannot be listed.
@@ -206,15 +207,15 @@ impl Sessions {
     }
 }
 
-/// A fork's directory has no metadata before its files are copied.
+/// A fork's directory has no metadata until its files are copied.
 const LONGER_THAN_ANY_MAKING: Duration = Duration::from_secs(24 * 3600);
 
-/// Keepers that are asked before the first one's answer is waited for. Each has
-/// a descriptor, of which a process may have 1024.
+/// Number of keepers that are asked before waiting for the first answer. Each takes a
+/// descriptor, of which a process may have 1024.
 const ASKED_AT_ONCE: usize = 128;
 
-/// Asks the keepers of these sessions, all at the same time, and tells the
-/// truth about those that are gone.
+/// Asks the keepers of these sessions, all at once, and marks the sessions whose keeper is
+/// gone as lost.
 fn observe(sessions: &mut [(Directory, Metadata)]) {
     let active = |metadata: &Metadata| metadata.status == SessionStatus::Active;
     let asked: Vec<Option<Asked>> =
