@@ -1,9 +1,8 @@
-//! Sessions in a sandbox that begin from another one.
+//! Sessions in a sandbox that start from another one.
 //!
-//! A live process stays in the sandbox that it is in: nothing inside may go to
-//! other mounts. So a session with a layer of its own begins from what its
-//! original has written down, all kernels as of one moment, as one does that was
-//! saved and restored.
+//! A live process stays in its sandbox: nothing inside may change to other mounts. So a
+//! session with its own layer starts from the states that its original has written, all
+//! kernels as of one moment, like a session that was saved and restored.
 
 use crate::create::reserve_name;
 use crate::restore::Identity;
@@ -23,8 +22,9 @@ use std::io;
 use std::path::PathBuf;
 
 impl NewSession {
-    /// What ran in a sandbox must not get out by what it left behind; and what
-    /// ran in none knows the host's environment.
+    /// Gives the session the sandbox of its original. State from a sandbox must not get out
+    /// of it; and state from outside contains the host's environment, so it must not get
+    /// in.
     pub(crate) fn confined_as(mut self, before: &Metadata) -> Result<Self, ClientError> {
         let refused = |why: &str| Err(ClientError::Refused(Failure::new(Code::BadRequest, why)));
         match (&before.sandbox, &self.sandbox) {
@@ -46,7 +46,7 @@ impl NewSession {
     }
 }
 
-/// A save that is taken away when it is not needed any more.
+/// A save that is removed when it is no longer needed.
 struct TemporarySave {
     path: PathBuf,
 }
@@ -80,7 +80,7 @@ impl Drop for TemporarySave {
 }
 
 impl Launcher {
-    /// Whether forks are to have layers of their own.
+    /// Returns whether forks get their own layers.
     ///
     /// # Errors
     /// When the session's files cannot be read.
@@ -99,11 +99,11 @@ impl Launcher {
         }
     }
 
-    /// Forks of a session in a sandbox, each with a copy of its layer. All of
-    /// them, or none. Whoever asks has reserved their names.
+    /// Makes forks of a session in a sandbox, each with a copy of its layer. All of them,
+    /// or none. The caller has reserved their names.
     ///
     /// # Errors
-    /// When something runs in it, or one cannot be made.
+    /// When a run is active in it, or a fork cannot be made.
     pub fn fork_confined(
         &self,
         sessions: &Sessions,
@@ -132,7 +132,7 @@ impl Launcher {
         Ok(view(&made, saved))
     }
 
-    /// A new session with the kernels of one that lives in a sandbox.
+    /// Makes a new session with the kernels of a live one in a sandbox.
     pub(crate) fn create_confined(
         &self,
         sessions: &Sessions,
@@ -165,7 +165,7 @@ impl Launcher {
     }
 }
 
-/// What is a fork's as it is its original's, and what is not.
+/// Returns the metadata of a fork, from that of its original.
 fn metadata_of_fork(before: &Metadata, name: Option<&String>, saved: &SavedView) -> Metadata {
     let as_of_run = saved.as_of_run;
     let session_id: SessionId = before.session_id.clone();

@@ -34,7 +34,7 @@ pub enum ClientError {
         "the keeper sent an unexpected answer; it may be of another version: end the session and start a new one"
     )]
     Unexpected,
-    /// Why and when, and how to go on.
+    /// Why and when the session ended, and how to continue.
     #[error("{0}")]
     Ended(Box<EndedSession>),
     #[error(
@@ -54,12 +54,12 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether a launch was refused because the session has a keeper.
+    /// Returns whether a launch was refused because the session already has a keeper.
     pub(crate) fn has_keeper(&self) -> bool {
         matches!(self, Self::Refused(failure) if failure.code == Code::Ending)
     }
 
-    /// What the machine has run out of, if that is the cause.
+    /// Returns the resource that the machine has run out of, if that is the cause.
     #[must_use]
     pub fn shortage(&self) -> Option<Shortage> {
         match self {
@@ -79,7 +79,7 @@ impl ClientError {
         }
     }
 
-    /// A session that has ended: why, when, and how to go on.
+    /// Returns the error for a session that has ended: why, when, and how to continue.
     #[must_use]
     pub fn ended(directory: &Directory, metadata: &Metadata) -> Self {
         Self::Ended(Box::new(EndedSession::of(directory, metadata)))
@@ -89,11 +89,11 @@ impl ClientError {
 /// What to do when a signal interrupts the wait for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// Wait on.
+    /// Keep waiting.
     None,
-    /// Have the running command interrupted, and wait for its result.
+    /// Have the active run interrupted, and wait for its result.
     Interrupt,
-    /// Give up waiting.
+    /// Stop waiting.
     Leave,
 }
 
@@ -110,7 +110,7 @@ pub struct Client {
     revived: Option<Box<Metadata>>,
 }
 
-/// Where another keeper is to be had.
+/// The session, for a connection to its next keeper.
 #[derive(Debug)]
 struct Home {
     launcher: Launcher,
@@ -118,7 +118,7 @@ struct Home {
     until: Instant,
 }
 
-/// How long it is tried to have a first request taken. A killed keeper is gone
+/// How long the client tries to get its first request accepted. A killed keeper is gone
 /// within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -137,8 +137,8 @@ impl Client {
         }
     }
 
-    /// One that asks the session's next keeper if this one goes before it has
-    /// taken a request.
+    /// Makes the client ask the session's next keeper if this one exits before it has
+    /// accepted a request.
     pub(crate) fn at_home(mut self, launcher: &Launcher, directory: &Directory) -> Self {
         let until = Instant::now() + PATIENCE;
         let (launcher, directory) = (launcher.clone(), directory.clone());
@@ -151,14 +151,14 @@ impl Client {
         self
     }
 
-    /// What the session was before, if its keeper had to be started anew.
+    /// Returns the session's earlier metadata, if a new keeper had to be started.
     #[must_use]
     pub fn revived(&self) -> Option<&Metadata> {
         self.revived.as_deref()
     }
 
-    /// Asks without waiting: the number that the reply will have. Several calls
-    /// may be open at once.
+    /// Sends a request without waiting, and returns the number that the reply will have.
+    /// Several calls may be open at once.
     ///
     /// # Errors
     /// When the keeper is gone.
@@ -166,7 +166,7 @@ impl Client {
         self.send(request)
     }
 
-    /// Takes what has come, waiting for something if there is nothing.
+    /// Receives data, waiting if there is none.
     ///
     /// # Errors
     /// When the keeper is gone.
@@ -175,10 +175,10 @@ impl Client {
         self.receive()
     }
 
-    /// A reply that has come, to any call that was asked.
+    /// Returns a received reply to any open call.
     ///
     /// # Errors
-    /// When it is not one.
+    /// When it is not a reply.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ClientError> {
         while let Some(body) = self.splitter.next_body()? {
             let reply: Reply = decode(body)?;
@@ -189,8 +189,8 @@ impl Client {
         Ok(None)
     }
 
-    /// The next reply to any call that was asked. `None` when nobody reads
-    /// `listener` any more, which is watched meanwhile.
+    /// Returns the next reply to any open call. Returns `None` when the reading end of
+    /// `listener` is closed, which is watched meanwhile.
     ///
     /// # Errors
     /// When the keeper is gone.
@@ -199,7 +199,7 @@ impl Client {
             if let Some(reply) = self.next_reply()? {
                 return Ok(Some(reply));
             }
-            // Of what is only written to, nothing but errors is reported.
+            // For a descriptor that is only written to, poll reports nothing but errors.
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::from_borrowed_fd(listener, PollFlags::empty()),
@@ -214,7 +214,7 @@ impl Client {
         }
     }
 
-    /// The next reply to any call that was asked, if it comes by then.
+    /// Returns the next reply to any open call, if it comes before the deadline.
     ///
     /// # Errors
     /// When the keeper is gone.
@@ -235,7 +235,7 @@ impl Client {
         }
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
     /// When the keeper refuses, or is gone.
@@ -249,8 +249,8 @@ impl Client {
         }
     }
 
-    /// The same; `interruption` is asked whenever there is something to read
-    /// from `signals`. What is interrupted is `run`, or the run that this call
+    /// Sends a request and waits for the answer. `interruption` is called whenever
+    /// `signals` is readable. An interrupt goes to `run`, or to the run that this call
     /// waits for.
     ///
     /// # Errors
@@ -292,8 +292,8 @@ impl Client {
         }
     }
 
-    /// The answer to a call, if it has come. Others are answers to interrupts
-    /// that were sent meanwhile.
+    /// Returns the answer to a call, if it has come. Other replies answer interrupts that
+    /// were sent meanwhile.
     fn answer_to(&mut self, id: u64) -> Result<Option<Answer>, ClientError> {
         while let Some(reply) = self.next_reply()? {
             if reply.id == id {
@@ -303,9 +303,9 @@ impl Client {
         Ok(None)
     }
 
-    /// Waits for something to read. A blocking read would wait as well, but be
-    /// woken twice: the system wakes it, too, when the keeper has read what was
-    /// sent to it, and on another core that takes as long as a short run.
+    /// Waits for something to read. A blocking read would wait as well, but wake up twice:
+    /// the system also wakes it when the keeper has read the request, and on another core
+    /// that takes as long as a short run.
     fn wait(&mut self) -> Result<(), ClientError> {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
         self.patience.poll(&self.socket, &mut fds)
@@ -313,12 +313,12 @@ impl Client {
 
     fn receive(&mut self) -> Result<(), ClientError> {
         match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-            // It was taken: what became of it is not known.
+            // The request was accepted; its outcome is unknown.
             Ok((_, 0)) => Err(ClientError::Gone),
-            // It may have left our question unread, and taken the request.
+            // The keeper may have left our probe unread, and accepted the request.
             Err(Errno::CONNRESET) if self.patience.has_asked() => Err(ClientError::Gone),
-            // The keeper left something unread. If all that it was sent is one
-            // request, then this is it, or a part of it: it did not take place.
+            // The keeper left data unread. If it was sent only one request, then this
+            // request, or a part of it, is unread: it was not carried out.
             Err(Errno::CONNRESET) => self.ask_again(),
             Ok((_, n)) => {
                 self.patience.heard();
@@ -332,7 +332,7 @@ impl Client {
         }
     }
 
-    /// Asks the session's next keeper what this one did not take.
+    /// Sends the request that this keeper did not accept to the session's next keeper.
     fn ask_again(&mut self) -> Result<(), ClientError> {
         loop {
             let home =
@@ -340,7 +340,7 @@ impl Client {
             let Some(home) = home else {
                 return Err(ClientError::Gone);
             };
-            // It is on its way out: no use in asking it a hundred times more.
+            // It is exiting: asking it a hundred more times is useless.
             std::thread::sleep(Duration::from_millis(1));
             let next = home.launcher.open(&home.directory)?;
             self.socket = next.socket;
@@ -361,7 +361,7 @@ impl Client {
             self.first = frame;
         }
         match sent {
-            // What was not sent in full was not taken.
+            // A request that was not sent in full was not accepted.
             Err(ClientError::Gone) => self.ask_again()?,
             outcome @ (Ok(()) | Err(_)) => outcome?,
         }

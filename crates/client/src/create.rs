@@ -14,44 +14,44 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a session is to be.
+/// Settings of a new session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// The id that it is to have, of a session that is gone or by an order's key; else a
-    /// new one.
+    /// The id of the session: that of a session that is gone, or one derived from an
+    /// idempotency key; otherwise a new one.
     pub id: Option<SessionId>,
     /// bash, sh, dash, zsh, python3 or node, or the path of one.
     pub program: String,
-    /// A session whose kernels' state it begins with, and whose program it has.
+    /// A session whose kernel states and program it starts with.
     pub from: Option<SessionId>,
-    /// With that: wait for a run that is going in it, instead of failing.
+    /// With `from`: wait for active runs in it, instead of failing.
     pub wait: bool,
-    /// With that: the keeper that must have it still. One that was started anew
-    /// would not have all of its state.
+    /// With `from`: the keeper that it must still have. A new keeper would not have its
+    /// whole state.
     pub from_keeper: Option<u32>,
     /// The current directory when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
-    /// Zero: never.
+    /// Zero means never.
     pub idle_timeout_ms: u64,
-    /// Only runs keep it from being idle: not jobs, nor who looks at it.
+    /// Only runs keep it from being idle; jobs and watching clients do not.
     pub idle_without_runs: bool,
-    /// Zero: never.
+    /// Zero means never.
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
-    /// Runs that may wait in it, if fewer than a keeper allows by itself.
+    /// Maximum number of queued runs, if lower than a keeper's own limit.
     pub max_queue: Option<u64>,
     pub workspace: Option<String>,
-    /// The key by which it is one of several of its workspace.
+    /// The key that distinguishes it from other sessions of its workspace.
     pub session_key: Option<String>,
     pub name: Option<String>,
     pub owner: Option<String>,
-    /// Whether it is saved in idle time.
+    /// Where it is saved in idle time, if it is durable.
     pub durable: Option<SavedTo>,
-    /// Checkpoints that it takes before runs.
+    /// Automatic checkpoints before runs.
     pub auto: Option<Auto>,
-    /// The policy that it is confined by, resolved.
+    /// The resolved policy of its sandbox.
     pub sandbox: Option<Policy>,
 }
 
@@ -102,7 +102,7 @@ impl Default for NewSession {
 }
 
 impl NewSession {
-    /// A workspace's own session.
+    /// Returns a workspace's default session.
     #[must_use]
     pub fn of_workspace(workspace: &Path, session_key: Option<String>) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl NewSession {
         if !work_dir.is_dir() {
             return Err(bad("it is not a directory".to_owned()));
         }
-        // A path is meant from here, wherever the session's directory is.
+        // A relative path starts at our directory, not at the session's.
         let command = if self.program.contains('/') {
             std::path::absolute(&self.program)?.to_string_lossy().into_owned()
         } else {
@@ -170,15 +170,15 @@ impl NewSession {
     }
 }
 
-/// A keeper that is well answers within this, or is busy with its end.
+/// A healthy keeper answers within this time, or is busy ending.
 const SOON: Duration = Duration::from_secs(1);
 
-/// An end takes two seconds where programs ignore SIGTERM, and longer on a busy
-/// machine. After this the keeper is killed; its guardian clears away.
+/// An end takes two seconds if programs ignore SIGTERM, and longer on a busy machine. After
+/// this time the keeper is killed; its guardian cleans up.
 const AT_THE_LATEST: Duration = Duration::from_secs(20);
 
-/// Has a keeper end its session. One that is stopped goes on for that, and one
-/// that does not answer is killed.
+/// Has a keeper end its session. A stopped keeper is continued, and one that does not
+/// answer is killed.
 fn end_keeper(directory: &Directory) -> Result<(), ClientError> {
     let Some(socket) = connect(directory)? else {
         return Ok(());
@@ -193,7 +193,7 @@ fn end_keeper(directory: &Directory) -> Result<(), ClientError> {
     }
     match (reply, keeper) {
         (Ok(Some(reply)), _) => reply.outcome.map(drop).map_err(ClientError::from),
-        // Gone while we asked: somebody else ended it at the same moment.
+        // Gone while we asked: another client ended it at the same moment.
         (Err(ClientError::Gone), _) => Ok(()),
         (Err(error), _) => Err(error),
         (Ok(None), Some(keeper)) => {
@@ -205,8 +205,8 @@ fn end_keeper(directory: &Directory) -> Result<(), ClientError> {
     }
 }
 
-/// Connects to a keeper, if there is one. One that is stopped may have as many
-/// connections waiting as it can have; it goes on then.
+/// Connects to a keeper, if there is one. If it is stopped and its queue of connections is
+/// full, it is continued.
 fn connect(directory: &Directory) -> Result<Option<OwnedFd>, ClientError> {
     let deadline = Instant::now() + AT_THE_LATEST;
     loop {
@@ -224,7 +224,7 @@ fn connect(directory: &Directory) -> Result<Option<OwnedFd>, ClientError> {
     }
 }
 
-/// Holds the session's name, if it has one, until others can see that it has.
+/// Reserves the session's name, if it has one, until others can see it.
 pub(crate) fn reserve_name(
     sessions: &Sessions,
     metadata: &Metadata,
@@ -234,10 +234,10 @@ pub(crate) fn reserve_name(
 }
 
 impl Launcher {
-    /// Starts a session; when that fails, nothing of it is left.
+    /// Starts a session. If that fails, nothing of it is left.
     ///
     /// # Errors
-    /// When it makes no sense, or cannot be started.
+    /// When the settings make no sense, or the session cannot be started.
     pub fn create(
         &self,
         sessions: &Sessions,
@@ -250,14 +250,14 @@ impl Launcher {
         let _reserved = reserve_name(sessions, &metadata)?;
         let directory = sessions.create(&metadata.session_id)?;
         self.start(&directory, &metadata)?;
-        // Its keeper has written what of the sandbox is weaker than it was asked for.
+        // Its keeper has recorded what is weaker in the sandbox than requested.
         let written = metadata.sandbox.as_ref().and_then(|_| directory.metadata().ok());
         let notes = written.map(|written| written.notes).unwrap_or_default();
         Ok((directory, Metadata { notes, ..metadata }))
     }
 
-    /// The template's keeper makes it: only a parent hears of the end of a copied
-    /// process.
+    /// Has the template's keeper make the session: only the parent learns of the end of a
+    /// copied process.
     fn create_from(
         &self,
         sessions: &Sessions,
@@ -300,8 +300,8 @@ impl Launcher {
         }
     }
 
-    /// From what a session that has ended has left on disk: the last state of its
-    /// shells, and of a durable one the last save of the others.
+    /// Makes a session from what an ended one left on disk: the last state of its shells,
+    /// and for a durable session the last save of the other kernels.
     fn create_from_ended(
         &self,
         sessions: &Sessions,
@@ -324,7 +324,7 @@ impl Launcher {
         };
         for (language, saved) in &mut kernels {
             moved.fit(*language, saved);
-            // It has had no run of its own.
+            // The new session has had no run yet.
             saved.as_of_run = RunNo(0);
             saved.dump_as_of_run = saved.dump_as_of_run.map(|_| RunNo(0));
         }
@@ -346,11 +346,11 @@ impl Launcher {
         }
     }
 
-    /// Gives a session another name, or none, whatever it is doing.
+    /// Gives a session another name, or none, even during a run.
     ///
     /// # Errors
-    /// When it cannot be a name, is that of another live session of the owner, or
-    /// cannot be written down.
+    /// When the name is invalid, belongs to another live session of the owner, or cannot be
+    /// written.
     pub fn rename(
         &self,
         sessions: &Sessions,
@@ -377,8 +377,8 @@ impl Launcher {
         Ok(directory.metadata()?)
     }
 
-    /// Ends a session; one that has ended already, or was lost, is ended too. What it
-    /// was comes back, with what was lost at its end.
+    /// Ends a session, including one that has already ended or was lost. Returns its
+    /// metadata, with what was lost at its end.
     ///
     /// # Errors
     /// When its keeper refuses, or its files cannot be read.
@@ -386,7 +386,7 @@ impl Launcher {
         end_keeper(directory)?;
         let mut metadata = directory.observed_metadata()?;
         if metadata.status == SessionStatus::Lost {
-            // Who killed the keeper may have killed its guardian, too.
+            // The guardian may have been killed together with the keeper.
             self.sweep(directory, &metadata)?;
             metadata.status = SessionStatus::Terminated;
             metadata.ended_at = Some(timestamp());

@@ -1,30 +1,30 @@
-//! A session that has ended: why, when, and how to go on. The one place that gives this
-//! advice; each surface has its own words for it.
+//! A session that has ended: why, when, and how to continue. All of this advice comes from
+//! here; each interface has its own words for it.
 
 use sessile_protocol::{Language, SessionId, format_duration};
 use sessile_store::{Directory, Metadata};
 use std::fmt;
 use std::time::Duration;
 
-/// Shown with what to do on the command line.
+/// An ended session. It is displayed with the advice for the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedSession {
     id: SessionId,
-    /// What became of it, as the end of a sentence.
+    /// What happened to it, as the end of a sentence.
     fate: String,
     next: Next,
 }
 
-/// How to go on. What is named here works.
+/// How to continue. Every option named here works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It lives on another machine, which has it from this store.
+    /// It lives on another machine, which got it from this store.
     There { store: Option<String> },
-    /// A new session can begin with what these knew.
+    /// A new session can start with the states of these kernels.
     From { languages: Vec<Language> },
-    /// A new session can be made of its last save in a store.
+    /// A new session can be made from its last save in a store.
     Restore { store: String },
-    /// Nothing of it is left to go on from.
+    /// Nothing of it is left to continue from.
     Anew,
 }
 
@@ -43,7 +43,7 @@ impl EndedSession {
         &self.next
     }
 
-    /// What to do, for those who speak to a server.
+    /// Returns the advice for clients of a server.
     #[must_use]
     pub fn advice_for_callers(&self) -> String {
         match &self.next {
@@ -56,7 +56,7 @@ impl EndedSession {
         }
     }
 
-    /// What became of it, without advice.
+    /// Returns what happened, without advice.
     #[must_use]
     pub fn what_happened(&self) -> String {
         format!("Session {} {}", self.id, self.fate)

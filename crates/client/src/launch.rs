@@ -15,11 +15,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a keeper that is going, or coming up for another client, is waited
-/// for. Ending takes up to two seconds.
+/// How long to wait for a keeper that is exiting, or starting for another client. Ending
+/// takes up to two seconds.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Launches keepers: as a copy of some program of ours.
+/// Launches keepers, as copies of one of our programs.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,
@@ -28,7 +28,7 @@ pub struct Launcher {
     store: Option<String>,
     fork_server: Option<Arc<ForkServer>>,
     inherited: Option<Inherited>,
-    /// Variables of this client that nobody whom it launches has.
+    /// Variables of this client that its child processes do not get.
     hidden: Vec<String>,
 }
 
@@ -39,14 +39,14 @@ impl Launcher {
         Self { program, arguments, user, store, fork_server, inherited, hidden }
     }
 
-    /// The same for a client that launches many: it keeps a process that they
-    /// are forked from, from the first launch on.
+    /// Adds a fork server, for a client that launches many keepers: a process that they are
+    /// forked from, from the first launch on.
     #[must_use]
     pub fn with_fork_server(self) -> Self {
         Self { fork_server: Some(Arc::default()), ..self }
     }
 
-    /// The same with a store from which sessions of other machines are taken up.
+    /// Sets the store from which sessions of other machines are taken over.
     #[must_use]
     pub fn with_store(self, store: Option<String>) -> Self {
         Self { store, ..self }
@@ -62,21 +62,20 @@ impl Launcher {
         self.store.as_deref()
     }
 
-    /// The program that keepers, and helpers of other kinds, are copies of.
+    /// Returns the program that keepers, and other helpers, are copies of.
     #[must_use]
     pub fn program(&self) -> &std::path::Path {
         &self.program
     }
 
-    /// The same for a client whose environment is not for its sessions, but for
-    /// this of it.
+    /// Limits the environment that sessions get from this client to these variables.
     #[must_use]
     pub fn with_inherited(self, inherited: Inherited) -> Self {
         Self { inherited: Some(inherited), ..self }
     }
 
-    /// The same for a client some of whose variables are secrets. What a session runs
-    /// may look at the environment of its keeper, so that they are not there either.
+    /// Hides variables of this client that are secrets. Programs in a session may read the
+    /// environment of its keeper, so the keeper does not get them either.
     #[must_use]
     pub fn with_hidden(self, hidden: Vec<String>) -> Self {
         Self { hidden, ..self }
@@ -86,13 +85,13 @@ impl Launcher {
         &self.hidden
     }
 
-    /// Where the user keeps what belongs to no workspace.
+    /// Returns the user's state that belongs to no workspace.
     #[must_use]
     pub fn user(&self) -> &UserState {
         &self.user
     }
 
-    /// The same with a further argument for keepers, before the session's id.
+    /// Adds an argument for keepers, before the session's id.
     #[must_use]
     pub fn with_argument(mut self, argument: String) -> Self {
         self.arguments.push(argument);
@@ -102,7 +101,7 @@ impl Launcher {
     /// Launches a keeper and waits until its kernel is up.
     ///
     /// # Errors
-    /// When it cannot be launched, or says that it cannot start.
+    /// When it cannot be launched, or reports that it cannot start.
     pub fn launch(&self, boot: &Boot) -> Result<u32, ClientError> {
         let frame = encode(boot);
         let forked = self.fork_server.as_ref();
@@ -119,7 +118,7 @@ impl Launcher {
         Ok(report.outcome?)
     }
 
-    /// Starts a keeper as a program of its own; gives back its report.
+    /// Starts a keeper as a separate program, and returns its report.
     fn spawn(&self, boot: &Boot, frame: &[u8]) -> io::Result<Vec<u8>> {
         let mut command = Command::new(&self.program);
         for name in &self.hidden {
@@ -128,7 +127,7 @@ impl Launcher {
         let mut launcher = command
             .args(&self.arguments)
             .arg(boot.session.as_str())
-            // Of a session that this client runs in: the new one is not its.
+            // It names the session that this client runs in; the new one is not part of it.
             .env_remove(SESSION_MARKER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -138,14 +137,14 @@ impl Launcher {
             stdin.write_all(frame)?;
         }
         let report = launcher.stdout.take().map(read_all).transpose()?;
-        // It leaves at once: the keeper is a grandchild.
+        // It exits at once: the keeper is a grandchild.
         launcher.wait()?;
         Ok(report.unwrap_or_default())
     }
 
-    /// Connects to a session's keeper; a session whose keeper was lost gets a
-    /// new one, which goes on from the last captured state. So does one whose
-    /// keeper turns out to be dying when it is asked.
+    /// Connects to a session's keeper. A session whose keeper was lost gets a new one,
+    /// which continues from the last captured state. So does one whose keeper turns out to
+    /// be dying when it is asked.
     ///
     /// # Errors
     /// When the session has ended, or its keeper cannot be started.
@@ -176,7 +175,7 @@ impl Launcher {
                         return Ok(client);
                     }
                 }
-                // Another client is just starting it, or it was killed then.
+                // Another client is just starting it, or its keeper was killed just now.
                 SessionStatus::Starting | SessionStatus::Active => {}
             }
             if Instant::now() > deadline {
@@ -186,7 +185,7 @@ impl Launcher {
         }
     }
 
-    /// Starts a new keeper for a lost session; `None` when another client does.
+    /// Starts a new keeper for a lost session; `None` if another client does.
     fn revive(
         &self,
         directory: &Directory,
@@ -211,7 +210,7 @@ fn read_all(mut pipe: impl Read) -> io::Result<Vec<u8>> {
 }
 
 impl Launcher {
-    /// What a session's keeper is told, from the session's metadata.
+    /// Returns the boot for a session's keeper, from the session's metadata.
     fn boot(&self, directory: &Directory, metadata: &Metadata, duty: BootPurpose) -> Boot {
         Boot {
             session: metadata.session_id.clone(),
@@ -234,14 +233,14 @@ impl Launcher {
         }
     }
 
-    /// The same for a session that has only a directory yet.
+    /// Returns the boot for a session that has only a directory yet.
     pub(crate) fn new_boot(&self, directory: &Directory, metadata: &Metadata) -> Boot {
         let boot = self.boot(directory, metadata, BootPurpose::Begin);
         Boot { metadata: Some(metadata.to_bytes()), ..boot }
     }
 
-    /// Starts a new session in a directory that was made for it. When that fails,
-    /// nothing of it is left, unless it is because somebody else has started it.
+    /// Starts a new session in a directory that was made for it. If that fails, nothing of
+    /// it is left, unless another process has started it.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -257,7 +256,7 @@ impl Launcher {
         }
     }
 
-    /// Clears away what a lost keeper has left: its processes, and its memory.
+    /// Removes what a lost keeper has left: its processes, and its memory.
     pub(crate) fn sweep(
         &self,
         directory: &Directory,
@@ -271,7 +270,7 @@ impl Launcher {
         }
     }
 
-    /// Starts a keeper that goes on with what is in a directory.
+    /// Starts a keeper that continues the session in a directory.
     pub(crate) fn revive_as(
         &self,
         directory: &Directory,

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a session's layer is, in its directory.
+/// Name of a session's layer in its directory.
 pub(crate) const LAYER: &str = "layer";
 
 /// Why a layer cannot be used.
@@ -46,10 +46,10 @@ pub struct SessionLayer {
 }
 
 impl SessionLayer {
-    /// Of a session, whether it lives or not. `user_state` is never shown.
+    /// Returns the layer of a session, live or not. `user_state` is never shown.
     ///
     /// # Errors
-    /// When it has none.
+    /// When the session has no layer.
     pub fn of(directory: &Directory, user_state: &Path) -> Result<Self, LayerRefused> {
         let metadata = directory.metadata()?;
         let id = || metadata.session_id.to_string();
@@ -73,7 +73,7 @@ impl SessionLayer {
         Ok(Self { layer, metadata })
     }
 
-    /// What the session has changed; see [`Layer::diff`].
+    /// Returns the session's changes; see [`Layer::diff`].
     ///
     /// # Errors
     /// When it cannot be read.
@@ -82,10 +82,10 @@ impl SessionLayer {
         Ok(self.layer.as_ref().map_or(Ok(none), |layer| layer.diff(paths, most))?)
     }
 
-    /// Brings changes to the real directory; see [`Layer::apply`].
+    /// Applies changes to the real directory; see [`Layer::apply`].
     ///
     /// # Errors
-    /// When something has changed there, or cannot be written.
+    /// When a file has changed there, or cannot be written.
     pub fn apply(&self, paths: &[Vec<u8>], force: Force) -> Result<Applied, LayerRefused> {
         let none = Applied::default();
         Ok(self.layer.as_ref().map_or(Ok(none), |layer| layer.apply(paths, force))?)
@@ -94,8 +94,7 @@ impl SessionLayer {
     /// Drops changes; see [`Layer::discard`].
     ///
     /// # Errors
-    /// When nothing of the session lives that could see them, or one cannot be
-    /// put back.
+    /// When no process of the session is alive to provide its view, or a file cannot be restored.
     pub fn discard(&self, paths: &[Vec<u8>]) -> Result<Discarded, LayerRefused> {
         let Some(layer) = &self.layer else { return Ok(Discarded::default()) };
         let view = Tree::open(&Workspace::of(&self.metadata)?.path)?;
@@ -103,8 +102,8 @@ impl SessionLayer {
     }
 }
 
-/// Where root inside has users beside it, some of the files are theirs. For those of
-/// an ordinary user's range a process of its own is their owner.
+/// Copies a layer. If the sandbox has users besides root, some of the files are theirs. For
+/// an ordinary user's range of ids, a separate process that owns them does the copy.
 pub(crate) fn copy_layer(
     launcher: &Launcher,
     manifest: &Manifest,
@@ -125,10 +124,10 @@ pub(crate) fn copy_layer(
     Err(io::Error::other(said.lines().next().unwrap_or("the layer was not copied").to_owned()))
 }
 
-/// The word that makes our program copy a layer, for its owner.
+/// The argument that makes our program copy a layer as its owner.
 pub const COPIER: &str = "layer-copier";
 
-/// What it does then: from one directory to another.
+/// Copies a layer from one directory to another.
 ///
 /// # Errors
 /// With the path that could not be copied.

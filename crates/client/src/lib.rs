@@ -1,7 +1,7 @@
-//! Talks to keepers, and launches them.
+//! Client of keepers: talks to them and launches them.
 //!
-//! Blocking and without a runtime: the command line is a process per call, and
-//! its start is most of what a caller waits for.
+//! It blocks and has no async runtime: the command line is one process per call, and a
+//! caller mostly waits for the start of that process.
 
 mod confined;
 mod connection;

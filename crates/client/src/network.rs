@@ -1,9 +1,9 @@
-//! Sockets in a session's own network.
+//! Sockets in a session's own network namespace.
 //!
-//! A socket belongs to the network that it was created in, whoever uses it
-//! later. To create one there, a process enters the namespace; a process with
-//! threads may not enter a user namespace, so a child does it, which shares our
-//! memory and our descriptors and lives for a handful of system calls.
+//! A socket belongs to the network namespace that it was created in, whichever process uses
+//! it later. To create one there, a process has to enter the namespace. A process with
+//! threads may not enter a user namespace, so a child does it, which shares our memory and
+//! descriptors and lives for a handful of system calls.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -16,14 +16,13 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-/// A listener on the same machine takes a connection at once, or its queue is
-/// full.
+/// A listener on the same machine accepts a connection at once, or its queue is full.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the child's system calls take.
+/// Stack size for the child's system calls.
 const STACK: usize = 64 << 10;
 
-/// A TCP socket that does not block, in this network or in ours.
+/// Returns a non-blocking TCP socket, in this network or in ours.
 pub(crate) fn socket(network: Option<OwnNetwork>, to: SocketAddr) -> io::Result<OwnedFd> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let Some(network) = network else {
@@ -38,7 +37,7 @@ pub(crate) fn socket(network: Option<OwnNetwork>, to: SocketAddr) -> io::Result<
     Entering { net, user, family, made: -1, error: 0 }.run()
 }
 
-/// Connects, and has the socket block from then on.
+/// Connects, and makes the socket block from then on.
 pub(crate) fn connect(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
     match rustix::net::connect(socket, &to) {
         Ok(()) => {}
@@ -68,10 +67,9 @@ impl Entering {
     fn run(mut self) -> io::Result<OwnedFd> {
         let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-        // SAFETY: with CLONE_VFORK this thread stands still until the child has
-        // ended, so that the stack and `self` live as long as the child uses
-        // them. The child only makes system calls, on the upper end of a stack
-        // of its own.
+        // SAFETY: with CLONE_VFORK this thread is suspended until the child has exited, so
+        // the stack and `self` outlive the child's use of them. The child only makes system
+        // calls, at the upper end of its own stack.
         let pid = unsafe {
             let top = stack.as_mut_ptr().add(stack.capacity());
             libc::clone(enter, top.cast(), flags, (&raw mut self).cast())
@@ -80,25 +78,24 @@ impl Entering {
             return Err(io::Error::last_os_error());
         }
         let mut status = 0;
-        // SAFETY: a child of ours, which nobody else waits for.
+        // SAFETY: our child, which nothing else waits for.
         unsafe { libc::waitpid(pid, &raw mut status, 0) };
         if self.made < 0 {
             return Err(io::Error::from_raw_os_error(self.error));
         }
-        // SAFETY: the child has opened it in the table that we share.
+        // SAFETY: the child has opened it in the descriptor table that we share.
         Ok(unsafe { OwnedFd::from_raw_fd(self.made) })
     }
 }
 
-/// In the child: only system calls, and an end without anything of ours run.
+/// Runs in the child: makes only system calls, and exits without running any cleanup of ours.
 extern "C" fn enter(order: *mut c_void) -> c_int {
-    // SAFETY: the caller's, which it does not touch meanwhile.
+    // SAFETY: the caller's value, which it does not touch meanwhile.
     let order = unsafe { &mut *order.cast::<Entering>() };
-    // SAFETY: all are descriptors of this process; the namespaces entered are
-    // this child's alone.
+    // SAFETY: all are descriptors of this process; only this child enters the namespaces.
     unsafe {
-        // Root of this machine is let in at once; others by their right to the
-        // user namespace that they have made.
+        // The machine's root may enter at once; other users through the user namespace that
+        // they have made.
         let is_in = libc::setns(order.net.as_raw_fd(), libc::CLONE_NEWNET) == 0
             || (libc::setns(order.user.as_raw_fd(), libc::CLONE_NEWUSER) == 0
                 && libc::setns(order.net.as_raw_fd(), libc::CLONE_NEWNET) == 0);

@@ -1,32 +1,32 @@
-//! Sessions that are started once, however often that is asked for.
+//! Sessions that are started once, however often the request is repeated.
 
 use crate::{ClientError, Launcher, NewSession};
 use sessile_protocol::{Code, Failure, SessionId};
 use sessile_store::{Directory, Metadata, Sessions, StartTurn};
 use std::time::{Duration, Instant};
 
-/// A keeper whose client has died while it came up is there within this.
+/// A keeper whose client died during the start is up within this time.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// An order to start a session, which has a key.
+/// A request to start a session, with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartOnce {
-    /// Follows from the key.
+    /// Derived from the key.
     pub id: SessionId,
-    /// Of all that makes the order what it is.
+    /// Digest of everything that defines the request.
     pub digest: String,
-    /// Whose it is, and the session's.
+    /// The owner of the request and of the session.
     pub owner: Option<String>,
 }
 
-/// A turn to carry out an order, unless that was done before.
+/// A turn to carry out a request, unless that was done before.
 #[derive(Debug)]
 pub enum OnceTurn {
     Free(StartTurn),
     Before(Box<Metadata>),
 }
 
-/// A session, and whether this order has made it.
+/// A session, and whether this request has made it.
 #[derive(Clone, Debug)]
 pub enum Made {
     Now(Directory, Metadata),
@@ -34,10 +34,10 @@ pub enum Made {
 }
 
 impl Launcher {
-    /// The session that an earlier order with the same key has made, if there was one.
+    /// Returns the session that an earlier request with the same key has made, if any.
     ///
     /// # Errors
-    /// When that order was another one.
+    /// When that request was a different one.
     pub fn made_before(
         &self,
         sessions: &Sessions,
@@ -49,10 +49,10 @@ impl Launcher {
         self.made(sessions, &sessions.turn_to_start(&order.id)?, order, Past::IsKnown)
     }
 
-    /// Waits for the turn to give this order a session that is there already.
+    /// Waits for the turn to give an existing session to this request.
     ///
     /// # Errors
-    /// When an earlier order with the same key was another one.
+    /// When an earlier request with the same key was a different one.
     pub fn turn_to_give(
         &self,
         sessions: &Sessions,
@@ -65,11 +65,11 @@ impl Launcher {
         })
     }
 
-    /// Starts a session, or finds the one that this order has started before.
+    /// Starts a session, or finds the one that this request has started before.
     ///
     /// # Errors
-    /// When it makes no sense, or cannot be started; then nothing of it is left, and
-    /// the key is free.
+    /// When the settings make no sense, or the session cannot be started; then nothing of
+    /// it is left, and the key is free.
     pub fn create_once(
         &self,
         sessions: &Sessions,
@@ -77,7 +77,7 @@ impl Launcher {
         new: NewSession,
     ) -> Result<Made, ClientError> {
         let mut turn = sessions.turn_to_start(&order.id)?;
-        // A copy of another session is made by that one's keeper, which takes its time.
+        // The keeper of another session makes a copy of it, which takes some time.
         let past = if new.from.is_some() { Past::MayCome } else { Past::IsKnown };
         if let Some(metadata) = self.made(sessions, &turn, order, past)? {
             return Ok(Made::Before(metadata));
@@ -88,7 +88,7 @@ impl Launcher {
             .and_then(|()| self.create(sessions, NewSession { id: Some(order.id.clone()), ..new }));
         match outcome {
             Ok((directory, metadata)) => Ok(Made::Now(directory, metadata)),
-            // The keeper of an earlier attempt was coming up, and was faster.
+            // The keeper of an earlier attempt was starting, and was faster.
             Err(error) if error.has_keeper() => {
                 self.made(sessions, &turn, order, Past::MayCome)?.map(Made::Before).ok_or(error)
             }
@@ -113,7 +113,7 @@ impl Launcher {
         }
         if let Some(given) = turn.given() {
             let found = sessions.find(given).and_then(|directory| directory.metadata());
-            // Who was to give it away may have died before.
+            // The process that was to give it away may have died before.
             return Ok(found.ok().filter(|metadata| metadata.owner == order.owner));
         }
         let deadline = Instant::now() + PATIENCE;
@@ -133,7 +133,7 @@ impl Launcher {
     }
 }
 
-/// Whether what was begun before and cannot be seen may still come.
+/// Whether an earlier attempt that is not visible may still succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
     IsKnown,

@@ -1,5 +1,5 @@
-//! Where a port of a session is reached: only one that a process of the session
-//! listens on, in the network that the process is in.
+//! Access to a port of a session: only one that a process of the session listens on, in the
+//! network namespace of that process.
 
 use crate::network;
 use sessile_protocol::{OwnNetwork, PortsView, Transport};
@@ -25,18 +25,18 @@ fn instead(others: &[u16]) -> String {
     }
 }
 
-/// A port that is open, with the addresses that lead to it.
+/// An open port, with the addresses that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortPlace {
     port: u16,
-    /// Never empty, the best first.
+    /// Never empty; the best first.
     addresses: Vec<SocketAddr>,
     network: Option<OwnNetwork>,
 }
 
 impl PortPlace {
     /// # Errors
-    /// When no process of the session listens on it.
+    /// When no process of the session listens on the port.
     pub fn find(view: &PortsView, port: u16) -> Result<Self, PortError> {
         let tcp = || view.ports.iter().filter(|open| open.transport == Transport::Tcp);
         let of_port = tcp().filter(|open| open.port == port);
@@ -57,7 +57,7 @@ impl PortPlace {
         &self.addresses
     }
 
-    /// A socket in the session's network, not connected yet, that does not block.
+    /// Returns a non-blocking socket in the session's network, not connected yet.
     ///
     /// # Errors
     /// When the network cannot be entered.
@@ -65,7 +65,7 @@ impl PortPlace {
         network::socket(self.network, to).map_err(PortError::Network)
     }
 
-    /// A connection, at the first address that takes one.
+    /// Connects to the first address that accepts a connection.
     ///
     /// # Errors
     /// When none does.
@@ -82,8 +82,8 @@ impl PortPlace {
     }
 }
 
-/// The addresses that lead to a listener. One that takes IPv6 from anywhere may
-/// take IPv4, too, where loopback has no IPv6.
+/// Returns the addresses that lead to a listener. One that accepts IPv6 from anywhere may
+/// accept IPv4, too, where loopback has no IPv6.
 fn reached_at(listens_on: IpAddr) -> Vec<IpAddr> {
     let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
     match listens_on {

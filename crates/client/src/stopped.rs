@@ -1,6 +1,5 @@
-//! Keepers that do not answer: they were stopped, by SIGSTOP say, or hang in
-//! something. They take connections all the same. Nobody waits for them without
-//! end.
+//! Keepers that do not answer: they are stopped, by SIGSTOP say, or hang. They still accept
+//! connections. No client waits for them forever.
 
 use crate::ClientError;
 use rustix::event::{PollFd, PollFlags};
@@ -15,14 +14,14 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Between two looks at a keeper that is silent. A run may well take longer, and
-/// a look takes a few microseconds.
+/// Interval between two looks at a silent keeper. A run may well take longer, and a look
+/// takes a few microseconds.
 pub const LOOK: Duration = Duration::from_secs(1);
 
 /// A keeper that is stopped for this long was not stopped by accident.
 const STOPPED_FOR: Duration = Duration::from_secs(5);
 
-/// A keeper that cannot answer before somebody lets it go on.
+/// A keeper that cannot answer until it is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the session's keeper, process {pid}, is stopped; let it go on with `kill -CONT {pid}`, or end the session"
@@ -32,7 +31,7 @@ pub struct KeeperStopped {
 }
 
 impl KeeperStopped {
-    /// Whether a session's keeper is stopped, by its process alone.
+    /// Returns whether a session's keeper is stopped, judging only by its process.
     #[must_use]
     pub fn of(directory: &Directory) -> Option<Self> {
         let pid = directory.metadata().ok()?.keeper_pid?;
@@ -40,7 +39,7 @@ impl KeeperStopped {
         is_stopped(pid).then(|| Self::at(pid))
     }
 
-    /// The process at the other end of a socket, if it is stopped. Reads a file.
+    /// Returns the process at the other end of a socket, if it is stopped. Reads a file.
     #[must_use]
     pub fn is_true_of(keeper: Pid) -> Option<Self> {
         is_stopped(keeper).then(|| Self::at(keeper))
@@ -51,25 +50,23 @@ impl KeeperStopped {
     }
 }
 
-/// A keeper that is silent for this long is asked whether it is there: a run may
-/// well take longer.
+/// A keeper that is silent for this long is sent a probe: a run may well take longer.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// A keeper answers that at once. One that is on a machine without time or memory
-/// to spare takes seconds.
+/// How long the answer to a probe may take. A keeper answers at once, but takes seconds on
+/// a machine that is short of CPU time or memory.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 
-/// The number of the call that asks whether the keeper is there. No other call
-/// gets it, however many there are.
+/// The number of the probe's call. No other call gets it, however many there are.
 pub const PROBE: u64 = u64::MAX;
 
-/// What is sent to ask that.
+/// Returns the probe.
 #[must_use]
 pub fn probe() -> Vec<u8> {
     encode(&Call::new(PROBE, Request::Status))
 }
 
-/// What to do about a keeper that has said nothing for a while.
+/// How to handle a keeper that has been silent for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SilenceAction {
     Wait,
@@ -77,15 +74,15 @@ pub enum SilenceAction {
     Ask,
 }
 
-/// Why a keeper is not waited for any longer.
+/// Why to stop waiting for a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     Stopped(KeeperStopped),
-    /// It runs, and does not even say that it is there.
+    /// It runs, and does not answer a probe.
     Silent,
 }
 
-/// How long a keeper has said nothing, and what was seen of it meanwhile.
+/// How long a keeper has been silent, and what was observed meanwhile.
 #[derive(Debug, Default)]
 pub struct SilenceTimer {
     stopped_since: Option<Instant>,
@@ -106,7 +103,7 @@ impl SilenceTimer {
                 Ok(0) => {
                     if self.look(keeper)? == SilenceAction::Ask {
                         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-                        // Where there is no room for it, there is no answer either.
+                        // If there is no room for the probe, there is no answer either.
                         let _ = rustix::net::send(keeper, &probe(), flags);
                     }
                 }
@@ -117,7 +114,7 @@ impl SilenceTimer {
         }
     }
 
-    /// Looks at the keeper on this socket, which has said nothing for [`LOOK`].
+    /// Looks at the keeper on this socket, which has been silent for [`LOOK`].
     ///
     /// # Errors
     /// When it will not answer any more.
@@ -126,7 +123,7 @@ impl SilenceTimer {
         self.weigh(stopped)
     }
 
-    /// The same for who has looked already, where that may block.
+    /// Judges a look that the caller has taken, for callers that must not block.
     ///
     /// # Errors
     /// When it will not answer any more.
@@ -142,7 +139,7 @@ impl SilenceTimer {
         let for_at_least = |since: Instant, time| now.duration_since(since) >= time;
         if let Some(stopped) = stopped {
             let since = *self.stopped_since.get_or_insert(now);
-            // Whoever lets it go on gives it its time.
+            // A keeper that is continued gets its full time.
             (self.silent_since, self.asked) = (None, None);
             let is_over = for_at_least(since, STOPPED_FOR);
             return if is_over { Err(NoAnswer::Stopped(stopped)) } else { Ok(SilenceAction::Wait) };
@@ -159,19 +156,18 @@ impl SilenceTimer {
         }
     }
 
-    /// The keeper has said something.
+    /// Notes that the keeper has sent something.
     pub fn heard(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether it was sent a probe since it last said something.
+    /// Returns whether a probe was sent since the keeper last sent something.
     #[must_use]
     pub fn has_asked(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Waits for room to write. A part of a request may be there already, so that
-    /// nothing can be asked.
+    /// Waits for room to write. A part of a request may already be sent, so no probe can be sent.
     pub(crate) fn poll_room(&mut self, keeper: &OwnedFd) -> Result<(), ClientError> {
         let look = Timespec { tv_sec: LOOK.as_secs().cast_signed(), tv_nsec: 0 };
         let begun = Instant::now();
@@ -200,13 +196,13 @@ fn is_stopped(pid: Pid) -> bool {
     Process::new(pid).stat().is_some_and(|stat| stat.is_stopped())
 }
 
-/// The process that listens at the other end.
+/// Returns the process that listens at the other end.
 #[must_use]
 pub fn process(keeper: impl AsFd) -> Option<Pid> {
     rustix::net::sockopt::socket_peercred(keeper).ok().map(|peer| peer.pid)
 }
 
-/// Lets a stopped keeper go on, and its guardian, which clears away after it.
+/// Continues a stopped keeper, and its guardian, which cleans up after it.
 pub(crate) fn wake(keeper: Pid) {
     let guardian = Process::new(keeper).stat().and_then(|stat| stat.parent);
     for pid in [Some(keeper), guardian].into_iter().flatten() {
@@ -220,8 +216,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Looks once a second; after how many seconds something else than waiting
-    /// is to be done, and what.
+    /// Looks once a second. Returns after how many seconds there is something other than
+    /// waiting to do, and what.
     fn next(
         patience: &mut SilenceTimer,
         now: &mut Instant,
@@ -261,7 +257,7 @@ mod tests {
         assert_eq!(patience.consider(Some(stopped), now), Ok(SilenceAction::Wait));
         now += STOPPED_FOR;
         assert_eq!(patience.consider(Some(stopped), now), Err(NoAnswer::Stopped(stopped)));
-        // One that goes on has all its time again.
+        // A keeper that is continued has its full time again.
         assert_eq!(next(&mut patience, &mut now), (5, Ok(SilenceAction::Ask)));
     }
 }

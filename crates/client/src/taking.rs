@@ -1,12 +1,12 @@
-//! A durable session whose id is asked for on another machine goes on there, under
-//! the same id.
+//! Moving a durable session: when another machine asks for its id, the session continues
+//! there under the same id.
 //!
-//! Whoever takes it up says so in the store first, and the save that is there then
-//! is the one that it goes on from. The machine that had it cannot save it any more;
-//! it is told when it tries to, or when it asks, and ends its own.
+//! The machine that takes over first says so in the store; it continues from the save that
+//! is there at that time. The previous machine can no longer save the session. It learns of
+//! the move when it tries to, or when it asks, and ends its own.
 //!
-//! A short-lived process speaks to the store (`Fetch`, `Fetched`): clients have no
-//! runtime, and a server has better things to remember.
+//! A short-lived process speaks to the store (`Fetch`, `Fetched`): clients have no async
+//! runtime, and a server should not keep its memory.
 
 use crate::restore::Identity;
 use crate::{Bounds, Launcher, RestoreError, RestoredSession, Restoring, Trust};
@@ -27,23 +27,23 @@ use std::time::{Duration, Instant};
 /// The first argument of the process that speaks to the store.
 pub const FETCHER: &str = "fetcher";
 
-/// What such a process is told.
+/// The order to such a process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fetch {
-    /// Take the session up, and write its last save into a file.
+    /// Take over the session, and write its last save to a file.
     Take { url: String, session_id: SessionId, file: PathBuf },
-    /// Say which machine has the session.
+    /// Return the machine that has the session.
     Ask { url: String, session_id: SessionId },
-    /// It could not be used: let whoever had it go on.
+    /// The save could not be used: let the previous machine continue.
     GiveBack { url: String, session_id: SessionId, taken: serde_json::Value },
-    /// Keep what is to be known of an agent.
+    /// Store the files of an agent.
     PutAgent { url: String, session_id: SessionId, agent: AgentFiles },
-    /// What is known of an agent.
+    /// Return the files of an agent.
     GetAgent { url: String, session_id: SessionId },
 }
 
-/// What a store has of an agent: its record, and its thread if its session is saved
+/// The files of an agent in a store: its record, and its thread if its session is saved
 /// there, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFiles {
@@ -51,24 +51,24 @@ pub struct AgentFiles {
     pub thread: Option<StoredThread>,
 }
 
-/// A thread, and in which epoch of its session it was written.
+/// A thread, and the epoch of its session in which it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredThread {
     pub epoch: u64,
     pub text: String,
 }
 
-/// What became of an agent's files on their way to the store.
+/// The result of storing an agent's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentKept {
     Kept,
-    /// Another machine has the session since: what is done here does not count.
+    /// Another machine has taken over the session: work on this machine does not count.
     Moved {
         host: String,
     },
 }
 
-/// What such a process answers.
+/// The answer of such a process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fetched {
@@ -78,7 +78,7 @@ pub enum Fetched {
         saved_at: String,
         /// The machine that had it.
         from: Option<String>,
-        /// To give it back.
+        /// The argument for `GiveBack`.
         taken: serde_json::Value,
     },
     GivenBack,
@@ -95,7 +95,7 @@ pub enum Fetched {
     },
 }
 
-/// How a session is to go on here.
+/// Settings of a session that continues on this machine.
 #[derive(Clone, Debug)]
 pub struct ContinueOptions {
     pub bounds: Bounds,
@@ -104,23 +104,23 @@ pub struct ContinueOptions {
     pub max_queue: Option<u64>,
 }
 
-/// A session that goes on here.
+/// A session that continues on this machine.
 #[derive(Debug)]
 pub struct ContinuedSession {
     pub session: RestoredSession,
-    /// The store.
+    /// URL of the store.
     pub store: String,
-    /// The machine that had it.
+    /// The machine that had it before.
     pub from: Option<String>,
     pub as_of_run: RunNo,
 }
 
 impl Launcher {
-    /// Takes a session up from the store, if there is one and it has the session.
-    /// One that is here, and has not been taken up elsewhere, is left alone.
+    /// Takes over a session from the store, if there is one and it has the session. A
+    /// session that is on this machine, and was not taken over elsewhere, is left alone.
     ///
     /// # Errors
-    /// When the store cannot be asked, or the session cannot be made of its save.
+    /// When the store cannot be asked, or the session cannot be restored from its save.
     pub fn take_up(
         &self,
         sessions: &Sessions,
@@ -134,7 +134,7 @@ impl Launcher {
         if is_made && is_here(sessions, id) {
             return Ok(None);
         }
-        // Of two clients that ask at the same time, one does it.
+        // If two clients ask at the same time, one does it.
         let private = sessions.private()?;
         let _lock = lock(&private.join("taking.lock"))?;
         if is_here(sessions, id) {
@@ -169,7 +169,7 @@ impl Launcher {
             path: file.0.clone(),
             cwd: None,
             bounds: going_on.bounds,
-            // Whoever configures a store trusts those who can write to it.
+            // A user who configures a store trusts everyone who can write to it.
             trust: Trust::Given,
             max_size: u64::MAX,
             name: None,
@@ -181,17 +181,17 @@ impl Launcher {
         match self.restore_as(sessions, &restoring, identity) {
             Ok(session) => Ok(Some(ContinuedSession { session, store: url, from, as_of_run })),
             Err(error) => {
-                // Else nobody could go on with it.
+                // Otherwise no machine could continue it.
                 let _ = self.fetch(&Fetch::GiveBack { url, session_id: id.clone(), taken });
                 Err(error)
             }
         }
     }
 
-    /// Keeps what is to be known of an agent in the store, if there is one.
+    /// Puts the files of an agent into the store, if there is one.
     ///
     /// # Errors
-    /// When the store does not take it.
+    /// When the store refuses.
     pub fn store_agent(
         &self,
         id: &SessionId,
@@ -212,10 +212,10 @@ impl Launcher {
         }
     }
 
-    /// What the store knows of an agent.
+    /// Returns the files of an agent from the store.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// When the store cannot be asked.
     pub fn fetch_agent(&self, id: &SessionId) -> Result<Option<AgentFiles>, RestoreError> {
         let Some(url) = self.store().map(str::to_owned) else {
             return Ok(None);
@@ -231,8 +231,8 @@ impl Launcher {
         }
     }
 
-    /// Where else on this machine the user has the session, live. A keeper that
-    /// was killed this very moment, or is about to go, is waited for.
+    /// Returns the other directory on this machine where the user has the session live.
+    /// Waits for a keeper that was just killed or is about to exit.
     fn live_elsewhere(&self, id: &SessionId) -> Option<PathBuf> {
         let (directory, _) = self.user().registered_as(id)?;
         let deadline = Instant::now() + Duration::from_secs(3);
@@ -241,7 +241,7 @@ impl Launcher {
                 SessionStatus::Active => true,
                 SessionStatus::Starting => matches!(directory.lock(), Ok(None)),
                 SessionStatus::Lost | SessionStatus::Unknown => false,
-                // It says so a moment before its keeper is gone.
+                // The status is written a moment before the keeper is gone.
                 SessionStatus::Terminated => match directory.lock() {
                     Ok(None) if Instant::now() < deadline => {
                         std::thread::sleep(Duration::from_millis(2));
@@ -261,7 +261,7 @@ impl Launcher {
         understood(&output.stdout)
     }
 
-    /// The same, if the store answers within this time.
+    /// Like `fetch`, if the store answers within this time.
     fn fetch_within(&self, order: &Fetch, limit: Duration) -> Result<Fetched, RestoreError> {
         let mut fetcher = self.fetcher(order)?;
         let has_answered = fetcher.stdout.as_ref().is_some_and(|pipe| {
@@ -298,11 +298,11 @@ impl Launcher {
         Ok(fetcher)
     }
 
-    /// Whether another machine has taken a session up since its keeper was lost
-    /// here. Such a session has ended here, and that is written down.
+    /// Returns whether another machine has taken over a session since its keeper on this
+    /// machine was lost. Such a session has ended here, which is recorded.
     ///
-    /// A session with a keeper is not asked after: its keeper asks, and learns of it
-    /// when it saves.
+    /// The store is not asked if the session has a keeper: the keeper asks by itself, and
+    /// learns of a move when it saves.
     ///
     /// # Errors
     /// When the store cannot be asked; nothing has changed then.
@@ -342,7 +342,7 @@ impl Launcher {
     }
 }
 
-/// Whether a session is on this machine, or has been and nobody took it up since.
+/// Returns whether a session is on this machine, and was not taken over elsewhere.
 fn is_here(sessions: &Sessions, id: &SessionId) -> bool {
     let Ok(directory) = sessions.find(id) else {
         return false;
@@ -352,7 +352,8 @@ fn is_here(sessions: &Sessions, id: &SessionId) -> bool {
     })
 }
 
-/// A session that has moved has ended here, and its keeper goes in a moment.
+/// Waits for the keeper of a session that has moved: the session has ended here, and its
+/// keeper exits in a moment.
 fn await_end(sessions: &Sessions, id: &SessionId) {
     let deadline = Instant::now() + ENDING;
     while let Ok(directory) = sessions.find(id)
@@ -366,11 +367,11 @@ fn await_end(sessions: &Sessions, id: &SessionId) {
 /// Ending takes up to two seconds.
 const ENDING: Duration = Duration::from_secs(4);
 
-/// A store that takes longer to say who has a session is not waited for: a
-/// machine without a network has to be of use, too.
+/// How long the store may take to name the machine that has a session: a machine without a
+/// network has to stay usable, too.
 const ASKING: Duration = Duration::from_secs(5);
 
-/// A thread of some megabytes takes a while. Calls wait for it.
+/// Storing a thread of some megabytes takes a while. Calls wait for it.
 const PUTTING: Duration = Duration::from_secs(60);
 
 fn understood(answer: &[u8]) -> Result<Fetched, RestoreError> {
@@ -390,7 +391,7 @@ fn lock(path: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// A save that was brought here, removed when it is not needed any more.
+/// A downloaded save, removed when it is no longer needed.
 struct Download(PathBuf);
 
 impl Drop for Download {

@@ -1,8 +1,8 @@
-//! Where a session's files are, as it sees them itself.
+//! A session's files, as the session itself sees them.
 //!
-//! A session in a sandbox has a view of its own: a layer over its directory, and
-//! paths that it may not see or change. Its files are used through the root of one
-//! of its processes, so that the same mounts hold for whoever asks on its behalf.
+//! A session in a sandbox has its own view: a layer over its directory, and paths that it
+//! may not see or change. Its files are accessed through the root of one of its processes,
+//! so that the same mounts apply to requests on its behalf.
 
 use rustix::process::Pid;
 use sessile_proc::Process;
@@ -12,10 +12,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// What the workspace is called in a sandbox.
+/// Path of the workspace in a sandbox.
 const INSIDE: &str = "/workspace";
 
-/// A directory, and what the session calls it.
+/// A directory, and its path as the session sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
     pub path: PathBuf,
@@ -29,10 +29,10 @@ pub struct Workspace {
 pub struct NoView;
 
 impl Workspace {
-    /// Of a session in a sandbox, its live view; of any other its directory.
+    /// Returns the live view of a session in a sandbox, or the directory of any other session.
     ///
     /// # Errors
-    /// When it is in a sandbox that nothing runs in.
+    /// When the session is in a sandbox without processes.
     pub fn of(metadata: &Metadata) -> Result<Self, NoView> {
         if metadata.sandbox.is_none() {
             let path = metadata.files_root();
@@ -53,7 +53,7 @@ impl Workspace {
     }
 }
 
-/// The mounts that a process sees, by their number.
+/// Returns the number of a process's mount namespace.
 fn mounts(pid: i32) -> Option<u64> {
     fs::metadata(format!("/proc/{pid}/ns/mnt")).ok().map(|found| found.ino())
 }

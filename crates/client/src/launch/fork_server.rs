@@ -1,12 +1,12 @@
-//! A process that keepers are forked from: what a program costs to start is
-//! paid once, and keepers share the memory that they begin with.
+//! A process that keepers are forked from: the cost of starting a program is paid once, and
+//! keepers share their initial memory.
 //!
 //! ```text
 //!  client ──boot, report pipe──► fork server ──forks──► guardian ──forks──► keeper
 //! ```
 //!
-//! It is the client's child, knows nothing, and ends when its socket is closed.
-//! Whoever cannot use it launches a keeper in the plain way.
+//! It is the client's child, has no state, and exits when its socket is closed. A client
+//! that cannot use it launches a keeper as a separate program.
 
 use super::Launcher;
 use rustix::net::{
@@ -27,13 +27,13 @@ pub(super) struct ForkServer {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    /// Taken when the process is let go of.
+    /// Taken when the process is dropped.
     socket: Option<OwnedFd>,
 }
 
 impl ForkServer {
-    /// Has a keeper forked; what is read from the pipe is its report. `None`
-    /// when that is not possible.
+    /// Has a keeper forked, and returns the pipe of its report. Returns `None` if that is
+    /// not possible.
     pub(super) fn launch(&self, launcher: &Launcher, boot: &[u8]) -> Option<OwnedFd> {
         if boot.len() > MAX_FORKED_BOOT {
             return None;
@@ -44,7 +44,7 @@ impl ForkServer {
         }
         let sent = process.as_ref()?.send(boot);
         if sent.is_err() {
-            // It was killed. The next launch starts another.
+            // The fork server was killed. The next launch starts another.
             *process = None;
         }
         sent.ok()
@@ -88,7 +88,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Without its socket it ends at once.
+        // Without its socket it exits at once.
         self.socket = None;
         let _ = self.child.wait();
     }

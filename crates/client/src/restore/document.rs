@@ -1,4 +1,4 @@
-//! What a saved session's file says, checked: nothing is made here.
+//! Reads and checks a saved session's file. Nothing is made here.
 
 use super::{RestoreError, Restoring, Trust};
 use rustix::fs::{Mode, OFlags};
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// Bytes of a manifest, and of a kernel's state in JSON. The largest that a
-/// keeper writes are of shells with megabytes of functions.
+/// Size limits of a manifest, and of a kernel's state in JSON. The largest that a keeper
+/// writes are those of shells with megabytes of functions.
 const MANIFEST_LIMIT: u64 = 16 << 20;
 const STATE_LIMIT: u64 = 256 << 20;
 const HISTORY_LIMIT: u64 = 1 << 30;
 
-/// Parts that a saved session may have.
+/// Maximum number of parts of a saved session.
 const PARTS: u32 = 100;
 
-/// Numbers beyond this are nobody's count of runs.
+/// No session has run numbers beyond this.
 const LAST_RUN: u64 = 1 << 53;
 
-/// A hundred years: longer times would be beyond what clocks count to.
+/// A hundred years: longer times exceed the range of clocks.
 const LONGEST_MS: u64 = 100 * 366 * 24 * 3600 * 1000;
 
 #[derive(Debug)]
@@ -59,8 +59,8 @@ impl Document {
     }
 }
 
-/// What a save says of its session, for people: all but the environment, which
-/// may have secrets.
+/// Returns what a save says about its session, for display, without the environment, which
+/// may contain secrets.
 #[must_use]
 pub fn about_save(path: &Path) -> Option<serde_json::Value> {
     let mut reader =
@@ -70,7 +70,7 @@ pub fn about_save(path: &Path) -> Option<serde_json::Value> {
     Some(about)
 }
 
-/// Opens a file, and nothing else: a FIFO would have us wait.
+/// Opens a regular file only: a FIFO would make us wait.
 fn open(path: &Path) -> Result<File, RestoreError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from);
@@ -86,7 +86,7 @@ fn is_own(sessions: &Sessions, reader: &mut Reader<File>) -> Result<bool, Restor
     let Some(seal) = reader.seal()? else {
         return Ok(false);
     };
-    // One that cannot be used makes no file one's own.
+    // Without a usable secret, no file counts as our own.
     let secret = sessions.known_secret().unwrap_or_default();
     Ok(secret.is_some_and(|secret| seal.is_of(&Key::new(secret))))
 }

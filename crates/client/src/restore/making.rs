@@ -1,4 +1,4 @@
-//! A checked file becomes a session directory, files, and a keeper.
+//! Makes a session directory, files and a keeper from a checked file.
 
 use super::document::Document;
 use super::moving::{Move, Place};
@@ -17,18 +17,18 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a restored session is called.
+/// The identity of a restored session.
 #[derive(Clone, Debug)]
 pub(crate) enum Identity {
-    /// Something new.
+    /// A new session.
     New,
-    /// As it was called: it goes on, and is saved where it comes from.
+    /// The same id: the session continues, and is saved where it came from.
     Same { id: SessionId, store: DurableStore },
-    /// A fork: what it is comes from its original.
+    /// A fork: its metadata comes from its original.
     Fork(Box<Metadata>),
 }
 
-/// Names of what was not carried that the metadata has room for.
+/// Maximum number of names in the metadata that were not carried.
 const SHOWN: usize = 50;
 
 pub(super) fn make(
@@ -47,7 +47,7 @@ pub(super) fn make(
     let id = match &identity {
         Identity::New | Identity::Fork(_) => new_session_id()?,
         Identity::Same { id, .. } => {
-            // What is left of it here is of an earlier time.
+            // Its remains on this machine are from an earlier time.
             if let Ok(earlier) = sessions.find(id) {
                 dropped = dropped_with(&earlier);
                 earlier.remove()?;
@@ -86,7 +86,7 @@ pub(super) fn make(
         Identity::Same { store, .. } => {
             metadata.created_at.clone_from(&document.manifest.created_at);
             metadata.restored_from = None;
-            // Each language's first answer tells of it, whichever comes first.
+            // The first answer of each language reports it, whichever comes first.
             let dropped = dropped.iter().flat_map(|dropped| {
                 let languages = document.manifest.kernels.iter().map(|kernel| kernel.language);
                 languages.map(|language| LeftBehind { language: Some(language), ..dropped.clone() })
@@ -102,7 +102,7 @@ pub(super) fn make(
         }
     }
     let _reserved = match is_fork {
-        // Its names are reserved by whoever makes it.
+        // The caller has reserved its names.
         true => Vec::new(),
         false => reserve_name(sessions, restoring, &mut metadata)?,
     };
@@ -114,7 +114,7 @@ pub(super) fn make(
     Ok(RestoredSession { directory, metadata, manifest: document.manifest, left, has_files })
 }
 
-/// The runs that go with what is left here of a session that had moved.
+/// Returns the runs that are dropped with the remains of a session that had moved.
 fn dropped_with(earlier: &Directory) -> Option<LeftBehind> {
     let metadata = earlier.metadata().ok()?;
     let host = metadata.moved_to()?;
@@ -124,8 +124,8 @@ fn dropped_with(earlier: &Directory) -> Option<LeftBehind> {
     dropped(saved.unwrap_or_default(), last, host)
 }
 
-/// Runs after the last save that this machine brought to the store, which is the
-/// one that the other machine went on from.
+/// Returns the runs after the last save that this machine uploaded. The other machine
+/// continued from that save.
 fn dropped(saved: RunNo, last: RunNo, host: &str) -> Option<LeftBehind> {
     let first = RunNo(saved.0 + 1);
     let name = match first.cmp(&last) {
@@ -137,8 +137,8 @@ fn dropped(saved: RunNo, last: RunNo, host: &str) -> Option<LeftBehind> {
     Some(LeftBehind { language: None, name, reason })
 }
 
-/// What the saved session has written to its layer goes on with it, as files that
-/// are not saved do: as they are now, if they are here.
+/// Copies the layer of the saved session, as it is now, if it is on this machine. Other
+/// files that are not saved are used as they are now, too.
 fn carry_layer(
     launcher: &Launcher,
     sessions: &Sessions,
@@ -163,7 +163,7 @@ fn carry_layer(
     }
 }
 
-/// A new session, with the kernels of a saved one and nothing else of it.
+/// Makes a new session with only the kernels of a saved one.
 pub(super) fn make_new(
     launcher: &Launcher,
     sessions: &Sessions,
@@ -181,7 +181,7 @@ pub(super) fn make_new(
     };
     for (language, saved) in &mut document.kernels {
         moved.fit(*language, saved);
-        // It has had no run of its own.
+        // The new session has had no run yet.
         saved.as_of_run = RunNo(0);
         saved.dump_as_of_run = saved.dump_as_of_run.map(|_| RunNo(0));
     }
@@ -194,8 +194,8 @@ pub(super) fn make_new(
     Ok((directory, metadata))
 }
 
-/// A name that was asked for must be free. The one that the session had before
-/// is left to whoever has it now.
+/// Reserves the session's name. A requested name must be free. An earlier name of the
+/// session that is taken by now is dropped.
 fn reserve_name(
     sessions: &Sessions,
     restoring: &Restoring,
@@ -298,7 +298,7 @@ fn metadata(
     }
 }
 
-/// The same interpreter if it is here, else the one that is found by its name.
+/// Returns the same interpreter if it exists here, otherwise the one found by its name.
 fn program(manifest: &Manifest) -> String {
     let path = Path::new(&manifest.command);
     if !manifest.command.contains('/') || path.is_file() {
@@ -315,7 +315,7 @@ fn program(manifest: &Manifest) -> String {
     name.unwrap_or_else(|| usual.to_owned())
 }
 
-/// Removes a session's directory again, unless it was finished.
+/// Removes a session's directory, unless it was finished.
 struct Unfinished {
     directory: Directory,
     is_finished: bool,
@@ -335,8 +335,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// The directory in which the session goes on. What was put into it is taken
-/// out again unless it is kept.
+/// The directory in which the session continues. Files put into it are removed again,
+/// unless it is kept.
 struct Workspace {
     path: PathBuf,
     origin: Origin,
@@ -345,9 +345,9 @@ struct Workspace {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// Somebody's: left alone.
+    /// It belongs to the user: left alone.
     Theirs,
-    /// It was there, and empty.
+    /// It existed, and was empty.
     Empty,
     Made,
 }
@@ -373,12 +373,12 @@ impl Workspace {
         Ok(Self { path, origin, trouble: None })
     }
 
-    /// Where it was saved if it may be there, or else where the bounds say.
+    /// Returns the directory that was saved, if it may be used; otherwise the one in the bounds.
     fn of_before(manifest: &Manifest, bounds: &Bounds) -> Result<Self, RestoreError> {
         let before = &manifest.work_dir;
         let is_within = |path: &Path| bounds.roots.iter().any(|root| path.starts_with(root));
         let found = std::fs::canonicalize(before).ok().filter(|path| path.is_dir());
-        // Whether something exists outside is not told.
+        // The message does not reveal whether a path outside exists.
         let trouble = match &found {
             None if is_within(before) => format!("{} is not there", before.display()),
             None | Some(_) => {
@@ -387,7 +387,7 @@ impl Workspace {
         };
         let origin = Origin::Theirs;
         match found.filter(|path| before.is_absolute() && is_within(path)) {
-            // A name of it that leads there by links is kept.
+            // A path that leads there through links is kept.
             Some(_) if is_within(before) => {
                 Ok(Self { path: before.clone(), origin, trouble: None })
             }

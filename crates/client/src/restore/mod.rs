@@ -1,13 +1,12 @@
-//! A session from a saved file.
+//! Restores a session from a saved file.
 //!
-//! The file may come from anywhere. It is checked as a whole, and all that it
-//! says is read and checked, before anything is made of it (`document`); only
-//! then there is a new directory, and files (`making`). Whatever fails takes
-//! away again what was made.
+//! The file may come from anywhere. It is checked as a whole, and all its contents are read
+//! and checked, before anything is made from it (`document`). Only then are a new directory
+//! and files made (`making`). After a failure, they are removed again.
 //!
-//! To go on with a session is to run what is in its file. So a file is taken
-//! that was sealed with the secret of this sessions directory, and any other
-//! only if the caller says that it is to be trusted.
+//! Restoring a session runs code from its file. So a file is accepted if it was sealed with
+//! the secret of this sessions directory; any other only if the caller says that it is
+//! trusted.
 
 mod document;
 mod making;
@@ -26,54 +25,54 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// How a session is to be made of a file.
+/// How to restore a session from a file.
 #[derive(Clone, Debug)]
 pub struct Restoring {
     pub path: PathBuf,
-    /// Where it is to be, with its files: empty, or not there yet. Without it,
-    /// the session is where it was, and its files stay in the file.
+    /// The directory for the session and its files: empty, or not existing yet. Without it,
+    /// the session uses its earlier directory, and its files stay in the save.
     pub cwd: Option<PathBuf>,
-    /// Where it may go on when `cwd` is absent.
+    /// Where it may continue when `cwd` is absent.
     pub bounds: Bounds,
     pub trust: Trust,
-    /// Bytes that the file may hold, decompressed, unless it is one's own.
+    /// Maximum size of the file's contents, decompressed, unless the file is our own.
     pub max_size: u64,
     pub name: Option<String>,
     pub owner: Option<String>,
-    /// Whether the new session is saved in idle time.
+    /// Where the new session is saved in idle time, if it is durable.
     pub durable: Option<SavedTo>,
-    /// Runs that may wait in it, if fewer than a keeper allows by itself.
+    /// Maximum number of queued runs, if lower than a keeper's own limit.
     pub max_queue: Option<u64>,
-    /// The environment that the new session's kernels begin with. What was not
-    /// changed in the session is as it is here.
+    /// The environment that the new session's kernels start with. It applies to variables
+    /// that the session had not changed.
     pub environment: BTreeMap<String, String>,
 }
 
-/// The directories that a session may go on in if it was there.
+/// The directories that a session may continue in, if it was there.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Canonical; also what is below them.
+    /// Canonical; subdirectories are included.
     pub roots: Vec<PathBuf>,
-    /// Where it goes on if it was elsewhere, or that is gone.
+    /// Where it continues if it was elsewhere, or its directory is gone.
     pub otherwise: PathBuf,
 }
 
-/// Whose files are taken.
+/// Which files are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that were saved from this sessions directory.
+    /// Files that were saved from this sessions directory.
     Own,
-    /// This one, wherever it is from.
+    /// This file, wherever it is from.
     Given,
 }
 
-/// A session that goes on.
+/// A restored session.
 #[derive(Debug)]
 pub struct RestoredSession {
     pub directory: Directory,
     pub metadata: Metadata,
     pub manifest: Manifest,
-    /// What was not carried here, beyond what the file says it has not.
+    /// What was not carried, in addition to what the file lists.
     pub left: Vec<LeftBehind>,
     /// Whether the files were put into the working directory.
     pub has_files: bool,
@@ -109,17 +108,17 @@ pub enum RestoreError {
     Client(#[from] ClientError),
 }
 
-/// What it is that stands in the way of restoring a session.
+/// The kind of obstacle to restoring a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The file is damaged, or no saved session.
+    /// The file is damaged, or not a saved session.
     File,
-    /// It holds too much.
+    /// The file is too large.
     Size,
     Trust,
-    /// The directory that was named for it.
+    /// The directory that was given for the session.
     Directory,
-    /// Something else, of this machine.
+    /// Another problem of this machine.
     Machine,
 }
 
@@ -180,11 +179,10 @@ impl From<sessile_store::StoreError> for RestoreError {
 }
 
 impl Launcher {
-    /// Makes a session of a saved one; when that fails, nothing of it is left.
+    /// Restores a session from a save. If that fails, nothing of it is left.
     ///
     /// # Errors
-    /// When the file is damaged or not trusted, or the session cannot be made
-    /// or started.
+    /// When the file is damaged or not trusted, or the session cannot be made or started.
     pub fn restore(
         &self,
         sessions: &Sessions,
@@ -194,7 +192,7 @@ impl Launcher {
         making::make(self, sessions, restoring, document, Identity::New)
     }
 
-    /// A new session in a sandbox, with the kernels of a saved one.
+    /// Makes a new session in a sandbox, with the kernels of a saved one.
     pub(crate) fn restore_into(
         &self,
         sessions: &Sessions,
@@ -205,7 +203,7 @@ impl Launcher {
         making::make_new(self, sessions, document, metadata)
     }
 
-    /// The same under the id that it had.
+    /// Restores a session under the given identity.
     pub(crate) fn restore_as(
         &self,
         sessions: &Sessions,

@@ -1,8 +1,7 @@
-//! A state from elsewhere, made to fit where it goes on.
+//! Adapts a saved state to the place where it continues.
 //!
-//! A shell's state is a text that sets everything. Behind it come lines of ours:
-//! which session this is, the environment of here where the session had not
-//! changed it, and the directory.
+//! A shell's state is a text that sets everything. We append lines that set the session id,
+//! the environment of this place where the session had not changed it, and the directory.
 
 use serde_json::Value;
 use sessile_protocol::{Language, SESSION_MARKER, SessionId};
@@ -11,38 +10,38 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Of a shell's own making.
+/// Variables that a shell sets itself.
 const OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", SESSION_MARKER];
 
-/// Where a session was and where it is now.
+/// The earlier and the new place of a session.
 #[derive(Debug)]
 pub(crate) struct Move<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) environment: &'a BTreeMap<String, String>,
-    /// The working directory of the session, then and now.
+    /// The working directory of the session, before and now.
     pub(crate) from: &'a Path,
     pub(crate) to: &'a Path,
     pub(crate) place: Place,
 }
 
-/// Whether directories are to be taken for others.
+/// How directories are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// As far as they are there.
+    /// The same directories, if they exist.
     Same,
-    /// The session was put somewhere else.
+    /// The session was put into another directory.
     New,
-    /// In a sandbox, as before: its directories are not this system's, and nothing
-    /// of this environment goes in.
+    /// In a sandbox, as before: its directories are not this system's, and it gets nothing
+    /// of this environment.
     Confined,
 }
 
-/// What the workspace is called in a sandbox.
+/// Path of the workspace in a sandbox.
 const INSIDE: &str = "/workspace";
 
 impl Move<'_> {
-    /// Fits a kernel's state; why its directory is another one, if that was not
-    /// asked for.
+    /// Adapts a kernel's state. Returns why its directory is another one, if that was not
+    /// requested.
     pub(crate) fn fit(&self, language: Language, saved: &mut SavedKernel) -> Option<String> {
         let before = saved.view.get("working_dir").and_then(Value::as_str).map(PathBuf::from);
         let (now, trouble) = self.directory(before.as_deref());
@@ -60,7 +59,7 @@ impl Move<'_> {
             return (to.to_owned(), None);
         };
         match self.place {
-            // Whether it is there is seen inside.
+            // Whether it exists is checked inside the sandbox.
             Place::Confined => (before.to_owned(), None),
             Place::New => {
                 let below = before.strip_prefix(self.from).ok().map(|below| self.to.join(below));

@@ -1,7 +1,7 @@
-//! What the sessions of a directory are doing: runs, CPU and memory.
+//! Activity of the sessions of a directory: runs, CPU and memory.
 //!
-//! Nothing here changes a session, and no keeper is waited for longer than a
-//! moment: one that does not answer is told as that.
+//! Nothing here changes a session or waits for a keeper longer than a moment: one that does
+//! not answer is shown as silent.
 
 mod processes;
 mod row;
@@ -13,6 +13,5 @@ pub use sample::{Observation, Sampler};
 
 use std::time::Duration;
 
-/// The shortest time over which CPU is worth telling: the system counts it in
-/// hundredths of a second.
+/// The shortest interval for CPU usage: the system counts it in hundredths of a second.
 pub const FIRST: Duration = Duration::from_millis(250);

@@ -37,7 +37,7 @@ impl Look {
         Self { at: Instant::now(), processes, children }
     }
 
-    /// What this process and all below it use; CPU as compared to a look before.
+    /// Returns the usage of this process and its descendants; CPU relative to the look before.
     pub(super) fn usage(&self, root: u32, before: Option<&Self>) -> Usage {
         let mut usage = Usage::default();
         let mut ticks = 0;

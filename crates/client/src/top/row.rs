@@ -1,4 +1,4 @@
-//! A session as it is told.
+//! The description of a session.
 
 use super::processes::Usage;
 use serde::Serialize;
@@ -68,7 +68,7 @@ impl State {
 }
 
 impl Row {
-    /// What it is called, or the workspace that it belongs to.
+    /// Returns its name, or its workspace.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         self.name.as_deref().or(self.workspace.as_deref())

@@ -1,11 +1,11 @@
-//! What each session is doing, asked of its keeper.
+//! Asks the keeper of each session what it is doing.
 //!
-//! One connection to each keeper is kept from look to look: one that does not
-//! answer (a stopped process, say) has one question to answer when it goes on,
-//! and not a queue of them.
+//! One connection to each keeper is kept from look to look: a keeper that does not answer
+//! (a stopped process, say) has one request to answer when it continues, not a queue of
+//! them.
 //!
-//! CPU is what was used between two looks. So whoever watches keeps the last
-//! observation, and several may watch through one sampler, each in its own time.
+//! CPU is the usage between two looks. So each watcher keeps its last observation, and
+//! several may watch through one sampler, each at its own pace.
 
 use super::processes::Look;
 use super::row::{Row, Running, State};
@@ -17,8 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long all keepers together have to answer. One that is well takes a
-/// fraction of a millisecond.
+/// How long all keepers together have to answer. A healthy one takes a fraction of a millisecond.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Asks the keepers of a directory.
@@ -57,11 +56,11 @@ struct Report {
 enum Probe {
     Connected {
         client: Box<Client>,
-        /// Calls that are not answered.
+        /// Number of unanswered calls.
         open: u32,
         report: Report,
     },
-    /// It takes no connections: it is stopped.
+    /// It accepts no connections: it is stopped.
     Shut,
 }
 
@@ -71,7 +70,7 @@ impl Sampler {
         Self { sessions, scope, probes: BTreeMap::new(), latest: None }
     }
 
-    /// A look at all sessions.
+    /// Looks at all sessions.
     ///
     /// # Errors
     /// When the sessions directory cannot be read.
@@ -79,7 +78,7 @@ impl Sampler {
         self.look_unless(Duration::ZERO)
     }
 
-    /// The same, or the last one if it is not older than this.
+    /// Looks at all sessions, unless the last look is newer than this.
     ///
     /// # Errors
     /// When the sessions directory cannot be read.
@@ -175,8 +174,7 @@ impl Probe {
 }
 
 impl Observation {
-    /// The sessions that may be seen, newest first; CPU since the observation
-    /// before.
+    /// Returns the visible sessions, newest first; CPU since the observation before.
     #[must_use]
     pub fn rows(&self, before: Option<&Self>, is_visible: impl Fn(&Metadata) -> bool) -> Vec<Row> {
         let seen = self.sessions.iter().filter(|(metadata, _)| is_visible(metadata));
@@ -234,7 +232,7 @@ impl Observation {
         }
     }
 
-    /// Milliseconds.
+    /// Returns the milliseconds since a time.
     fn since(&self, time: Option<&String>) -> Option<u64> {
         let then: Timestamp = time?.parse().ok()?;
         let passed = Duration::try_from(self.at.duration_since(then)).unwrap_or_default();
