@@ -1,9 +1,9 @@
-//! Bringing changes to the real directory.
+//! Applies changes to the real directory.
 //!
-//! First it is looked at what has changed there meanwhile, and all of it is
-//! refused if something has. Then what is gone is removed, the deepest first, and
-//! what is new is put there, the highest first. Should a step fail, what was done
-//! before it is done, and told; the rest can be applied again.
+//! First, changes that were made there meanwhile are checked, and if there are any,
+//! everything is refused. Then deleted paths are removed, the deepest first, and new ones
+//! are put there, the highest first. If a step fails, the steps before it stay done and are
+//! reported; the rest can be applied again.
 
 use crate::changes::Change;
 use crate::copying::{self, Way};
@@ -12,21 +12,21 @@ use crate::ledger::{Ledger, Settled, Turn, Version};
 use crate::scope::Selection;
 use crate::{Layer, LayerError, Result, quoted};
 
-/// Whether what has changed in the real directory meanwhile is replaced.
+/// Whether changes made in the real directory meanwhile are overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
     Yes,
     No,
 }
 
-/// What was brought to the real directory.
+/// The result of applying changes.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub paths: Vec<Vec<u8>>,
     pub skipped: Vec<Skipped>,
 }
 
-/// A path of which all or something was left alone, and why.
+/// A path that was left alone, entirely or in part, and why.
 #[derive(Clone, Debug)]
 pub struct Skipped {
     pub path: Vec<u8>,
@@ -39,11 +39,11 @@ const NOT_EMPTY: &str = "there is something in it";
 const SET_IDS: &str = "only its set-user-ID and set-group-ID bits, which are never applied";
 
 impl Layer {
-    /// Brings changes to the real directory, all of them or those of some paths.
+    /// Applies changes to the real directory: all of them, or those of some paths.
     ///
     /// # Errors
-    /// With the paths that have changed there meanwhile, unless forced; nothing
-    /// was applied then. Or with the path that could not be written.
+    /// With the paths that have changed there meanwhile, unless forced; then nothing was
+    /// applied. Or with the path that could not be written.
     pub fn apply(&self, paths: &[Vec<u8>], force: Force) -> Result<Applied> {
         let selection = Selection::parse(paths)?;
         let _turn = Turn::take(&self.ledger)?;
@@ -91,7 +91,7 @@ impl Layer {
                 Some(reason) => applied.skip(change, reason),
             }
         }
-        // Last, because one that may not be written to could not be filled.
+        // Last, because a directory without write permission could not be filled.
         for change in changes.iter().rev() {
             if let Some(after) = change.after.filter(|after| after.kind == Kind::Directory) {
                 let set = copying::apply_mode(&self.real, &change.path, after.mode);
@@ -101,7 +101,7 @@ impl Layer {
         Ok(())
     }
 
-    /// What is in the way of the new, or simply gone. Some: why it stays.
+    /// Removes what is deleted, or in the way of something new. Returns the reason if it stays.
     fn take_away(&self, change: &Change, force: Force) -> Result<Option<&'static str>> {
         let Some(before) = change.before else { return Ok(None) };
         if change.holds_hidden {
@@ -128,12 +128,12 @@ impl Layer {
         Ok(None)
     }
 
-    /// What has to be in the real directory for it to be replaced: what was there
-    /// when it was looked at, or whatever is there now.
+    /// Returns what has to be in the real directory for it to be replaced: what the check
+    /// saw, or if forced, whatever is there now.
     fn expected(&self, change: &Change, force: Force) -> Result<Option<crate::found::Mark>> {
         let now = self.real.look(&change.path)?.as_ref().map(Found::mark);
         let looked_at = match change.replaces_another_kind() {
-            // It was removed by us.
+            // We have removed it.
             true => None,
             false => change.seen,
         };
@@ -144,7 +144,7 @@ impl Layer {
         })
     }
 
-    /// Both sides are the same now, whoever changes one of them later.
+    /// Records that both sides are the same now, whichever changes later.
     pub(crate) fn settle(&self, ledger: &mut Ledger, path: &[u8]) -> Result<()> {
         let real = self.real.look(path)?;
         let version = match &real {
@@ -163,7 +163,7 @@ impl Applied {
     }
 }
 
-/// Whether something has to be removed for it: it is gone, or of another kind.
+/// Returns whether something has to be removed first: the path is deleted, or of another kind.
 fn goes_first(change: &Change) -> bool {
     change.after.is_none() || change.replaces_another_kind()
 }

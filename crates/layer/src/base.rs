@@ -1,11 +1,10 @@
 //! Whether the real directory has changed since the session took a path over.
 //!
-//! No copy of the real file as it was then is kept. Its change time tells: what
-//! was changed there after the session's own file came into being, the session
-//! has not seen. A file of the layer is born when it is first written to or
-//! replaced. A deletion has no time of its own (overlayfs uses one device for all
-//! of them), so there the layer's own birth counts, and a file that was changed
-//! since the session began is not deleted unasked.
+//! No copy of the real file as it was then is kept. Its change time decides: the session
+//! has not seen a change made after its own file was created. A file of the layer is
+//! created when it is first written to or replaced. A deletion has no time of its own
+//! (overlayfs uses one device for all of them), so the creation of the layer counts, and a
+//! file that has changed since the session began is not deleted without being forced.
 
 use crate::beneath::{Tree, join, split};
 use crate::found::{Found, Time};
@@ -14,7 +13,7 @@ use crate::{Layer, Result, UPPER};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// What overlayfs marks a file with that was in the real directory.
+/// The attribute with which overlayfs marks a file that was in the real directory.
 const ORIGIN: &str = "user.overlay.origin";
 
 pub(crate) const CHANGED: &str = "it was changed there";
@@ -22,7 +21,7 @@ pub(crate) const APPEARED: &str = "it was made there";
 pub(crate) const REMOVED: &str = "it was deleted there";
 
 impl Layer {
-    /// What became of a path there meanwhile, if anything.
+    /// Returns what happened to a path in the real directory meanwhile, if anything.
     pub(crate) fn conflict(
         &self,
         ledger: &Ledger,
@@ -40,7 +39,7 @@ impl Layer {
         }
         let since = ledger.since(path).unwrap_or(since).min(since);
         match real {
-            // What is in it is looked at by itself.
+            // Its contents are checked separately.
             Some(real) if real.is_directory() => None,
             Some(real) if real.changed <= since => None,
             Some(real) if real.born.is_some_and(|born| born > since) => Some(APPEARED),
@@ -50,9 +49,9 @@ impl Layer {
         }
     }
 
-    /// Whether a file of the layer was in the real directory, by the same name: it
-    /// comes from there, and names have changed there since. A file that the
-    /// session has renamed comes from there, too (see `renames`).
+    /// Returns whether a file of the layer was in the real directory under the same name:
+    /// it comes from there, and names have changed there since. A file that the session has
+    /// renamed comes from there, too (see `renames`).
     fn was_there(&self, path: &[u8], since: Time) -> bool {
         let above = split(path).0;
         let above = if above.is_empty() {
@@ -65,18 +64,18 @@ impl Layer {
     }
 }
 
-/// When a layer came into being.
+/// Returns when a layer was created.
 pub(crate) fn began(upper: &Tree, ledger: &Ledger, otherwise: Time) -> Result<Time> {
     let born = upper.itself()?.born.unwrap_or(otherwise);
     Ok(ledger.since(b"").map_or(born, |since| since.min(born)))
 }
 
-/// Writes down when the session took each path over. To be called before a layer
-/// is written anew (copied, or taken back to an earlier state), because that makes
-/// files younger than they are.
+/// Records when the session took over each path. Call this before a layer is rewritten
+/// (copied, or reset to an earlier state), because that makes files look newer than they
+/// are.
 ///
 /// # Errors
-/// When the layer cannot be read, or nothing can be written down.
+/// When the layer cannot be read, or the record cannot be written.
 pub fn remember_bases(kept: &Path) -> Result<()> {
     let (upper, path) = (Tree::open(&kept.join(UPPER))?, kept.join(ledger::FILE));
     let _turn = Turn::take(&path)?;

@@ -1,5 +1,5 @@
-//! A tree of files, and how a path below it is resolved: by the system, beneath
-//! the tree, on its own file system, and without following any link.
+//! A tree of files. The system resolves paths below it: beneath the tree, on its own file
+//! system, and without following any link.
 
 use crate::found::Found;
 use crate::{LayerError, Result};
@@ -12,10 +12,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Renames of others meanwhile have the system ask to try again.
+/// How often to retry when the system asks for it, because of concurrent renames.
 const ATTEMPTS: u32 = 64;
 
-/// A directory with all that is below it.
+/// A directory with everything below it.
 #[derive(Debug)]
 pub struct Tree {
     fd: OwnedFd,
@@ -25,7 +25,7 @@ pub struct Tree {
 pub(crate) type Place<'p> = (OwnedFd, &'p OsStr);
 
 impl Tree {
-    /// The directory at this path.
+    /// Opens the directory at this path.
     ///
     /// # Errors
     /// When there is none.
@@ -52,14 +52,14 @@ impl Tree {
         Err(Errno::AGAIN)
     }
 
-    /// The directory that something is in, and its name there.
+    /// Opens the parent directory of a path, and returns it with the name.
     pub(crate) fn place<'p>(&self, path: &'p [u8]) -> rustix::io::Result<Place<'p>> {
         let (above, name) = split(path);
         Ok((self.resolve(above, OFlags::PATH | OFlags::DIRECTORY)?, OsStr::from_bytes(name)))
     }
 
-    /// What is there; of a link, the link itself. Nothing, also when a directory
-    /// on the way is none, or a link.
+    /// Looks at a path; at a link itself, not its target. Returns none also if a parent is
+    /// not a directory, or is a link.
     pub(crate) fn look(&self, path: &[u8]) -> Result<Option<Found>> {
         let found = self.place(path).and_then(|(above, name)| look_at(&above, name));
         match found {
@@ -69,12 +69,12 @@ impl Tree {
         }
     }
 
-    /// What the tree itself is.
+    /// Looks at the root of the tree.
     pub(crate) fn itself(&self) -> Result<Found> {
         look_at(&self.fd, OsStr::new("")).map_err(|errno| LayerError::of(errno, b"."))
     }
 
-    /// The names in a directory, in order.
+    /// Returns the names in a directory, in order.
     pub(crate) fn names(&self, path: &[u8]) -> Result<Vec<Vec<u8>>> {
         let wrong = |errno| LayerError::of(errno, path);
         let directory = self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY).map_err(wrong)?;
@@ -89,7 +89,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// A plain file, to be read. A FIFO in its place is not waited for.
+    /// Opens a regular file for reading. Does not wait for a FIFO in its place.
     pub(crate) fn read(&self, path: &[u8]) -> Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.resolve(path, flags).map_err(|errno| LayerError::of(errno, path))?;
@@ -98,7 +98,7 @@ impl Tree {
         if is_file { Ok(file) } else { Err(LayerError::of(Errno::NXIO, path)) }
     }
 
-    /// The first bytes of a file; None when there are more.
+    /// Returns the content of a file; none if it has more than `most` bytes.
     pub(crate) fn content(&self, path: &[u8], most: u64) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         let read = self.read(path)?.take(most + 1).read_to_end(&mut bytes);
@@ -106,7 +106,7 @@ impl Tree {
         Ok((bytes.len() as u64 <= most).then_some(bytes))
     }
 
-    /// Where a link leads.
+    /// Returns the target of a link.
     pub(crate) fn target(&self, path: &[u8]) -> Result<Vec<u8>> {
         let target = self
             .place(path)
@@ -114,28 +114,28 @@ impl Tree {
         Ok(target.map_err(|errno| LayerError::of(errno, path))?.into_bytes())
     }
 
-    /// Whether a directory or file has an attribute.
+    /// Returns whether a directory or file has an attribute.
     pub(crate) fn has_attribute(&self, path: &[u8], name: &str) -> bool {
         let Ok((above, last)) = self.place(path) else { return false };
         let place = Path::new("/proc/self/fd").join(above.as_raw_fd().to_string()).join(last);
-        // With no room it says how long the value is.
+        // With an empty buffer, the call returns the length of the value.
         rustix::fs::lgetxattr(place, name, &mut [0_u8; 0]).is_ok()
     }
 
-    /// A descriptor of a directory, to change its own attributes.
+    /// Opens a directory, to change its own attributes.
     pub(crate) fn directory(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 }
 
-/// What a name in a directory stands for; an empty one for the directory.
+/// Looks at a name in a directory; an empty name is the directory itself.
 pub(crate) fn look_at(directory: impl AsFd, name: &OsStr) -> rustix::io::Result<Found> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     Ok(Found::of(&rustix::fs::statx(directory, name, flags, wanted)?))
 }
 
-/// A path as the directory that it is in, and the name there.
+/// Splits a path into its directory and its name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
@@ -143,7 +143,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A name in a directory.
+/// Joins a directory and a name.
 pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }

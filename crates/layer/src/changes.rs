@@ -1,5 +1,4 @@
-//! The changes of a layer: what it has that the real directory has not, and the
-//! other way round.
+//! The changes of a layer: its differences from the real directory.
 
 use crate::base::began;
 use crate::beneath::{Tree, join};
@@ -11,43 +10,41 @@ use crate::{Layer, LayerError, Result, Skipped, renames};
 use rustix::io::Errno;
 use std::io::Read;
 
-/// How overlayfs says that nothing of the directory below is in this one.
+/// The attribute with which overlayfs hides the real directory below.
 const OPAQUE: &str = "user.overlay.opaque";
 
 /// One path that differs.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// From the workspace.
+    /// Relative to the workspace.
     pub path: Vec<u8>,
-    /// What the real directory has there.
+    /// The real directory's version.
     pub before: Option<Node>,
-    /// What the session has there.
+    /// The session's version.
     pub after: Option<Node>,
-    /// The file has the content of one that the session has deleted, here, or
-    /// most of it.
+    /// The file has all or most of the content of this one, which the session has deleted.
     pub renamed_from: Option<Vec<u8>>,
-    /// That one, and how much of it is in this.
+    /// That deleted file, and how similar it is.
     pub(crate) old: Option<Old>,
-    /// The other side of that.
+    /// The new name of this deleted file.
     pub renamed_to: Option<Vec<u8>>,
-    /// What became of it in the real directory since the session took it over.
+    /// What happened to it in the real directory since the session took it over.
     pub conflict: Option<&'static str>,
-    /// There is something in it that the session may not see, so that it has to
-    /// stay.
+    /// It contains a path that the session may not see, so it has to stay.
     pub(crate) holds_hidden: bool,
     /// The real file that it was compared with.
     pub(crate) seen: Option<Mark>,
 }
 
-/// The file that another was before.
+/// The earlier file of a renamed one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Old {
     pub(crate) node: Node,
-    /// What both have in common, in percent.
+    /// Common content, in percent.
     pub(crate) alike: u64,
 }
 
-/// What a change is.
+/// The sort of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Added,
@@ -67,18 +64,18 @@ impl Change {
         }
     }
 
-    /// A file in the place of a directory, a link in that of a file.
+    /// Returns whether the kind differs: a file replaces a directory, or a link a file.
     pub(crate) fn replaces_another_kind(&self) -> bool {
         matches!((self.before, self.after), (Some(a), Some(b)) if a.kind != b.kind)
     }
 }
 
-/// All that was found.
+/// All changes.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// In the order of their paths; what is in a directory comes after it.
+    /// In the order of their paths; the contents of a directory come after it.
     pub(crate) list: Vec<Change>,
-    /// What could not be looked at.
+    /// Paths that could not be looked at.
     pub(crate) skipped: Vec<Skipped>,
 }
 
@@ -96,11 +93,11 @@ impl Layer {
     }
 }
 
-/// What a directory of the layer does to the real one below it.
+/// The effect of a directory of the layer on the real one below it.
 #[derive(Clone, Copy)]
 enum Below {
     Shows,
-    /// Since then it is as if the real one were not there.
+    /// It hides the real one since that time.
     Covers(Time),
 }
 
@@ -108,15 +105,15 @@ struct Walk<'a> {
     layer: &'a Layer,
     ledger: &'a Ledger,
     selection: &'a Selection,
-    /// When the layer came into being.
+    /// When the layer was created.
     begun: Time,
-    /// Directories that are just being moved.
+    /// Directories that are being moved.
     moves: Moves,
     changes: Changes,
 }
 
 impl Walk<'_> {
-    /// What is gone since it was listed is gone: the session goes on meanwhile.
+    /// Ignores paths that vanished after they were listed: the session continues meanwhile.
     fn note<T: Default>(&mut self, path: &[u8], outcome: Result<T>) -> T {
         match outcome {
             Ok(value) => value,
@@ -202,8 +199,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A directory that the sandbox has made for something that is mounted below
-    /// it. What the session puts beside that makes it a change.
+    /// Returns whether the sandbox has made this directory only for mounts below it. If the
+    /// session puts something beside them, it is a change.
     fn only_leads_to_mounts(&self, path: &[u8]) -> bool {
         let scope = &self.layer.scope;
         scope.leads_to_mount(path)
@@ -246,8 +243,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Something of the real directory that the session has deleted, with all that
-    /// is in it. False: some of it is not the session's.
+    /// Adds the deletion of a real path and its contents. Returns false if a part of it is
+    /// not the session's.
     fn deleted(&mut self, path: &[u8], since: Time) -> Result<bool> {
         let layer = self.layer;
         if !layer.scope.has(path) {
@@ -284,7 +281,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether both trees have the same at a path.
+/// Returns whether both trees have the same content at a path.
 fn are_same(
     (tree, found): (&Tree, &Found),
     (other_tree, other): (&Tree, &Found),

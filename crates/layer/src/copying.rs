@@ -1,4 +1,4 @@
-//! Putting files, links and directories into a tree.
+//! Copies files, links and directories into a tree.
 
 use crate::beneath::{Tree, look_at};
 use crate::found::{Found, Kind, Mark, Node, Time};
@@ -13,20 +13,21 @@ use std::os::fd::OwnedFd;
 /// How often a file is read that changes meanwhile.
 const ATTEMPTS: u32 = 5;
 
-/// Permissions without setuid and its like, which nobody gets from a session.
+/// Permissions without setuid and similar bits, which are never applied from a session.
 pub(crate) const PERMISSIONS: u32 = 0o777;
 
-/// How something gets its name.
+/// How a file gets its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// Aside first, then in the place of what is there, which must be this.
+    /// It is written under a temporary name, then replaces the current file, which must be
+    /// this one.
     Replacing(Option<Mark>),
-    /// By its own name at once: nothing is there, and no other name may be used.
+    /// It is written under its own name: nothing is there, and no other name may be used.
     New,
 }
 
-/// Copies a file or a link from one tree to the same path of another. Directories
-/// are made, without what is in them.
+/// Copies a file or a link from one tree to the same path of another. A directory is made
+/// without its contents.
 pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> {
     let wrong = |errno| LayerError::of(errno, path);
     let found = from.look(path)?.ok_or_else(|| wrong(Errno::NOENT))?;
@@ -59,7 +60,7 @@ fn os(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The name that it has until it is whole.
+/// Returns the name that the file has until it is complete.
 fn aside(way: Way, name: &OsStr) -> rustix::io::Result<OsString> {
     match way {
         Way::New => Ok(name.to_owned()),
@@ -71,7 +72,7 @@ fn aside(way: Way, name: &OsStr) -> rustix::io::Result<OsString> {
     }
 }
 
-/// Gives it its name, or leaves nothing of it.
+/// Gives the file its name, or removes it.
 fn finish(
     made: Result<()>,
     (above, aside, name): (&OwnedFd, &OsStr, &OsStr),
@@ -92,7 +93,7 @@ fn finish(
     named
 }
 
-/// That what is there is what was looked at.
+/// Checks that the current file is the expected one.
 pub(crate) fn check(
     above: &OwnedFd,
     name: &OsStr,
@@ -110,8 +111,8 @@ pub(crate) fn check(
     Err(LayerError::Raced { path: crate::quoted(path) })
 }
 
-/// Copies the content, the permissions and the time of the last change. A file
-/// that is written to meanwhile is read again.
+/// Copies the content, the permissions and the modification time. A file that is written to
+/// meanwhile is read again.
 fn copy_file(
     from: &Tree,
     path: &[u8],
@@ -141,7 +142,7 @@ fn copy_file(
         }
         found = after;
     }
-    // What is replaced keeps its owner, as far as one may give files away.
+    // A replaced file keeps its owner, if we may change that.
     if let Some((uid, gid)) = owner {
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
@@ -159,31 +160,30 @@ pub(crate) fn timespec(time: Time) -> Timespec {
 
 /// The bits that make a program run as its owner or its group.
 const SET_IDS: u32 = 0o6000;
-/// The latter. A directory with it gives its group to what is made in it.
+/// Setgid. New files in a directory with this bit get its group.
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// Whether a file has bits that are never applied.
+/// Returns whether a file has bits that are never applied.
 pub(crate) fn has_set_ids(node: &Node) -> bool {
     node.kind == Kind::File && node.mode & SET_IDS != 0
 }
 
-/// Gives a directory of the real tree the permissions that it has in the layer. Its
-/// group's bit it can lose by that; to have it, it must have got it from the
-/// directory above.
+/// Gives a directory of the real tree the permissions that it has in the layer. It can lose
+/// its setgid bit by that, but has it only if it got it from the directory above.
 pub(crate) fn apply_mode(real: &Tree, path: &[u8], mode: u32) -> Result<()> {
     let there = real.look(path)?.map_or(0, |found| found.node.mode);
     set_mode(real, path, mode & (!SET_IDS | there & SET_GROUP_ID))
 }
 
-/// Gives a directory its permissions.
+/// Sets the permissions of a directory.
 pub(crate) fn set_mode(tree: &Tree, path: &[u8], mode: u32) -> Result<()> {
-    // Beyond these a directory may have a group's bit, which files inherit.
+    // Besides permissions, a directory may have setgid, which new files inherit, and sticky.
     let mode = Mode::from_raw_mode(mode & 0o3777);
     let set = tree.directory(path).and_then(|directory| rustix::fs::fchmod(directory, mode));
     set.map_err(|errno| LayerError::of(errno, path))
 }
 
-/// Removes a name; a directory only if nothing is in it.
+/// Removes a name; a directory only if it is empty.
 pub(crate) fn remove(tree: &Tree, path: &[u8], kind: Kind, expected: Option<Mark>) -> Result<()> {
     let wrong = |errno| LayerError::of(errno, path);
     let (above, name) = match tree.place(path) {
@@ -205,8 +205,7 @@ pub(crate) fn remove(tree: &Tree, path: &[u8], kind: Kind, expected: Option<Mark
     }
 }
 
-/// Makes the directories above a path that are not there, as the other tree has
-/// them.
+/// Makes the missing directories above a path, like those of the other tree.
 pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8]) -> Result<()> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     for (end, _) in slashes {

@@ -1,5 +1,5 @@
-//! Changes as text: a unified diff as git writes it, which `git apply` and `patch`
-//! take, and a table of what changed how much.
+//! Changes as text: a unified diff in git's format, which `git apply` and `patch` accept,
+//! and a table of the number of changed lines.
 
 use crate::apply::check_selection;
 use crate::changes::{Change, Old, Sort};
@@ -12,24 +12,24 @@ use similar::{ChangeTag, TextDiff};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Files larger than this are told, and not shown.
+/// Larger files are mentioned, but not shown.
 const LARGEST: u64 = 4 << 20;
-/// Two files that have nothing in common could be compared for ever.
+/// Time limit of a comparison: two files that have nothing in common could take forever.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Columns of the marks behind a file in the table.
+/// Columns of the marks after a file in the table.
 const MARKS: u64 = 40;
 
-/// What was changed.
+/// The changes of a layer.
 #[derive(Debug)]
 pub struct Diff {
     pub changes: Vec<Shown>,
-    /// What could not be looked at.
+    /// Paths that could not be looked at.
     pub skipped: Vec<Skipped>,
-    /// Text was left out: there was more than asked for.
+    /// Text was omitted, because there was more than requested.
     pub is_truncated: bool,
 }
 
-/// One change, told.
+/// One change, with its text.
 #[derive(Debug)]
 pub struct Shown {
     pub change: Change,
@@ -38,7 +38,7 @@ pub struct Shown {
     pub text: String,
 }
 
-/// How much of a file changed.
+/// How much of a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     Text { insertions: u64, deletions: u64 },
@@ -59,11 +59,10 @@ impl Lines {
 }
 
 impl Layer {
-    /// What the session has changed, of all paths or of some; of the text only so
-    /// many bytes.
+    /// Returns the session's changes: of all paths, or of some. The text has at most `most` bytes.
     ///
     /// # Errors
-    /// When a path is none, nothing was changed there, or the layer cannot be read.
+    /// When a path is invalid or has no changes, or the layer cannot be read.
     pub fn diff(&self, paths: &[Vec<u8>], most: usize) -> Result<Diff> {
         let selection = Selection::parse(paths)?;
         let changes = self.changes(&self.ledger()?, &selection)?;
@@ -85,7 +84,7 @@ impl Layer {
 
     fn show(&self, change: &Change, is_implied: bool) -> (Lines, String) {
         let text = match (change.before, change.after) {
-            // It is told where the file is now.
+            // Shown at the file's new path.
             (Some(_), None) if change.renamed_to.is_some() => String::new(),
             (before, after) if is_directory(before) || is_directory(after) => {
                 let replaced = [before, after].into_iter().flatten();
@@ -106,8 +105,7 @@ impl Layer {
         (Lines::NONE, text)
     }
 
-    /// One thing in the place of another: the end of one and the beginning of the
-    /// other.
+    /// Shows a path whose kind changes: the deletion of the old one and the addition of the new.
     fn replaced(&self, change: &Change) -> (Lines, String) {
         let plain = |node: &Node| matches!(node.kind, Kind::File | Kind::Link);
         let (mut text, mut counts) = (String::new(), (0, 0));
@@ -129,7 +127,7 @@ impl Layer {
         (Lines::Text { insertions: counts.0, deletions: counts.1 }, text)
     }
 
-    /// A file by another name, and what was changed in it besides.
+    /// Shows a renamed file, and the changes in it.
     fn renamed(&self, change: &Change, after: Node) -> (Lines, String) {
         let from = change.renamed_from.as_deref().unwrap_or_default();
         let Some(Old { node: before, alike }) = change.old else {
@@ -150,7 +148,7 @@ impl Layer {
         }
     }
 
-    /// Two files or links, or one that is new or gone.
+    /// Shows two files or links, or one that is new or deleted.
     fn compared(&self, path: &[u8], before: Option<Node>, after: Option<Node>) -> (Lines, String) {
         let (old_name, new_name) = (prefixed("a/", path), prefixed("b/", path));
         let head = format!("diff --git {old_name} {new_name}\n");
@@ -177,9 +175,9 @@ impl Layer {
                 };
                 let size = |node: Option<Node>| node.map_or(0, |node| node.size);
                 let (old_size, new_size) = (size(before), size(after));
-                // `git apply` would refuse the whole diff for content that is not
-                // there, if this were below a header, or ended in `differ` behind
-                // one that has nothing else. Such a line it passes over.
+                // `git apply` refuses the whole diff because of missing content if this
+                // line is below a header, or if it ends in `differ` after a header that has
+                // nothing else. A line like this one is skipped.
                 let bits = match (before, after) {
                     (None, Some(new)) if has_set_ids(&new) => format!(", mode {:04o}", new.mode),
                     _ => String::new(),
@@ -196,7 +194,7 @@ impl Layer {
     }
 }
 
-/// Both permissions, if they differ.
+/// Returns both permissions, if they differ.
 fn modes(before: Node, after: Node) -> String {
     match (git_mode(before), git_mode(after)) {
         (old, new) if old == new => String::new(),
@@ -204,7 +202,7 @@ fn modes(before: Node, after: Node) -> String {
     }
 }
 
-/// What differs in two texts that have names.
+/// Returns the differences of two named texts.
 fn unified((old, old_name): (&str, &str), (new, new_name): (&str, &str)) -> (Lines, String) {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let (mut insertions, mut deletions) = (0, 0);
@@ -220,13 +218,13 @@ fn unified((old, old_name): (&str, &str), (new, new_name): (&str, &str)) -> (Lin
 }
 
 impl Diff {
-    /// The whole diff.
+    /// Returns the whole diff.
     #[must_use]
     pub fn text(&self) -> String {
         self.changes.iter().map(|shown| shown.text.as_str()).collect()
     }
 
-    /// Lines that were added, and taken away.
+    /// Returns the numbers of inserted and deleted lines.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         self.changes.iter().fold((0, 0), |sum, shown| {
@@ -235,7 +233,7 @@ impl Diff {
         })
     }
 
-    /// A line for each file, and one for all of them.
+    /// Returns a line for each file, and a total.
     #[must_use]
     pub fn stat(&self) -> String {
         let rows: Vec<(String, &Shown)> = self
@@ -312,7 +310,7 @@ fn git_mode(node: Node) -> String {
     }
 }
 
-/// Directories have no place in a diff of git's: a line that `patch` passes over.
+/// Returns the line for a directory. Git's diffs have none; `patch` skips this line.
 fn directory(change: &Change) -> String {
     let path = quoted(&change.path);
     match (change.before, change.after) {
@@ -334,7 +332,7 @@ fn other(change: &Change) -> String {
     format!("special file {}: {what} (a FIFO, a socket or a device)\n", quoted(&change.path))
 }
 
-/// What a file has, if that is text; of a link, where it leads.
+/// Returns the content of a file, if it is text; the target of a link.
 fn content(tree: &Tree, path: &[u8], node: Option<Node>) -> Result<String, Lines> {
     let Some(node) = node else { return Ok(String::new()) };
     let bytes = match node.kind {
@@ -350,7 +348,7 @@ fn content(tree: &Tree, path: &[u8], node: Option<Node>) -> Result<String, Lines
     String::from_utf8(bytes).map_err(|_| Lines::Binary)
 }
 
-/// Directories that are told by what is in them.
+/// Directories that are implied by the changes in them.
 struct Implied(std::collections::HashSet<Vec<u8>>);
 
 impl Implied {
@@ -359,7 +357,7 @@ impl Implied {
         Self(above.collect())
     }
 
-    /// New with something in it, or gone with all of it.
+    /// Returns whether a directory is new with contents, or deleted with all of them.
     fn has(&self, change: &Change) -> bool {
         match change.sort() {
             Sort::Added | Sort::Deleted => self.0.contains(&change.path),

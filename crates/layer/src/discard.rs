@@ -1,9 +1,8 @@
-//! Dropping changes from a layer that is in use.
+//! Discards changes from a layer that is in use.
 //!
-//! Everything is done through the session's own view, by the calls that one of
-//! its programs would make. What is replaced is removed and made anew, not
-//! overwritten: a program that has the old file open, or mapped as a library,
-//! goes on with it.
+//! Everything is done through the session's own view, with the calls that one of its
+//! programs would make. A replaced file is removed and created again, not overwritten: a
+//! program that has the old file open, or mapped as a library, keeps it.
 
 use crate::apply::{Skipped, check_selection};
 use crate::beneath::Tree;
@@ -14,7 +13,7 @@ use crate::ledger::{Ledger, Turn};
 use crate::scope::Selection;
 use crate::{Layer, LayerError, Result, quoted};
 
-/// What was dropped.
+/// The result of discarding changes.
 #[derive(Debug, Default)]
 pub struct Discarded {
     pub paths: Vec<Vec<u8>>,
@@ -22,11 +21,11 @@ pub struct Discarded {
 }
 
 impl Layer {
-    /// Drops changes, all of them or those of some paths: the session sees the
-    /// real files again.
+    /// Discards changes, all of them or those of some paths: the session sees the real
+    /// files again.
     ///
     /// # Errors
-    /// With the path that could not be put back.
+    /// With the path that could not be restored.
     pub fn discard(&self, view: &Tree, paths: &[Vec<u8>]) -> Result<Discarded> {
         let selection = Selection::parse(paths)?;
         let _turn = Turn::take(&self.ledger)?;
@@ -54,7 +53,7 @@ impl Layer {
             move |source: LayerError| LayerError::Halted { path, source: Box::new(source), done }
         };
         let stays = |change: &&Change| is_directory(change) && !change.replaces_another_kind();
-        // First, so that what is in them can be changed.
+        // First, so that their contents can be changed.
         for change in changes.iter().filter(stays) {
             let (Some(before), Some(_)) = (change.before, change.after) else { continue };
             let set = copying::set_mode(view, &change.path, before.mode);
@@ -104,7 +103,8 @@ impl Layer {
         Ok(())
     }
 
-    /// Of what the layer still has, a copy of the real file is left in it.
+    /// Forgets a path that the layer no longer has; otherwise the layer keeps a copy of the
+    /// real file.
     fn forget_or_settle(&self, ledger: &mut Ledger, path: &[u8]) -> Result<()> {
         if self.upper.look(path)?.is_none() {
             ledger.forget(path);

@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of whoever asked.
+//! Errors, in the caller's terms.
 
 use rustix::io::Errno;
 use std::io;

@@ -1,4 +1,4 @@
-//! What is known of one name in a tree.
+//! The metadata of one name in a tree.
 
 use rustix::fs::{FileType, Statx, StatxFlags};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a path is on one side of a change.
+/// One side of a change at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     pub kind: Kind,
@@ -31,17 +31,17 @@ pub(crate) struct Found {
     pub(crate) gid: u32,
     pub(crate) changed: Time,
     pub(crate) modified: Time,
-    /// When it came into being, where the file system tells.
+    /// Creation time, if the file system has it.
     pub(crate) born: Option<Time>,
     pub(crate) inode: u64,
-    /// Names that it has.
+    /// Number of hard links.
     pub(crate) links: u32,
     pub(crate) is_fifo: bool,
-    /// Overlayfs says with such a device that a name is gone.
+    /// It is a device with which overlayfs marks a deleted name.
     pub(crate) is_whiteout: bool,
 }
 
-/// By what it is known that a file of the real directory is as it was.
+/// Identifies a version of a real file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     inode: u64,

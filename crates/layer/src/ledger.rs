@@ -1,6 +1,6 @@
-//! What was applied and discarded: kept beside the layer, because the layer has a
-//! copy of it still. As long as the session leaves that copy alone, it is no
-//! change, whatever becomes of the real file.
+//! The record of applied and discarded changes. It is beside the layer, because the layer
+//! still has a copy of each such file. As long as the session does not touch that copy, it
+//! is not a change, whatever happens to the real file.
 
 use crate::beneath::Tree;
 use crate::found::{Found, Kind, Mark, Time};
@@ -17,7 +17,7 @@ pub(crate) const FILE: &str = "settled.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    /// By path, as [`key`] has it.
+    /// By path, in the form of [`key`].
     entries: BTreeMap<String, Entry>,
 }
 
@@ -25,20 +25,20 @@ pub(crate) struct Ledger {
 struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     settled: Option<Settled>,
-    /// When the session took the path over, where the layer cannot tell any more.
+    /// When the session took over the path, if the layer no longer shows that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<Time>,
 }
 
-/// Both sides were the same.
+/// A path at which both sides were the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Settled {
     pub(crate) version: Version,
-    /// The real file then, if there was one.
+    /// The real file at that time, if there was one.
     pub(crate) real: Option<Mark>,
 }
 
-/// What a path of the layer is: all that is told of it, as one text.
+/// A version of a path in the layer: all its properties in one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Version {
@@ -61,7 +61,7 @@ impl Version {
     }
 }
 
-/// A file's content as a number.
+/// Returns the hash of a file's content.
 pub(crate) fn digest(tree: &Tree, path: &[u8]) -> Result<blake3::Hash> {
     let mut file = tree.read(path)?;
     let mut hasher = blake3::Hasher::new();
@@ -77,8 +77,7 @@ pub(crate) fn digest(tree: &Tree, path: &[u8]) -> Result<blake3::Hash> {
 }
 
 impl Ledger {
-    /// One that cannot be read is as good as none: what it would have settled is
-    /// told as a change.
+    /// Reads the ledger. An invalid one counts as empty: its entries are then shown as changes.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         match std::fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
@@ -115,7 +114,7 @@ impl Ledger {
         self.entries.remove(&key(path));
     }
 
-    /// From when on a path is the session's, unless something earlier is known.
+    /// Notes since when a path is the session's, unless an earlier time is known.
     pub(crate) fn note_since(&mut self, path: &[u8], since: Time) {
         let entry = self.entries.entry(key(path)).or_default();
         if entry.settled.is_none() {
@@ -123,7 +122,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets paths that the layer does not have any more.
+    /// Forgets paths that the layer no longer has.
     pub(crate) fn keep_only(&mut self, has: impl Fn(&str) -> bool) {
         self.entries.retain(|path, _| has(path));
     }
@@ -133,7 +132,7 @@ fn told(error: io::Error) -> LayerError {
     LayerError::io(error, b"the record of what was applied")
 }
 
-/// One at a time applies and discards.
+/// A lock: only one process at a time applies or discards.
 #[derive(Debug)]
 pub(crate) struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedFd);
 
@@ -147,7 +146,7 @@ impl Turn {
     }
 }
 
-/// A path as JSON can have it, whatever its bytes: no path begins with a slash.
+/// Returns a path as a JSON key, whatever its bytes are: no path begins with a slash.
 pub(crate) fn key(path: &[u8]) -> String {
     match std::str::from_utf8(path) {
         Ok(text) => text.to_owned(),

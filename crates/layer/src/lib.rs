@@ -1,26 +1,25 @@
-//! What a session in a sandbox has changed: the layer on top of its workspace,
-//! told as a diff, applied to the real directory, or discarded.
+//! The changes of a session in a sandbox: the layer on top of its workspace. They are shown
+//! as a diff, applied to the real directory, or discarded.
 //!
 //! ```text
-//!  upper    what was written, as overlayfs keeps it: files, whiteouts, opaque directories
+//!  upper    written files, as overlayfs keeps them: files, whiteouts, opaque directories
 //!  real     the directory below, which people work in meanwhile
 //!  view     both, as the session's programs see them, through its own mounts
 //! ```
 //!
-//! - **Nothing in a layer is trusted.** Code that nobody trusts has made it, and
-//!   goes on while it is looked at. Every path is resolved by the system beneath
-//!   its tree, no link is followed anywhere on the way, and a file is put in its
-//!   place as a whole.
-//! - **The upper directory is only read.** To change it behind a live mount would
-//!   leave the kernel with names and files that are not there. What is discarded
-//!   is changed through the view instead, as one more program of the session
-//!   would: mounts, caches and open files stay right, for an overlay and for the
-//!   file system of rules alike. What it leaves is a copy that equals the real
-//!   file, and is no change.
-//! - **Only what the session may write** is a change. What its policy hides is
-//!   neither told nor touched, in the layer or in the real directory.
+//! - **Nothing in a layer is trusted.** Untrusted code has made it, and continues to run
+//!   during
+//! our calls. The system resolves every path beneath its tree, no link is followed anywhere
+//! on the way, and a file is put in its place as a whole.
+//! - **The upper directory is only read.** Changing it behind a live mount would leave the
+//! kernel with names and files that do not exist. Discarding changes goes through the view
+//! instead, like one more program of the session: mounts, caches and open files stay
+//! correct, for an overlay and for the file system of rules alike. It leaves a copy that
+//! equals the real file, which is not a change.
+//! - **Only writable paths count.** What the session's policy hides is neither shown nor
+//! touched, in the layer or in the real directory.
 //!
-//! Blocking; knows nothing of sessions.
+//! The functions block, and know nothing about sessions.
 
 mod apply;
 mod base;
@@ -53,28 +52,27 @@ pub use scope::Scope;
 use ledger::Ledger;
 use std::path::{Path, PathBuf};
 
-/// What every call here gives.
+/// The result of every function here.
 pub type Result<T, E = LayerError> = std::result::Result<T, E>;
 
-/// A session's layer, and the directory that it is on.
+/// A session's layer, and the directory below it.
 #[derive(Debug)]
 pub struct Layer {
     upper: Tree,
     real: Tree,
     scope: Scope,
-    /// When the session began, in nanoseconds since 1970: for file systems that do
-    /// not tell when a file came into being.
+    /// When the session began, in nanoseconds since 1970: for file systems without creation times.
     begun: i64,
-    /// Where it is kept what was applied and discarded.
+    /// Path of the ledger of applied and discarded changes.
     ledger: PathBuf,
 }
 
-/// The part of a layer's directory that takes what is written.
+/// Directory of a layer that gets the written files.
 pub const UPPER: &str = "upper";
 
 impl Layer {
-    /// The layer that is kept in a directory. Nothing was written if there is no
-    /// upper part of it.
+    /// Opens the layer in a directory. Returns none if it has no upper directory: nothing
+    /// was written.
     ///
     /// # Errors
     /// When one of the two cannot be opened.

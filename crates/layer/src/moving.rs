@@ -1,27 +1,27 @@
-//! Directories of which a part is elsewhere: they are just being moved, or whoever
-//! did that was killed. They are whole again when the session goes on.
+//! Directories of which a part is elsewhere: they are being moved, or the process that
+//! moved them was killed. They are complete again when the session continues.
 
 use sessile_sandbox::mover::{Pending, pending};
 use sessile_sandbox::plan::WORKSPACE;
 use std::path::Path;
 
-/// Why there is nothing to be told of one.
+/// Why such a directory is not shown.
 pub(crate) const REASON: &str =
     "it is being moved, or was when the session ended; it is whole again when the session goes on";
 
-/// What a path has to do with a move.
+/// The role of a path in a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The directory that is moved.
     Old,
-    /// The one that takes what is in it, under a name of ours.
+    /// The one that takes its contents, under a name of ours.
     Staging,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Moves(Vec<Pending>);
 
-/// The moves in the layer that a file is kept with.
+/// Returns the moves in the layer that has this file beside it.
 pub(crate) fn in_layer(beside: &Path) -> Moves {
     Moves(beside.parent().map(pending).unwrap_or_default())
 }

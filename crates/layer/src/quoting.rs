@@ -1,8 +1,8 @@
-//! Names as git writes them: as they are, or in quotes with escapes.
+//! Names in git's form: plain, or in quotes with escapes.
 
 use std::fmt::Write;
 
-/// A path that can be printed.
+/// Returns a path in printable form.
 #[must_use]
 pub fn quoted(path: &[u8]) -> String {
     if path.is_empty() {
@@ -14,7 +14,7 @@ pub fn quoted(path: &[u8]) -> String {
     }
 }
 
-/// The same behind `a/` or `b/`.
+/// Returns it with `a/` or `b/` before it.
 pub(crate) fn prefixed(prefix: &str, path: &[u8]) -> String {
     quoted(&[prefix.as_bytes(), path].concat())
 }

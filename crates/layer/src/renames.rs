@@ -1,5 +1,5 @@
-//! Files that were renamed: one is gone, and another of the same content is new.
-//! Or of most of it: as with git, half of what the larger one has is enough.
+//! Renamed files: one is deleted, and a new one has the same content, or most of it. As
+//! with git, half of the larger file is enough.
 
 use crate::Layer;
 use crate::base::REMOVED;
@@ -9,14 +9,14 @@ use crate::found::Kind;
 use crate::ledger::digest;
 use std::collections::HashMap;
 
-/// How much has to be the same, in percent.
+/// Minimum similarity, in percent.
 const LEAST_ALIKE: u64 = 50;
-/// Each is compared with each: with more on one side, none is.
+/// Each deleted file is compared with each new one; with more on either side, none is.
 const MOST_FILES: usize = 100;
-/// Of a file that is compared by its lines.
+/// Maximum size of a file that is compared by its lines.
 const LARGEST: u64 = 256 << 10;
 
-/// Ties them together. An empty file is like every other, and is no sign.
+/// Connects them. Empty files are all alike, so they do not count.
 pub(crate) fn find(layer: &Layer, changes: &mut [Change]) {
     let size = |change: &Change, is_new: bool| {
         let node = match (is_new, change.before, change.after) {
@@ -51,7 +51,7 @@ pub(crate) fn find(layer: &Layer, changes: &mut [Change]) {
     find_alike(layer, changes);
 }
 
-/// One is the other by its new name.
+/// Marks one file as the other under its new name.
 fn tie(changes: &mut [Change], old: usize, new: usize, alike: u64) {
     changes[new].renamed_from = Some(changes[old].path.clone());
     changes[new].old = changes[old].before.map(|node| Old { node, alike });
@@ -59,7 +59,7 @@ fn tie(changes: &mut [Change], old: usize, new: usize, alike: u64) {
     changes[old].renamed_to = Some(changes[new].path.clone());
 }
 
-/// Those that were changed a little besides.
+/// Finds files that were also changed a little.
 fn find_alike(layer: &Layer, changes: &mut [Change]) {
     let is_plain =
         |node: &crate::Node| node.kind == Kind::File && (1..=LARGEST).contains(&node.size);
@@ -89,7 +89,7 @@ fn find_alike(layer: &Layer, changes: &mut [Change]) {
             }
         }
     }
-    // The most alike first, and of these the ones that have kept their name.
+    // The most similar first; among these, files that kept their name.
     pairs.sort_by(|a, b| (b.0, b.1, a.2, a.3).cmp(&(a.0, a.1, b.2, b.3)));
     for (alike, _, old, new) in pairs {
         if changes[old].renamed_to.is_none() && changes[new].renamed_from.is_none() {
@@ -98,14 +98,14 @@ fn find_alike(layer: &Layer, changes: &mut [Change]) {
     }
 }
 
-/// The lines of a text, and how often each is in it.
+/// The lines of a text, and how often each occurs.
 struct Content {
     lines: HashMap<Vec<u8>, u64>,
     size: u64,
 }
 
 impl Content {
-    /// None if it is no text.
+    /// Returns none if it is not text.
     fn read(tree: &Tree, path: &[u8]) -> Option<Self> {
         let bytes = tree.content(path, LARGEST).ok()??;
         if bytes.contains(&0) || std::str::from_utf8(&bytes).is_err() {
@@ -122,8 +122,8 @@ impl Content {
         Self { lines, size: bytes.len() as u64 }
     }
 
-    /// How much of the larger one both have, in percent. It is never all of it:
-    /// they would have been found to be the same.
+    /// Returns the common part of the larger file, in percent. It is never 100: such files
+    /// were found to be the same before.
     fn alike(&self, other: &Self) -> u64 {
         let larger = self.size.max(other.size);
         if self.size.min(other.size) * 100 < larger * LEAST_ALIKE {

@@ -1,5 +1,5 @@
-//! A second layer that is like the first, for a session that goes on beside it:
-//! all that overlayfs keeps, its own marks included.
+//! Copies a layer, for a session that continues beside the first: everything that overlayfs
+//! keeps, including its own marks.
 
 use crate::beneath::{Tree, join, look_at};
 use crate::copying::timespec;
@@ -15,13 +15,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of one attribute, and of all their names.
+/// Maximum size of one attribute, and of all names of attributes.
 const ATTRIBUTES: usize = 64 << 10;
 
-/// Copies the layer that is kept in one directory to another, where there is none.
+/// Copies the layer in one directory to another, which has none.
 ///
 /// # Errors
-/// With the path that could not be copied. What there is of the copy is left.
+/// With the path that could not be copied. The incomplete copy is left.
 pub fn replicate(from: &Path, to: &Path) -> Result<()> {
     let failed = |error, path: &Path| LayerError::io(error, path.as_os_str().as_bytes());
     let upper = to.join(UPPER);
@@ -29,8 +29,7 @@ pub fn replicate(from: &Path, to: &Path) -> Result<()> {
     if !from.join(UPPER).is_dir() {
         return Ok(());
     }
-    // Where the user is root inside, there is a layer on each of the system's
-    // directories as well.
+    // If the user is root inside, each of the system's directories has a layer as well.
     let systems = std::fs::read_dir(from.join(SYSTEM)).into_iter().flatten();
     for system in systems.filter_map(std::result::Result::ok) {
         let below = Path::new(SYSTEM).join(system.file_name()).join(UPPER);
@@ -49,7 +48,7 @@ pub fn replicate(from: &Path, to: &Path) -> Result<()> {
 struct Replica<'a> {
     from: &'a Tree,
     to: &'a Tree,
-    /// Files with several names, by their number: the first one copied.
+    /// Files with several names, by inode number: the path of the first copy.
     names: HashMap<u64, Vec<u8>>,
 }
 
@@ -60,7 +59,7 @@ impl Replica<'_> {
         while let Some(directory) = directories.pop() {
             for name in self.from.names(&directory)? {
                 let path = join(&directory, &name);
-                // The session goes on meanwhile: what is gone is gone.
+                // The session continues meanwhile: a file may vanish.
                 let Some(found) = self.from.look(&path)? else { continue };
                 match self.copy_one(&path, &found) {
                     Err(LayerError::Io { source, .. })
@@ -73,7 +72,7 @@ impl Replica<'_> {
                 }
             }
         }
-        // The deepest first: what is put into one changes its time.
+        // The deepest first, because adding an entry changes a directory's time.
         for (path, found) in seen.iter().rev() {
             let wrong = |errno| LayerError::of(errno, path);
             let directory = self.to.directory(path).map_err(wrong)?;
@@ -99,7 +98,7 @@ impl Replica<'_> {
             Kind::Other if found.is_fifo => {
                 node(FileType::Fifo, Mode::from_raw_mode(found.node.mode))
             }
-            // A socket that nobody listens on any more.
+            // A socket without a listener.
             Kind::Other => Ok(()),
             Kind::Link => {
                 let target = self.from.target(path)?;
@@ -124,7 +123,7 @@ impl Replica<'_> {
         }
     }
 
-    /// What overlayfs, or a program, has said of it beside its content.
+    /// Copies the attributes that overlayfs, or a program, has set.
     fn copy_attributes(
         &self,
         path: &[u8],
@@ -152,7 +151,7 @@ impl Replica<'_> {
     }
 }
 
-/// Permissions, owner and time.
+/// Sets permissions, owner and time.
 fn finish(file: &OwnedFd, found: &Found) -> rustix::io::Result<()> {
     let _ =
         rustix::fs::fchown(file, Some(Uid::from_raw(found.uid)), Some(Gid::from_raw(found.gid)));

@@ -1,23 +1,23 @@
-//! Which paths of a workspace are a session's to change.
+//! The paths of a workspace that a session may change.
 
 use crate::{LayerError, Result};
 use sessile_sandbox::plan::WORKSPACE;
 use sessile_sandbox::{Level, Policy, Rules};
 use std::path::Path;
 
-/// What of a workspace is told and touched.
+/// The visible part of a workspace.
 #[derive(Debug)]
 pub struct Scope {
     rules: Rules,
-    /// Directories that no session sees, from the workspace.
+    /// Directories that no session sees, relative to the workspace.
     hidden: Vec<Vec<u8>>,
-    /// Where something else of the host is mounted, from the workspace.
+    /// Mount points of other host directories, relative to the workspace.
     mounts: Vec<Vec<u8>>,
 }
 
 impl Scope {
-    /// By a session's policy. `hidden` are directories that it never sees, such
-    /// as that of all sessions; those elsewhere do not matter.
+    /// Returns the scope of a session's policy. `hidden` are directories that it never
+    /// sees, such as that of all sessions; those outside the workspace do not matter.
     #[must_use]
     pub fn new(policy: &Policy, workspace: &Path, hidden: &[&Path]) -> Self {
         use std::os::unix::ffi::OsStrExt;
@@ -37,7 +37,7 @@ impl Scope {
         }
     }
 
-    /// Whether the session may change it.
+    /// Returns whether the session may change a path.
     pub(crate) fn has(&self, path: &[u8]) -> bool {
         !self.is_hidden(path) && self.rules.level_of(path) == Level::Write
     }
@@ -46,25 +46,24 @@ impl Scope {
         self.hidden.iter().chain(&self.mounts).any(|hidden| is_below(path, hidden))
     }
 
-    /// Whether it was made so that something can be mounted below it.
+    /// Returns whether a directory was made for a mount below it.
     pub(crate) fn leads_to_mount(&self, path: &[u8]) -> bool {
         self.mounts.iter().any(|mount| mount != path && is_below(mount, path))
     }
 }
 
-/// Whether a path is another, or below it.
+/// Returns whether a path is another, or below it.
 pub(crate) fn is_below(path: &[u8], other: &[u8]) -> bool {
     path.strip_prefix(other)
         .is_some_and(|rest| rest.is_empty() || other.is_empty() || rest.starts_with(b"/"))
 }
 
-/// Paths that somebody asked for; none is all of them.
+/// The requested paths; none means all.
 #[derive(Debug)]
 pub(crate) struct Selection(Vec<Vec<u8>>);
 
 impl Selection {
-    /// Reads paths that are relative to the workspace, or begin with
-    /// `/workspace`.
+    /// Parses paths that are relative to the workspace, or begin with `/workspace`.
     pub(crate) fn parse(paths: &[Vec<u8>]) -> Result<Self> {
         Ok(Self(paths.iter().map(|path| parse(path)).collect::<Result<_>>()?))
     }
@@ -73,10 +72,10 @@ impl Selection {
         self.0.is_empty() || self.0.iter().any(|wanted| is_below(path, wanted))
     }
 
-    /// What was asked for and none of these is.
+    /// Returns a requested path that none of these is, or is below.
     pub(crate) fn missing(&self, found: &[&[u8]]) -> Option<&[u8]> {
         let is_there = |wanted: &Vec<u8>| found.iter().any(|path| is_below(path, wanted));
-        // All of the workspace is there, changed or not.
+        // The workspace itself always exists, changed or not.
         let mut paths = self.0.iter().filter(|wanted| !wanted.is_empty());
         paths.find(|wanted| !is_there(wanted)).map(Vec::as_slice)
     }
