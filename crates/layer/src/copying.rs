@@ -168,8 +168,8 @@ pub(crate) fn has_set_ids(node: &Node) -> bool {
     node.kind == Kind::File && node.mode & SET_IDS != 0
 }
 
-/// Gives a directory of the real tree the permissions that it has in the layer. It can lose
-/// its setgid bit by that, but has it only if it got it from the directory above.
+/// Gives a directory of the real tree the permissions that it has in the layer. This can
+/// remove its setgid bit but never add it: it only inherits it from the directory above.
 pub(crate) fn apply_mode(real: &Tree, path: &[u8], mode: u32) -> Result<()> {
     let there = real.look(path)?.map_or(0, |found| found.node.mode);
     set_mode(real, path, mode & (!SET_IDS | there & SET_GROUP_ID))

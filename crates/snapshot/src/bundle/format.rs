@@ -1,29 +1,29 @@
-//! The words of the format, and what can be wrong with a file.
+//! Constants of the format, and errors of a file.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The first byte is no letter, so that the file is not taken for text.
+/// The first byte is not a letter, so that the file is not taken for text.
 pub(super) const MAGIC: &[u8; 8] = b"\x93SESSILE";
 
-/// The version of the format that is written, and the newest that is read.
+/// The version of the format that is written, and the newest that can be read.
 pub const VERSION: u16 = 1;
 
 pub(super) const PART: u8 = 1;
 pub(super) const END: u8 = 0;
 
-/// Compressed bytes come in pieces of at most this, so that a writer need not
-/// know how many there will be.
+/// Maximum size of a piece of compressed bytes. With pieces, a writer need not know the
+/// total length in advance.
 pub(super) const LONGEST_PIECE: usize = 1 << 20;
 
-/// A file says how much memory its decoder needs; ours never need more than
-/// 8 MB, and none gets more.
+/// A file says how much memory its decoder needs; our files never need more than 8 MB, and
+/// no file gets more.
 pub(super) const WINDOW: u32 = 23;
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// What the session is: JSON.
+    /// The session's manifest: JSON.
     Session,
     /// The state of a kernel.
     Kernel,
@@ -31,15 +31,15 @@ pub enum Kind {
     History,
     /// A tree of files, as [`crate::files::Depot::export`] writes it.
     Files,
-    /// Who wrote all that is before it: see [`crate::bundle::Seal`].
+    /// The seal of everything before it: see [`crate::bundle::Seal`].
     Seal,
-    /// How an agent was made: JSON.
+    /// The settings of an agent: JSON.
     Agent,
-    /// An agent's thread: JSON, one entry a line.
+    /// An agent's thread: JSON, one entry per line.
     Thread,
-    /// A whole saved session: a bundle of its own.
+    /// A whole saved session, as a bundle.
     Saved,
-    /// A part of a newer version, to be passed over.
+    /// A part of a newer version, to be skipped.
     Unknown(u16),
 }
 
@@ -117,7 +117,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether there was no room to write.
+    /// Returns whether there was no room to write.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         match self {
@@ -141,13 +141,14 @@ pub(crate) fn has_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// The end of the file where more was to come is a cut, not trouble with the disk.
+/// Maps a read error. An unexpected end of the file means that it was cut, not that the
+/// disk failed.
 pub(super) fn reading(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof { Error::Truncated } else { Error::Read(error) }
 }
 
-/// What goes wrong in a part that was found whole is about what it says, unless
-/// the system says otherwise.
+/// Maps an error in a part whose checksum was correct. It concerns the contents, unless it
+/// comes from the system.
 pub(crate) fn reading_part(error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(_) => Error::Read(error),

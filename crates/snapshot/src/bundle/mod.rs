@@ -4,12 +4,11 @@
 //! "\x93SESSILE"  version  part*  end  checksum
 //! ```
 //!
-//! Parts are compressed one by one and can be written and read as streams. A
-//! file is checked as a whole before anything in it is used: a flipped or
-//! missing byte anywhere is an error at opening. The checksum guards against
-//! accidents, not against people, so that nothing in a bundle is trusted: all
-//! lengths are limits that are enforced, and nobody holds more in memory than
-//! the caller allows. `docs/snapshot-format.md` has the bytes.
+//! Parts are compressed one by one and can be written and read as streams. A file is
+//! checked as a whole before anything in it is used: a flipped or missing byte anywhere is
+//! an error at opening. The checksum guards against accidents, not against attackers, so
+//! nothing in a bundle is trusted: all lengths are enforced limits, and no more is held in
+//! memory than the caller allows. `docs/snapshot-format.md` describes the bytes.
 
 mod format;
 mod reader;

@@ -1,4 +1,4 @@
-//! Reading a bundle: once through for the checksum, then part by part.
+//! Reads a bundle: once through for the checksum, then part by part.
 
 use super::Seal;
 use super::format::{
@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much a bundle may hold.
+/// Maximum contents of a bundle.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of all parts together, as they are when decompressed.
+    /// Decompressed bytes of all parts together.
     pub total: u64,
     pub parts: u32,
 }
@@ -28,17 +28,17 @@ impl Default for Limits {
 pub struct Part {
     pub name: String,
     pub kind: Kind,
-    /// Its bytes, decompressed.
+    /// Its number of bytes, decompressed.
     pub length: u64,
     offset: u64,
     /// The hash of all bytes of the file before this part.
     before: [u8; 32],
 }
 
-/// Of a seal.
+/// Length of a seal, in bytes.
 const SEAL_LENGTH: u64 = 32;
 
-/// A bundle that was found whole.
+/// A bundle whose checksum was correct.
 #[derive(Debug)]
 pub struct Reader<S = File> {
     source: S,
@@ -63,7 +63,7 @@ impl Reader<File> {
 }
 
 impl<S: Read + Seek> Reader<S> {
-    /// As [`Reader::open`], of anything that can be read twice.
+    /// Like [`Reader::open`], for any source that can be read twice.
     ///
     /// # Errors
     ///
@@ -79,19 +79,19 @@ impl<S: Read + Seek> Reader<S> {
         Ok(Reader { source, parts })
     }
 
-    /// All parts, in their order, with those of unknown kinds.
+    /// Returns all parts in their order, including those of unknown kinds.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The part of this name.
+    /// Returns the part with this name.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&Part> {
         self.parts.iter().find(|part| part.name == name)
     }
 
-    /// The seal, if the file has one that stands for all of it.
+    /// Returns the seal, if the file has one for all of its contents.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl<S: Read + Seek> Reader<S> {
         Ok(Some(Seal { digest: part.before, sealed }))
     }
 
-    /// A part as a whole, if it has at most `limit` bytes.
+    /// Returns a whole part, if it has at most `limit` bytes.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ impl<S: Read + Seek> Reader<S> {
         Ok(bytes)
     }
 
-    /// A part as a stream. It ends with an error unless it has exactly the
-    /// bytes that were announced.
+    /// Returns a part as a stream. The stream ends with an error unless it has exactly the
+    /// announced number of bytes.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl<S> std::fmt::Debug for PartReader<'_, S> {
 }
 
 impl<S> PartReader<'_, S> {
-    /// How many bytes it has in all.
+    /// Returns its total number of bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
@@ -170,7 +170,7 @@ impl<S: Read> Read for PartReader<'_, S> {
             return Ok(0);
         }
         if self.left == 0 {
-            // There must not be more.
+            // There must be no more.
             return match self.decoder.read(&mut [0])? {
                 0 => Ok(0),
                 _ => Err(invalid("a part is longer than it says")),
@@ -213,7 +213,7 @@ impl<R: Read> Read for Pieces<R> {
     }
 }
 
-/// Goes through a file once.
+/// Scans a file once.
 struct Scan<R> {
     source: R,
     hasher: blake3::Hasher,

@@ -1,10 +1,10 @@
-//! Who wrote a bundle.
+//! The authenticity of a bundle.
 //!
-//! A seal is the keyed hash of all bytes before it. Whoever has the key knows
-//! by it that the file is their own, from its first byte to the seal; a seal
-//! that is not the last part says nothing.
+//! A seal is the keyed hash of all bytes before it. With the key, a reader knows that the
+//! file is its own, from the first byte to the seal; a seal that is not the last part
+//! proves nothing.
 
-/// A secret of those who trust each other's bundles.
+/// A secret shared by programs that trust each other's bundles.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
@@ -25,16 +25,16 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// A bundle's seal, as it was found.
+/// The seal that a bundle contains.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal {
-    /// Of all bytes before it.
+    /// Hash of all bytes before it.
     pub(super) digest: [u8; 32],
     pub(super) sealed: [u8; 32],
 }
 
 impl Seal {
-    /// Whether it was made with this key.
+    /// Returns whether it was made with this key.
     #[must_use]
     pub fn is_of(&self, key: &Key) -> bool {
         // Compares in constant time.

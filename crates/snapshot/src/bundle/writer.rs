@@ -1,4 +1,4 @@
-//! Writing a bundle: to a temporary file, which gets its name when it is whole.
+//! Writes a bundle to a temporary file, which gets its name when it is complete.
 
 use super::Key;
 use super::format::{END, Error, Kind, LONGEST_PIECE, MAGIC, PART, VERSION};
@@ -11,13 +11,13 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Fast, and within a tenth of what slower levels reach on such data.
+/// Fast, and within a tenth of what slower levels achieve on such data.
 const LEVEL: i32 = 3;
 
-/// Writes a bundle. Without [`Writer::finish`], nothing is left of it, however
-/// the process ends: the file has no name before. Only where the file system
-/// has no such files, a killed process leaves one beside, whose name begins with
-/// a dot and ends in `.tmp`.
+/// Writes a bundle. Without [`Writer::finish`], nothing is left of it, however the process
+/// ends: until then the file has no name. If the file system does not support such files, a
+/// killed process leaves a file in the same directory whose name begins with a dot and ends
+/// in `.tmp`.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -27,7 +27,7 @@ pub struct Writer {
     name: Name,
 }
 
-/// What the file is called while it is written.
+/// The name of the file while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     None,
@@ -54,8 +54,7 @@ impl<W: Write> Write for Hashing<W> {
 }
 
 impl Writer {
-    /// Begins the file that will be at `path`. What is there stays until the
-    /// end.
+    /// Begins the file that will be at `path`. An existing file stays until the end.
     ///
     /// # Errors
     ///
@@ -81,7 +80,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If the name is taken or none, or the file cannot be written.
+    /// If the name is taken or invalid, or the file cannot be written.
     pub fn add(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), Error> {
         self.add_reader(name, kind, bytes.len() as u64, bytes)
     }
@@ -90,8 +89,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`Writer::add`]; also if the reader fails or does not have that many
-    /// bytes. After an error, begin anew.
+    /// As [`Writer::add`]; also if the reader fails or does not have that many bytes. After
+    /// an error, begin again with a new writer.
     pub fn add_reader(
         &mut self,
         name: &str,
@@ -137,7 +136,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Seals all that was written. It is to be the last part.
+    /// Seals everything written so far. It has to be the last part.
     ///
     /// # Errors
     ///
@@ -147,11 +146,11 @@ impl Writer {
         self.add("seal", Kind::Seal, key.seal(&digest).as_bytes())
     }
 
-    /// Puts the file in its place, on the disk and not only in memory.
+    /// Puts the file in its place, synced to the disk.
     ///
     /// # Errors
     ///
-    /// If it cannot be written: then what was at the path is still there.
+    /// If it cannot be written: then the file that was at the path is still there.
     pub fn finish(mut self) -> Result<(), Error> {
         let count = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let mut end = vec![END];
@@ -169,7 +168,7 @@ impl Writer {
 
     fn put_in_place(&mut self) -> io::Result<()> {
         if self.name == Name::None {
-            // A new name cannot replace a file: first another one beside.
+            // linkat cannot replace a file, so link it under another name first.
             let file = format!("/proc/self/fd/{}", self.sink.inner.get_ref().as_raw_fd());
             rustix::fs::linkat(CWD, file, CWD, &self.temporary, AtFlags::SYMLINK_FOLLOW)?;
             self.name = Name::Temporary;
@@ -195,7 +194,7 @@ impl Drop for Writer {
     }
 }
 
-/// The new file, for the owner alone: there may be secrets in a session.
+/// Makes the new file, readable only by its owner: a session may contain secrets.
 fn begin(temporary: &Path) -> io::Result<(File, Name)> {
     let parent = temporary.parent().filter(|parent| !parent.as_os_str().is_empty());
     let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -221,7 +220,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(temporary))
 }
 
-/// Writes what a reader has, but not far beyond what was announced.
+/// Copies from a reader, but not far beyond the announced length.
 fn pour(
     reader: &mut impl Read,
     length: u64,
@@ -272,7 +271,7 @@ impl Write for Compressing<'_> {
     }
 }
 
-/// Gathers compressed bytes into pieces, each with its length in front.
+/// Collects compressed bytes into pieces, each preceded by its length.
 struct Pieces<'a> {
     sink: &'a mut Hashing<BufWriter<File>>,
     buffer: Vec<u8>,

@@ -1,8 +1,8 @@
-//! A tree as a part of a bundle, and back.
+//! Exports a tree as a part of a bundle, and imports it.
 //!
-//! The part is a stream of objects, each once: first all listings, then all
-//! contents. Names are not carried: who reads the stream computes them. So a
-//! hostile part can add objects, but none under another's name.
+//! The part is a stream of objects, each once: first all listings, then all contents. It
+//! has no names: the reader computes them. So a hostile part can add objects, but none
+//! under another's name.
 
 use super::depot::{Depot, Hold, ObjectKind};
 use super::digest::{Digest, LENGTH, TreeId};
@@ -20,19 +20,19 @@ const LISTING: u8 = 1;
 const CONTENT: u8 = 2;
 const END: u8 = 0;
 
-/// A listing in a bundle is read whole, and may have this many bytes: it is a
-/// page of 512 entries at most, or an index of 32 bytes a page.
+/// Maximum size of a listing in a bundle, which is read whole: it is a page of at most 512
+/// entries, or an index of 32 bytes per page.
 const LONGEST_LISTING: u64 = 8 << 20;
 
-/// How much of a tree was written.
+/// The size of an exported tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exported {
     pub objects: u64,
     pub bytes: u64,
 }
 
-/// A tree that was read into a depot. While this lives, no sweep takes place:
-/// write down its id first.
+/// A tree that was imported into a depot. While this value lives, no sweep takes place:
+/// record its id before dropping it.
 #[derive(Debug)]
 pub struct Imported {
     pub tree: TreeId,
@@ -51,8 +51,8 @@ impl Depot {
     ///
     /// # Errors
     ///
-    /// If the depot lacks something or is damaged, or the bundle cannot be
-    /// written. Then the bundle is to be begun anew.
+    /// If the depot lacks an object or is damaged, or the bundle cannot be written. Then
+    /// begin the bundle again.
     pub fn export(&self, tree: TreeId, to: &mut Writer, name: &str) -> Result<Exported, Error> {
         let _hold = self.hold()?;
         let items = self.items(tree)?;
@@ -63,7 +63,7 @@ impl Depot {
         Ok(Exported { objects, bytes })
     }
 
-    /// All objects of a tree, each once.
+    /// Returns all objects of a tree, each once.
     fn items(&self, tree: TreeId) -> Result<Vec<Item>, Error> {
         let (mut listings, mut contents) = (Vec::new(), Vec::new());
         let (mut seen, mut known) = (HashSet::from([tree.0]), HashSet::new());
@@ -145,8 +145,8 @@ impl Depot {
     ///
     /// # Errors
     ///
-    /// If the bundle has no such part, or the part is not a whole tree. What
-    /// was stored by then goes with the next sweep.
+    /// If the bundle has no such part, or the part is not a whole tree. The next sweep
+    /// removes the objects that were stored by then.
     pub fn import<S: Read + Seek>(
         &self,
         from: &mut Reader<S>,
@@ -218,8 +218,8 @@ fn array<const N: usize>(part: &mut impl Read) -> Result<[u8; N], Error> {
     }
 }
 
-/// Whether a tree from elsewhere is whole, and of a size that can be handled:
-/// a few listings that name each other often enough are a tree of any size.
+/// Checks that an imported tree is complete and of a reasonable size: a few listings that
+/// name each other often enough are a tree of any size.
 struct Survey<'a> {
     depot: &'a Depot,
     sizes: HashMap<Digest, Size>,

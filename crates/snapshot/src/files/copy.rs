@@ -1,4 +1,4 @@
-//! An own copy of a workspace, as it is at a moment.
+//! Copies a workspace as it is at one moment.
 
 use super::error::{Error, Told};
 use super::place::{Facts, Kind, Place, Time, dress, unique};
@@ -11,27 +11,25 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Debug, Clone, Default)]
 pub struct Copied {
     pub kept: Kept,
-    /// How many files share their bytes with the original (reflinks).
+    /// Number of files that share their bytes with the original (reflinks).
     pub cloned: u64,
     pub left_out: LeftOut,
 }
 
-/// Copies the workspace at `root` to `to`, which must not exist: all of it,
-/// ignored files too, except for `.sessions`, the directories in `skip` and
-/// what a snapshot cannot take either. Where the file system has reflinks, no
-/// content is copied.
+/// Copies the workspace at `root` to `to`, which must not exist: everything, including
+/// ignored files, except for `.sessions`, the directories in `skip` and whatever a snapshot
+/// cannot take either. If the file system has reflinks, no content is copied.
 ///
-/// `to` appears when it is whole; if it is below `root`, it is no part of itself.
+/// `to` appears when it is complete; if it is below `root`, it is not part of the copy.
 ///
 /// # Errors
 ///
-/// If `to` exists or cannot be written: then it is as if nothing had happened.
-/// If the process is killed, a directory beside `to` is left whose name begins
-/// with `.sessile-copying-`.
+/// If `to` exists or cannot be written: then nothing has changed. If the process is killed,
+/// it leaves a directory beside `to` whose name begins with `.sessile-copying-`.
 pub fn copy(root: &Path, to: &Path, skip: &[PathBuf]) -> Result<Copied, Error> {
     let source = Place::root(root).told("open", root)?;
     let facts = Facts::of_open(&source).told("open", root)?;
@@ -74,7 +72,7 @@ pub fn copy(root: &Path, to: &Path, skip: &[PathBuf]) -> Result<Copied, Error> {
 fn finish(parent: &Place, temporary: &OsStr, name: &OsStr, facts: &Facts) -> io::Result<()> {
     parent.set_mode(temporary, facts.mode)?;
     parent.set_modified(temporary, facts.modified)?;
-    // An empty directory that has come meanwhile would be replaced: no harm.
+    // An empty directory that has appeared meanwhile is replaced, which does no harm.
     parent.rename(temporary, name)
 }
 
@@ -90,7 +88,7 @@ struct Copier<'a> {
     /// The copy's root.
     top: &'a Place,
     cloning: Cloning,
-    /// Files of several names: where their copy is.
+    /// Files with several names: the path of their copy.
     names: HashMap<u64, PathBuf>,
     told: Copied,
 }
@@ -193,7 +191,7 @@ fn attributes(place: &Place, name: &OsStr, mode: u32, modified: Time) -> io::Res
     place.set_modified(name, modified)
 }
 
-/// Copies `size` bytes at most; the standard library lets the kernel do it.
+/// Copies at most `size` bytes; the standard library lets the kernel do it.
 fn pour(from: &mut File, to: &mut File, size: u64) -> io::Result<()> {
     io::copy(&mut from.take(size), to)?;
     to.flush()

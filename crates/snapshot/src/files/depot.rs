@@ -1,9 +1,9 @@
-//! A directory of objects, each named by its hash and written whole or not at
-//! all. Any number of processes may use it at once.
+//! A directory of objects, each named by its hash and written completely or not at all. Any
+//! number of processes may use it at once.
 //!
-//! There is no fsync: what is guarded against is the death of any process, not
-//! of the machine. What a crash of that leaves is found, by its length when a
-//! snapshot needs it, and by its hash whenever it is read.
+//! There is no fsync: this guards against the death of any process, not of the machine.
+//! Objects damaged by a machine crash are detected: by their length when a snapshot needs
+//! them, and by their hash whenever they are read.
 
 use super::digest::{Digest, TreeId};
 use super::error::{Error, Told};
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "sessile depot 1\n";
 
-/// Directory listings are read whole: this is one of a million files.
+/// Maximum size of a directory listing, which is read whole: enough for a million files.
 const LONGEST_LISTING: u64 = 256 << 20;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     Blobs,
@@ -43,32 +43,32 @@ impl ObjectKind {
     }
 }
 
-/// Whether an object was there already.
+/// Whether an object existed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
     New,
     Known,
 }
 
-/// While it lives, no sweep takes place.
+/// Prevents sweeps while it lives.
 #[derive(Debug)]
 pub struct Hold {
     _lock: Lock,
 }
 
-/// The depot's lock, given back when this goes.
+/// The depot's lock, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock(OwnedFd);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it would not do: a process that is just being started by
-        // another thread has a copy of the descriptor for a moment.
+        // Closing the descriptor is not enough: a process that another thread is just
+        // starting has a copy of it for a moment.
         let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// A store of files and trees, in a directory.
+/// A store of files and trees in a directory.
 #[derive(Debug)]
 pub struct Depot {
     path: PathBuf,
@@ -76,7 +76,7 @@ pub struct Depot {
 }
 
 impl Depot {
-    /// The depot at `path`, made if there is none.
+    /// Opens the depot at `path`, and makes it if there is none.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Depot {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(error) => return Err(error).told("make the directory", path),
         }
-        // In full, because it names files in errors and is compared with roots.
+        // The canonical path, because errors name it and it is compared with roots.
         let path = path.canonicalize().told("open", path)?;
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&path, flags, Mode::empty()).told("open", &path)?;
@@ -103,8 +103,8 @@ impl Depot {
         }
     }
 
-    /// Makes an empty directory a depot, or goes on where another process that
-    /// did so was killed.
+    /// Makes an empty directory a depot, or continues where another process was killed
+    /// while doing so.
     fn found(self) -> Result<Depot, Error> {
         const OURS: [&str; 5] = ["blobs", "trees", "index", "tmp", "lock"];
         for entry in std::fs::read_dir(&self.path).told("list", &self.path)? {
@@ -122,19 +122,18 @@ impl Depot {
         Ok(self)
     }
 
-    /// Where it is.
+    /// Returns the path of the depot.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps sweeps away, for work of several steps: what was stored and is
-    /// not yet named by anything is safe as long as this lives. Waits for a
-    /// sweep that is under way.
+    /// Prevents sweeps during work of several steps: objects that were stored and are not
+    /// yet named by anything are safe while the hold lives. Waits for a sweep in progress.
     ///
     /// # Errors
     ///
-    /// If the depot's lock cannot be had.
+    /// If the depot's lock cannot be taken.
     pub fn hold(&self) -> Result<Hold, Error> {
         Ok(Hold { _lock: self.lock(FlockOperation::LockShared)? })
     }
@@ -168,7 +167,7 @@ impl Depot {
         }
     }
 
-    /// Replaces a file of the depot by these bytes, whole.
+    /// Replaces a file of the depot atomically.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let mut temporary = self.temporary()?;
         temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
@@ -185,8 +184,8 @@ impl Depot {
         Ok(Temporary { depot: self, name, file: File::from(file), kept: false })
     }
 
-    /// Whether there is such an object of this length. One of another length
-    /// is a remainder of a machine's crash, and is written again.
+    /// Returns whether there is such an object with this length. An object with another
+    /// length is left from a machine crash, and is written again.
     pub(crate) fn has(&self, kind: ObjectKind, digest: &Digest, length: u64) -> bool {
         let path = kind.path(digest);
         rustix::fs::statat(&self.directory, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
@@ -204,8 +203,8 @@ impl Depot {
         Ok((digest, Stored::New))
     }
 
-    /// Stores what `source` writes, without holding it in memory. The inner
-    /// error is the source's own.
+    /// Stores what `source` writes, without holding it in memory. The inner error is that
+    /// of the source.
     pub(crate) fn put_stream(
         &self,
         source: impl FnOnce(&mut File) -> Result<(Digest, u64), Broken>,
@@ -259,8 +258,8 @@ impl Depot {
         Error::Damaged { path: self.object(kind, digest), what }
     }
 
-    /// Writes a blob into a new file, and checks it on the way. The inner error
-    /// is the new file's own.
+    /// Writes a blob to a new file, and checks it on the way. The inner error is that of
+    /// the new file.
     pub(crate) fn get(
         &self,
         digest: &Digest,
@@ -281,7 +280,7 @@ impl Depot {
         }
     }
 
-    /// A small blob, whole; nothing if it is larger than `limit`.
+    /// Returns a small blob as a whole; none if it is larger than `limit`.
     pub(crate) fn get_small(&self, digest: &Digest, limit: u64) -> Result<Option<Vec<u8>>, Error> {
         let bytes = self.bytes(ObjectKind::Blobs, digest, limit)?;
         if bytes.len() as u64 > limit {
@@ -295,7 +294,7 @@ impl Depot {
         }
     }
 
-    /// At most one byte more than `limit`.
+    /// Reads at most one byte more than `limit`.
     fn bytes(&self, kind: ObjectKind, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let file = self.open_object(kind, digest)?;
@@ -303,7 +302,7 @@ impl Depot {
         Ok(bytes)
     }
 
-    /// An object of `trees` as it is stored, checked.
+    /// Returns an object of `trees` as it is stored, after a check of its hash.
     pub(crate) fn tree_bytes(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
         let bytes = self.bytes(ObjectKind::Trees, digest, LONGEST_LISTING)?;
         match Digest::of(&bytes) == *digest {
@@ -320,7 +319,7 @@ impl Depot {
             .ok_or_else(|| self.damaged(ObjectKind::Trees, digest, "it is not a listing"))
     }
 
-    /// A directory's listing, of however many pages.
+    /// Returns a directory's listing, with any number of pages.
     pub(crate) fn listing(&self, digest: &Digest) -> Result<Vec<Entry>, Error> {
         let pages = match self.tree_object(digest)? {
             Object::Page(entries) => return Ok(entries),
@@ -345,7 +344,7 @@ impl Depot {
         Ok(all)
     }
 
-    /// Stores a listing; also says how many objects and bytes were new.
+    /// Stores a listing. Also returns how many objects and bytes were new.
     pub(crate) fn put_listing(&self, entries: &[Entry]) -> Result<(Digest, u64, u64), Error> {
         let (pages, index) = listing::encode(entries);
         let (mut objects, mut bytes) = (0, 0);
@@ -361,7 +360,7 @@ impl Depot {
         Ok((last.unwrap_or_else(|| Digest::of(&[])), objects, bytes))
     }
 
-    /// The file that a tree has under this very path.
+    /// Returns the file of a tree at this path.
     pub(crate) fn file(&self, tree: TreeId, path: &Path) -> Result<Option<Content>, Error> {
         let mut listing = tree.0;
         let mut parts = path.iter().peekable();
@@ -382,7 +381,7 @@ impl Depot {
     }
 }
 
-/// A file that is gone again unless it gets its name.
+/// A file that is removed unless it gets its final name.
 #[derive(Debug)]
 pub(crate) struct Temporary<'a> {
     depot: &'a Depot,

@@ -1,4 +1,4 @@
-//! What is different between two snapshots.
+//! The differences between two snapshots.
 
 use super::depot::Depot;
 use super::digest::{Digest, TreeId};
@@ -8,14 +8,14 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What has happened between two snapshots, by paths from the root in the
-/// order of a walk. A renamed file is neither created nor deleted.
+/// The changes between two snapshots, by paths from the root in the order of a walk. A
+/// renamed file is neither created nor deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     pub created: Vec<PathBuf>,
     pub deleted: Vec<PathBuf>,
     pub changed: Vec<Change>,
-    /// Files of the same content that are gone here and have come there.
+    /// Files that were deleted at one path and created at another with the same content.
     pub renamed: Vec<Rename>,
 }
 
@@ -25,15 +25,15 @@ pub struct Change {
     pub what: What,
 }
 
-/// The first of these that differs.
+/// The first property that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A file has become a directory, or the like.
+    /// For instance, a file has become a directory.
     Kind,
-    /// The bytes of a file, or where a link leads.
+    /// The bytes of a file, or the target of a link.
     Content,
     Mode,
-    /// Only the time. Of directories this is not told.
+    /// Only the time. It is not reported for directories.
     Time,
 }
 
@@ -44,7 +44,7 @@ pub struct Rename {
 }
 
 impl Difference {
-    /// Whether nothing has happened.
+    /// Returns whether there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Difference::default()
@@ -52,8 +52,8 @@ impl Difference {
 }
 
 impl Depot {
-    /// What has happened from the first snapshot to the second. What either of
-    /// them had left out is not told.
+    /// Returns the changes from the first snapshot to the second, except for paths that
+    /// either of them left out.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ struct Finder<'a> {
     depot: &'a Depot,
     trees: (TreeId, TreeId),
     told: Difference,
-    /// Files that are not at their path any more, or not yet.
+    /// Files that are no longer at their path, or not yet.
     gone: Vec<(PathBuf, Digest)>,
     come: Vec<(PathBuf, Digest)>,
 }
@@ -178,8 +178,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// What a file has, by whichever of its names. Whether it has further
-    /// names is not told as a change.
+    /// Returns the content of a file, by any of its names. Additional names do not count as
+    /// a change.
     fn content(&self, tree: TreeId, node: &Node) -> Result<Option<Content>, Error> {
         match node {
             Node::File(content) => Ok(Some(*content)),
@@ -188,7 +188,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What was, or is, below a directory that is one on one side only.
+    /// Adds the contents of a path that is a directory on one side only.
     fn below(&mut self, path: &Path, a: &Node, b: &Node) -> Result<(), Error> {
         let listing = |node: &Node| match node {
             Node::Directory { listing, .. } => Some(*listing),

@@ -1,5 +1,5 @@
-//! Names of contents. BLAKE3, because it is three times as fast as SHA-256
-//! where that has instructions of its own, and more where it has none.
+//! Names of contents. BLAKE3, because it is three times as fast as SHA-256 with hardware
+//! support, and even faster compared to SHA-256 without.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
@@ -39,7 +39,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// What a workspace looked like: equal ids are equal files, modes and times.
+/// Identifies the contents of a workspace: equal ids mean equal files, modes and times.
 /// Written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -57,7 +57,7 @@ impl fmt::Debug for TreeId {
     }
 }
 
-/// This is not the id of a tree.
+/// The error for a text that is not the id of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the id of a tree: it has 64 hexadecimal digits")]
 pub struct InvalidId;
@@ -84,7 +84,7 @@ impl From<TreeId> for String {
     }
 }
 
-/// Lower-case digits only, so that an object has one name.
+/// Parses a digest. Only lower-case digits are allowed, so that an object has one name.
 pub(crate) fn digest(text: &[u8]) -> Option<Digest> {
     let digits: &[u8; 2 * LENGTH] = text.try_into().ok()?;
     let mut bytes = [0; LENGTH];

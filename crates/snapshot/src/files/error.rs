@@ -1,4 +1,4 @@
-//! What can go wrong with a depot or a workspace.
+//! Errors of a depot or a workspace.
 
 use crate::bundle;
 use std::io;
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether there was no room to write: the rest may work after cleaning up.
+    /// Returns whether there was no room to write: the rest may work after cleaning up.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Error {
     }
 }
 
-/// Says of an I/O error what was tried with which file.
+/// Adds to an I/O error what was tried with which file.
 pub(crate) trait Told<T> {
     fn told(self, action: &'static str, path: impl AsRef<Path>) -> Result<T, Error>;
 }

@@ -1,5 +1,5 @@
-//! Ignore files, as git has them: nested, the nearest one first, the last
-//! matching line deciding, and nothing below an ignored directory looked at.
+//! Ignore files with git's rules: they are nested, the nearest one first; the last matching
+//! line decides; and nothing below an ignored directory is looked at.
 
 use super::rules::{IgnoreFiles, Reason};
 use ignore::Match;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const GIT: &str = ".gitignore";
 pub(crate) const OWN: &str = ".sessileignore";
 
-/// Longer ignore files are not rules that a person wrote.
+/// A longer ignore file was not written by a person.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// The ignore files of a directory and all above it.
@@ -24,7 +24,7 @@ pub(crate) struct Ignores {
 struct Level {
     own: Option<Gitignore>,
     git: Option<Gitignore>,
-    /// In a repository's own records.
+    /// The directory is inside a repository's `.git`.
     in_git: bool,
 }
 
@@ -40,7 +40,7 @@ impl Ignores {
         Ignores { apply, levels: Vec::new() }
     }
 
-    /// Whether the text of ignore files is of interest at all.
+    /// Returns whether the text of ignore files is needed.
     pub(crate) fn are_wanted(&self) -> bool {
         match self.apply {
             IgnoreFiles::Apply => true,
@@ -48,7 +48,7 @@ impl Ignores {
         }
     }
 
-    /// Goes into the directory at `path` from the root.
+    /// Enters the directory at `path`, relative to the root.
     pub(crate) fn enter(&mut self, path: &Path, texts: &Texts) {
         let above = self.levels.last().is_some_and(|level| level.in_git);
         self.levels.push(Level {
@@ -62,7 +62,7 @@ impl Ignores {
         self.levels.pop();
     }
 
-    /// Why the entry at `path`, directly in the last directory, is ignored.
+    /// Returns why the entry at `path`, directly in the last directory, is ignored.
     pub(crate) fn verdict(&self, path: &Path, is_directory: bool) -> Option<Reason> {
         if !self.are_wanted() {
             return None;
@@ -102,7 +102,7 @@ fn reason(glob: &Glob) -> Reason {
     Reason::Ignored { file, pattern: glob.original().to_owned() }
 }
 
-/// The matcher wants paths below a root; ours is "/", and never looked at.
+/// The matcher needs paths below a root; ours is "/", which is never accessed.
 fn virtual_path(path: &Path) -> PathBuf {
     Path::new("/").join(path)
 }

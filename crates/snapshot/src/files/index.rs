@@ -1,11 +1,11 @@
-//! What was seen of a workspace last time: which file had which content.
+//! An index of the last snapshot of a workspace: the content of each file.
 //!
-//! A file is known by its inode, size and times. The time of its last change
-//! cannot be set by programs, so equal facts mean equal content; except for a
-//! file that was changed so shortly before it was read that a further change
-//! could have the same time. Such files are not entered, and so are read again.
+//! A file is identified by its inode, size and times. Programs cannot set the change time,
+//! so equal facts mean equal content; except for a file that was changed so shortly before
+//! it was read that a further change could have the same time. Such files are not entered,
+//! and so are read again.
 //!
-//! An index is only ever a shortcut: one that is missing or damaged costs time.
+//! An index is only a shortcut: a missing or damaged one costs time.
 
 use super::depot::Depot;
 use super::digest::{Digest, LENGTH};
@@ -21,21 +21,21 @@ const RECORD: usize = 32 + LENGTH;
 const HEAD: usize = 8 + GENERATION + 8;
 pub(crate) const GENERATION: usize = 16;
 
-/// Kernels stamp files with the time of the last tick, 10 ms ago at most;
-/// twice that, for clocks that are corrected meanwhile.
+/// Kernels stamp files with the time of the last tick, at most 10 ms ago; twice that,
+/// because the clock may be corrected meanwhile.
 const TICK: i128 = 20_000_000;
-/// Where there are no fractions of seconds, FAT's two seconds are the worst.
+/// On file systems without fractions of seconds, FAT's two seconds are the worst.
 const COARSE_TICK: i128 = 2_100_000_000;
 
-/// Which sweep a depot has last seen; `None` before the first.
+/// Identifies the last sweep of a depot; zeros before the first.
 pub(crate) type Generation = [u8; GENERATION];
 
-/// How far the depot can be relied on to have what an index names.
+/// Whether the depot is certain to have the objects that an index names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Nothing was removed since.
     Whole,
-    /// There was a sweep: look first.
+    /// There was a sweep: check first.
     Look,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// What is known of the workspace at `root`.
+    /// Loads the index of the workspace at `root`.
     pub(crate) fn load(depot: &Depot, root: &Path, device: u64) -> Index {
         let name = format!("index/{}", Digest::of(root.as_os_str().as_bytes()));
         let generation = generation(depot);
@@ -68,7 +68,7 @@ impl Index {
         self.old.get(HEAD..end).unwrap_or_default().as_chunks().0
     }
 
-    /// The content of a file with these facts, if it is known.
+    /// Returns the content of a file with these facts, if known.
     pub(crate) fn find(&self, facts: &Facts) -> Option<(Digest, Trust)> {
         let records = self.records();
         let inode = facts.inode.to_be_bytes();
@@ -77,19 +77,19 @@ impl Index {
         (record(facts, &digest)? == records[at]).then_some((digest, self.trust))
     }
 
-    /// Notes what a file had when it was looked at, not before `read`.
+    /// Notes the content of a file that was looked at no earlier than `read`.
     pub(crate) fn note(&mut self, facts: &Facts, digest: &Digest, read: Instant) {
         if read.is_after(facts) {
             self.keep(facts, digest);
         }
     }
 
-    /// Takes over what was known already.
+    /// Keeps a known entry.
     pub(crate) fn keep(&mut self, facts: &Facts, digest: &Digest) {
         self.new.extend(record(facts, digest));
     }
 
-    /// Keeps what was noted, for the next time.
+    /// Saves the noted entries for the next time.
     pub(crate) fn save(mut self, depot: &Depot) -> Result<(), Error> {
         self.new.sort_unstable();
         self.new.dedup_by(|a, b| a[..8] == b[..8]);
@@ -114,7 +114,7 @@ fn is_whole(bytes: &[u8], device: u64) -> bool {
         && Digest::of(content).0 == *digest
 }
 
-/// Nothing for times that no file has, before 1678 and after 2262.
+/// Returns none for times outside of 1678 to 2262.
 fn record(facts: &Facts, digest: &Digest) -> Option<[u8; RECORD]> {
     let mut record = [0; RECORD];
     record[..8].copy_from_slice(&facts.inode.to_be_bytes());
@@ -141,7 +141,7 @@ impl Instant {
         Instant(i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec))
     }
 
-    /// Whether any later change would have a later time.
+    /// Returns whether any later change would have a later time.
     fn is_after(self, facts: &Facts) -> bool {
         let tick = if facts.changed.nanoseconds == 0 { COARSE_TICK } else { TICK };
         nanoseconds(facts.changed) + tick < self.0
@@ -171,8 +171,8 @@ mod tests {
         }
     }
 
-    /// Nanoseconds after the change at which the file was read, and whether it
-    /// is known the next time.
+    /// Returns whether a file is known the next time, if it was read this many nanoseconds
+    /// after the change.
     fn is_known(changed: Time, after: i128) -> bool {
         let directory = tempfile::tempdir().unwrap();
         let depot = Depot::open(&directory.path().join("depot")).unwrap();

@@ -1,10 +1,9 @@
-//! A directory's listing as bytes, and back.
+//! Encodes and decodes a directory's listing.
 //!
-//! The form is canonical: entries are in the order of their names, and where a
-//! page ends depends on the names alone. So equal directories are equal
-//! objects, and a changed file changes one page of a long listing.
-//! `docs/snapshot-format.md` has the bytes. What is read may be hostile: every
-//! name is one plain component, or the listing is refused.
+//! The form is canonical: entries are in the order of their names, and the end of a page
+//! depends only on the names. So equal directories are equal objects, and a changed file
+//! changes one page of a long listing. `docs/snapshot-format.md` describes the bytes. The
+//! input may be hostile: unless every name is one plain component, the listing is refused.
 
 use super::digest::{Digest, LENGTH};
 use super::place::{MODE_BITS, Time};
@@ -15,12 +14,12 @@ use std::path::{Component, Path, PathBuf};
 const PAGE: &[u8; 8] = b"sslpage1";
 const INDEX: &[u8; 8] = b"sslindx1";
 
-/// A listing up to this long is one page: most directories, in a few kilobytes.
+/// A listing up to this length is one page: most directories, in a few kilobytes.
 const SINGLE: usize = 128;
-/// A page of a longer one ends at a name whose hash ends in six zero bits, so
-/// that pages have 64 entries in the mean …
+/// A page of a longer listing ends at a name whose hash ends in six zero bits, so that
+/// pages have 64 entries on average …
 const CUT: u8 = 0x3f;
-/// … and here at the latest.
+/// … and after this many entries at the latest.
 const LONGEST: usize = 512;
 
 const FILE: u8 = 1;
@@ -47,11 +46,11 @@ pub(crate) enum Node {
         modified: Time,
         target: OsString,
     },
-    /// A further name of the file at `first`, a path from the root.
+    /// Another name of the file at `first`, a path from the root.
     Link {
         first: PathBuf,
     },
-    /// There is something, but it was not taken: a restore leaves it alone.
+    /// An existing entry that the snapshot left out: a restore leaves it alone.
     LeftOut,
 }
 
@@ -70,8 +69,7 @@ pub(crate) enum Object {
     Index(Vec<Digest>),
 }
 
-/// The pages of a listing, each as an object, and what makes one of them: an
-/// index if there is more than one page.
+/// Returns the pages of a listing, each as an object, and an index if there is more than one.
 pub(crate) fn encode(entries: &[Entry]) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
     if entries.len() <= SINGLE {
         return (vec![page(entries)], None);
@@ -149,7 +147,7 @@ fn time(out: &mut Vec<u8>, time: Time) {
     out.extend(time.nanoseconds.to_le_bytes());
 }
 
-/// Nothing if these bytes are not an object as `encode` writes it.
+/// Returns none if these bytes are not an object as `encode` writes it.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Object> {
     let mut source = Source(bytes);
     let magic: [u8; 8] = source.array()?;
@@ -236,7 +234,7 @@ impl<'a> Source<'a> {
         Some(Entry { name, node })
     }
 
-    /// Whatever a link's target says, it is data: nobody goes there.
+    /// The target of a link is only data: nothing here follows it.
     fn target(&mut self) -> Option<OsString> {
         self.text().filter(|target| !target.is_empty())
     }
@@ -248,7 +246,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// One component that is neither this directory nor the one above.
+/// Returns whether a name is one component other than `.` and `..`.
 fn is_plain(name: &OsStr) -> bool {
     let mut parts = Path::new(name).components();
     let first = matches!(parts.next(), Some(Component::Normal(part)) if part == name);

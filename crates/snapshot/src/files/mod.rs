@@ -3,17 +3,17 @@
 //! ```text
 //! depot/            0700
 //!   format          "sessile depot 1"
-//!   lock            shared by whoever uses the depot, alone by a sweep
+//!   lock            held shared by users of the depot, exclusively by a sweep
 //!   generation      changes with each sweep that may have removed something
 //!   blobs/ab/cd…    contents of files, named by their hash
 //!   trees/ab/cd…    directories, named by the hash of their listing
-//!   index/…         what was seen of a workspace last time, to read less
+//!   index/…         what the last snapshot of a workspace saw, to read less
 //!   tmp/            being written
 //! ```
 //!
-//! A directory's listing names its children by hash, as git's trees do: what
-//! did not change is not stored again, and long listings are cut into pages so
-//! that this holds for a directory of many thousand files, too.
+//! A directory's listing names its children by hash, as git's trees do: unchanged content
+//! is not stored again. Long listings are split into pages, so that this also holds for a
+//! directory of many thousand files.
 
 mod carry;
 mod copy;

@@ -1,8 +1,8 @@
-//! An open directory, and what is directly in it.
+//! An open directory and its direct entries.
 //!
-//! Every access to a workspace goes by one name from an open directory and
-//! never through a symbolic link: so nothing outside of the root is reached,
-//! whatever a tree says and whoever renames things meanwhile.
+//! Every access to a workspace uses one name in an open directory and never follows a
+//! symbolic link. So nothing outside of the root is reached, whatever a tree contains and
+//! whatever is renamed meanwhile.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, Stat, Timespec, Timestamps, UTIME_OMIT};
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use std::path::{Component, Path, PathBuf};
 /// The bits of a mode that are kept: permissions, setuid, setgid, sticky.
 pub(crate) const MODE_BITS: u32 = 0o7777;
 
-/// What our files are called in a workspace while they are written. One that
-/// a killed process left is never part of a snapshot, and a restore removes it.
+/// Prefix of our temporary files in a workspace. A file that a killed process left is never
+/// part of a snapshot, and a restore removes it.
 pub(crate) const TEMPORARY: &str = ".sessile-restoring-";
 
 /// Seconds and nanoseconds since 1970.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Device,
 }
 
-/// What the file system says of an entry.
+/// The metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) kind: Kind,
@@ -81,7 +81,7 @@ impl Facts {
         Ok(Facts::of(&rustix::fs::fstat(file)?))
     }
 
-    /// Which file it is, whatever its name.
+    /// Identifies a file independently of its name.
     pub(crate) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
@@ -98,14 +98,14 @@ impl AsFd for Place {
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
-/// A directory by its real name. One that is reached through a process, as the
-/// root of a sandbox is, has no other name here.
+/// Returns the canonical path of a directory. A directory that is reached through a
+/// process, like the root of a sandbox, has no other name here.
 pub(crate) fn real(root: &Path) -> io::Result<PathBuf> {
     if root.starts_with("/proc") { Ok(root.to_owned()) } else { root.canonicalize() }
 }
 
 impl Place {
-    /// The directory at `path`, whose own links are followed: the caller named it.
+    /// Opens the directory at `path`. Links in it are followed: the caller named it.
     pub(crate) fn root(path: &Path) -> io::Result<Place> {
         Ok(Place(rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
@@ -115,8 +115,7 @@ impl Place {
         Ok(Place(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// A directory below this one, one name at a time. Reading is not needed
-    /// to work in it.
+    /// Opens a directory below this one, one name at a time, without the need for read permission.
     pub(crate) fn below(&self, path: &Path) -> io::Result<Place> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mut place = Place(rustix::fs::openat(&self.0, ".", flags, Mode::empty())?);
@@ -129,7 +128,7 @@ impl Place {
         Ok(place)
     }
 
-    /// All names, in the order of their bytes.
+    /// Returns all names, in the order of their bytes.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut entries = RawDir::new(&self.0, &mut buffer);
@@ -149,7 +148,7 @@ impl Place {
         Ok(Facts::of(&rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// As `facts`, but nothing where there is nothing.
+    /// Like `facts`, but returns none if there is no such entry.
     pub(crate) fn find(&self, name: &OsStr) -> io::Result<Option<Facts>> {
         match self.facts(name) {
             Ok(facts) => Ok(Some(facts)),
@@ -159,7 +158,7 @@ impl Place {
     }
 
     pub(crate) fn open(&self, name: &OsStr) -> io::Result<File> {
-        // Not blocking, in case that a FIFO has taken the file's place.
+        // Non-blocking, in case a FIFO has taken the file's place.
         let flags =
             OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
@@ -185,7 +184,7 @@ impl Place {
         Ok(rustix::fs::symlinkat(target, &self.0, name)?)
     }
 
-    /// Gives `from` in another place a further name here.
+    /// Makes a hard link to `from` in another directory.
     pub(crate) fn link(&self, name: &OsStr, other: &Place, from: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::linkat(&other.0, from, &self.0, name, AtFlags::empty())?)
     }
@@ -212,8 +211,8 @@ impl Place {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
         }
-        // There is no chmod that refuses links before Linux 6.6; a handle's
-        // name in /proc leads to exactly what was looked at.
+        // Before Linux 6.6 there is no chmod that refuses links; the path of a descriptor
+        // in /proc leads to exactly what was looked at.
         let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
         let mode = Mode::from_raw_mode(mode & MODE_BITS);
         match rustix::fs::chmodat(CWD, path.as_str(), mode, AtFlags::empty()) {
@@ -231,8 +230,8 @@ impl Place {
     }
 }
 
-/// Gives an open file its mode and time, in this order: a change of content
-/// would take the setuid bit away, and a change of mode does not touch the time.
+/// Sets the mode and time of an open file, after its content: a change of content would
+/// remove the setuid bit, and a change of mode does not touch the time.
 pub(crate) fn dress(file: &File, mode: u32, modified: Time) -> io::Result<()> {
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode & MODE_BITS))?;
     Ok(rustix::fs::futimens(file, &timestamps(modified))?)
@@ -245,7 +244,7 @@ fn timestamps(time: Time) -> Timestamps {
     }
 }
 
-/// A name that nobody else uses.
+/// Returns a unique name.
 pub(crate) fn unique(prefix: &str) -> io::Result<OsString> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;

@@ -1,23 +1,21 @@
-//! What belongs to a snapshot, and what was left out of it and why.
+//! The contents of a snapshot, and what was left out and why.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What belongs to a workspace's snapshot. Use the same rules for a snapshot
-/// and for restoring it.
+/// The contents of a workspace's snapshot. Use the same rules for a snapshot and for restoring it.
 ///
-/// Always left out: directories that are called `.sessions`, the depot, and
-/// what is mounted from another file system.
+/// Always left out: directories named `.sessions`, the depot, and mounts of other file systems.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     pub ignore: IgnoreFiles,
     pub limits: Limits,
-    /// Further directories to leave out, wherever they are.
+    /// Additional directories to leave out, wherever they are.
     pub skip: Vec<PathBuf>,
     pub set_ids: SetIds,
 }
 
-/// What a restore does with setuid and setgid bits.
+/// How a restore treats setuid and setgid bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SetIds {
     #[default]
@@ -26,11 +24,11 @@ pub enum SetIds {
     Drop,
 }
 
-/// Whether `.gitignore` and `.sessileignore` files say what is left out.
+/// Whether `.gitignore` and `.sessileignore` files apply.
 ///
 /// Both have git's syntax, and apply to their directory and those below it.
-/// `.sessileignore` has the last word, so `!name` there takes in what git
-/// ignores. A directory `.git` is not subject to `.gitignore`, as with git.
+/// `.sessileignore` has precedence, so `!name` there includes what git ignores. As with
+/// git, a directory `.git` is not subject to `.gitignore`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IgnoreFiles {
     #[default]
@@ -38,7 +36,7 @@ pub enum IgnoreFiles {
     Disregard,
 }
 
-/// How large a snapshot may be, in bytes of file content.
+/// Size limits of a snapshot, in bytes of file content.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
     pub total: Option<u64>,
@@ -46,7 +44,7 @@ pub struct Limits {
     pub over: Over,
 }
 
-/// What becomes of files over a limit.
+/// How files over a limit are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Over {
     /// They are left out, and a restore leaves them alone.
@@ -56,26 +54,26 @@ pub enum Over {
     Refuse,
 }
 
-/// Why something was left out, or left alone.
+/// Why an entry was left out, or left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// A line of an ignore file says so.
+    /// A line of an ignore file matches.
     Ignored { file: PathBuf, pattern: String },
-    /// It is ours: session directories, the depot, what the caller named.
+    /// It is ours: session directories, the depot, and directories that the caller named.
     Own,
     /// It has no content to store.
     Special(Special),
-    /// Larger than one file may be.
+    /// The file exceeds the limit for a file.
     TooLarge { size: u64 },
-    /// The whole would be larger than allowed.
+    /// The snapshot would exceed its total limit.
     OverTotal { size: u64 },
     /// It could not be read.
     Unreadable(String),
     /// Deeper than 200 directories.
     TooDeep,
-    /// Something is mounted there.
+    /// It is a mount point.
     OtherFileSystem,
-    /// It was left out of the snapshot that is restored, for whatever reason.
+    /// It was left out of the restored snapshot, for any reason.
     NotTaken,
 }
 
@@ -87,7 +85,7 @@ pub enum Special {
 }
 
 impl Reason {
-    /// A word that stays the same.
+    /// Returns a stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -126,22 +124,21 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Something that was left out, by its path from the root.
+/// An entry that was left out, by its path from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Omission {
     pub path: PathBuf,
     pub reason: Reason,
 }
 
-/// What was left out: all of it counted, some of it named. A directory counts
-/// as one.
+/// The entries that were left out: all are counted, some are named. A directory counts as one.
 #[derive(Debug, Clone, Default)]
 pub struct LeftOut {
     counts: Vec<(&'static str, u64)>,
     examples: Vec<Omission>,
 }
 
-/// How many of each reason are named.
+/// Maximum number of named entries per reason.
 const EXAMPLES: u64 = 100;
 
 impl LeftOut {
@@ -158,33 +155,33 @@ impl LeftOut {
         }
     }
 
-    /// How many were left out.
+    /// Returns the number of entries that were left out.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// How many for each reason, by its code.
+    /// Returns the number for each reason, by its code.
     #[must_use]
     pub fn counts(&self) -> &[(&'static str, u64)] {
         &self.counts
     }
 
-    /// The first hundred of each reason.
+    /// Returns the first hundred of each reason.
     #[must_use]
     pub fn examples(&self) -> &[Omission] {
         &self.examples
     }
 }
 
-/// How much there is.
+/// The size of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kept {
     pub files: u64,
     pub directories: u64,
     pub symlinks: u64,
-    /// Further names of files that are counted in `files`.
+    /// Additional names of files that are counted in `files`.
     pub hard_links: u64,
-    /// Of the files' contents.
+    /// Size of the files' contents.
     pub bytes: u64,
 }

@@ -1,8 +1,8 @@
-//! Taking a snapshot: one walk, in the order of names, that reads what is not
-//! known already and stores what is new.
+//! Takes a snapshot: one walk, in the order of names, that reads files that are not yet
+//! known and stores new contents.
 //!
-//! Whatever cannot be taken is left out with a reason; only a depot that
-//! cannot be written to, or a limit that is to be kept, ends the walk.
+//! An entry that cannot be taken is left out with a reason; only a depot that cannot be
+//! written to, or a limit with `Over::Refuse`, ends the walk.
 
 use super::depot::{Depot, Hold, ObjectKind, Stored};
 use super::digest::{Digest, TreeId};
@@ -19,17 +19,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A directory is held open for each level, and processes may have a thousand.
+/// Maximum depth: each level holds a directory open, and a process may have a thousand
+/// descriptors.
 pub(crate) const DEEPEST: usize = 200;
 
-/// Smaller files are read whole, so that nothing is written if they are known.
+/// Smaller files are read whole, so that nothing is written if their content is known.
 pub(crate) const SMALL: u64 = 256 * 1024;
 
-/// How often a file that changes while it is read is read again.
+/// Maximum number of attempts for a file that changes while it is read.
 const ATTEMPTS: u32 = 3;
 
-/// A snapshot that was taken. While this lives, no sweep takes place: write
-/// down the tree's id first.
+/// A snapshot. While this value lives, no sweep takes place: record the tree's id before
+/// dropping it.
 #[derive(Debug)]
 pub struct Snapshot {
     pub tree: TreeId,
@@ -37,37 +38,37 @@ pub struct Snapshot {
     _hold: Hold,
 }
 
-/// What taking a snapshot came to.
+/// Statistics of a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What the snapshot has.
+    /// The contents of the snapshot.
     pub kept: Kept,
-    /// How many files were read, because they may have changed.
+    /// Number of files that were read, because they may have changed.
     pub read: u64,
-    /// New contents of files, and their bytes.
+    /// Number of new file contents, and their bytes.
     pub new_blobs: u64,
     pub new_blob_bytes: u64,
-    /// New listings of directories, and their bytes.
+    /// Number of new directory listings, and their bytes.
     pub new_listings: u64,
     pub new_listing_bytes: u64,
-    /// How many files share their bytes with the workspace (reflinks).
+    /// Number of files that share their bytes with the workspace (reflinks).
     pub cloned: u64,
     pub left_out: LeftOut,
-    /// Files that kept changing while they were read: what is stored of them
-    /// was not necessarily there at one moment.
+    /// Files that kept changing while they were read: their stored content did not
+    /// necessarily exist at one moment.
     pub unsteady: Vec<PathBuf>,
 }
 
 impl Depot {
     /// Takes a snapshot of the workspace at `root`.
     ///
-    /// Files that are as they were the last time a snapshot of this directory
-    /// was taken in this depot are not read.
+    /// Files that have not changed since the last snapshot of this directory in this depot
+    /// are not read.
     ///
     /// # Errors
     ///
     /// If `root` is not a directory, the depot cannot be written to (see
-    /// [`Error::is_disk_full`]), or a limit is exceeded that is to be kept.
+    /// [`Error::is_disk_full`]), or a limit is exceeded and the rules say to refuse that.
     pub fn snapshot(&self, root: &Path, rules: &Rules) -> Result<Snapshot, Error> {
         let hold = self.hold()?;
         let path = super::place::real(root).told("open", root)?;
@@ -94,7 +95,7 @@ impl Depot {
     }
 }
 
-/// What is no part of a workspace, whatever its files say.
+/// Entries that are never part of a workspace, whatever its ignore files say.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     device: u64,
@@ -128,7 +129,7 @@ impl Bounds {
     }
 }
 
-/// The ignore files of an open directory.
+/// Reads the ignore files of an open directory.
 pub(crate) fn ignore_texts(place: &Place, names: &[OsString]) -> Texts {
     let read = |name: &str| {
         names.binary_search_by(|known| known.as_os_str().cmp(OsStr::new(name))).ok()?;
@@ -152,12 +153,12 @@ struct Walk<'a> {
     ignores: Ignores,
     index: Index,
     cloning: Cloning,
-    /// Files of several names, by their inode: the path that was met first.
+    /// Files with several names, by their inode: the path that was met first.
     firsts: HashMap<u64, PathBuf>,
     report: Report,
 }
 
-/// What became of an entry: part of the snapshot, left out, or gone meanwhile.
+/// The outcome of an entry: part of the snapshot, left out, or gone meanwhile.
 enum Outcome {
     Taken(Node),
     Out(Reason),
@@ -165,8 +166,7 @@ enum Outcome {
 }
 
 impl Walk<'_> {
-    /// Stores a directory's listing. The inner error is the directory's own:
-    /// it cannot be read.
+    /// Stores a directory's listing. The inner error means that the directory cannot be read.
     fn directory(
         &mut self,
         place: &Place,
@@ -300,8 +300,8 @@ impl Walk<'_> {
         there.then_some(blob)
     }
 
-    /// Reads and stores a file, again if it changed meanwhile. What is told of
-    /// it fits the content that was stored.
+    /// Reads and stores a file, again if it changed meanwhile. The returned facts match the
+    /// stored content.
     fn read(
         &mut self,
         place: &Place,
@@ -340,7 +340,7 @@ impl Walk<'_> {
     ) -> Result<Result<(Digest, u64), io::Error>, Error> {
         let (blob, size, stored) = if size <= SMALL {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-            // A file that grows meanwhile is not followed for ever.
+            // Limits a file that grows meanwhile.
             if let Err(error) = file.take(2 * SMALL).read_to_end(&mut bytes) {
                 return Ok(Err(error));
             }
@@ -361,7 +361,7 @@ impl Walk<'_> {
     }
 }
 
-/// Opens what is still a regular file.
+/// Opens a file that is still a regular file.
 fn open(place: &Place, name: &OsStr) -> io::Result<(File, Facts)> {
     let file = place.open(name)?;
     let facts = Facts::of_open(&file)?;
@@ -380,7 +380,7 @@ fn unreadable(error: &io::Error) -> Outcome {
     Outcome::Out(Reason::Unreadable(error.to_string()))
 }
 
-/// Whether a restore could not tell by itself that it is to be left alone.
+/// Returns whether the snapshot has to record the omission, because a restore could not know it.
 fn is_recorded(reason: &Reason) -> bool {
     match reason {
         Reason::Ignored { .. } | Reason::Own => false,

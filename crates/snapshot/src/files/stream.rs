@@ -1,5 +1,5 @@
-//! Contents on their way between files: cloned where the file system can,
-//! copied in pieces where it cannot, and hashed in either case.
+//! Copies contents between files: cloned if the file system can, otherwise copied in
+//! pieces, and hashed in either case.
 
 use super::digest::Digest;
 use rustix::io::Errno;
@@ -7,13 +7,13 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
-/// Large enough that system calls do not count, small enough for any cache.
+/// Large enough to make system calls negligible, small enough for any cache.
 pub(crate) const PIECE: usize = 128 * 1024;
 
-/// Cloning a file costs more than copying this little.
+/// Cloning a smaller file costs more than copying it.
 const WORTH_CLONING: u64 = 64 * 1024;
 
-/// Whether files can be cloned between two places: found out once.
+/// Whether files can be cloned between two places: determined once.
 #[derive(Debug, Default)]
 pub(crate) struct Cloning {
     refused: Cell<bool>,
@@ -32,8 +32,8 @@ impl Cloning {
                 Ok(true)
             }
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => Err(error.into()),
-            // Another file system, one without clones, or one that has them
-            // but not for these files: copying works for all of them.
+            // Another file system, one without clones, or one that has them but not for
+            // these files: copying works for all of them.
             Err(_) => {
                 self.refused.set(true);
                 Ok(false)
@@ -42,14 +42,14 @@ impl Cloning {
     }
 }
 
-/// Which side of a copy failed.
+/// The side of a copy that failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
     Source(io::Error),
     Target(io::Error),
 }
 
-/// Copies to the end of `from`; says what it was. `size` is what is expected.
+/// Copies to the end of `from`, and returns the digest and length. `size` is the expected length.
 pub(crate) fn copy(
     from: &mut impl Read,
     to: &mut impl Write,
@@ -72,8 +72,8 @@ pub(crate) fn copy(
     }
 }
 
-/// Clones `from` into the new file `to`, or copies `size` bytes at most, so
-/// that a file that grows is not followed for ever; says what `to` has.
+/// Clones `from` into the new file `to`, or copies at most `size` bytes, so that a growing
+/// file ends. Returns the digest and length of `to`.
 pub(crate) fn transfer(
     from: &mut File,
     to: &mut File,
@@ -81,7 +81,7 @@ pub(crate) fn transfer(
     cloning: &Cloning,
 ) -> Result<(Digest, u64), Broken> {
     if cloning.attempt(from, to, size).map_err(Broken::Target)? {
-        // What was cloned is hashed, not the original: that may go on changing.
+        // Hash the clone, not the original, which may continue to change.
         to.rewind().map_err(Broken::Target)?;
         return copy(to, &mut io::sink(), size).map_err(|broken| match broken {
             Broken::Source(error) | Broken::Target(error) => Broken::Target(error),

@@ -1,4 +1,4 @@
-//! Removing what no tree needs.
+//! Removes objects that no tree needs.
 
 use super::depot::{Depot, Lock, ObjectKind};
 use super::digest::{Digest, TreeId, digest};
@@ -10,15 +10,15 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-/// Nobody else uses the depot while this lives. Read the list of trees to keep
-/// after it was begun: a snapshot taken before is on that list by then.
+/// Exclusive use of the depot. Read the list of trees to keep after the sweep has begun:
+/// any earlier snapshot is on that list by then.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     depot: &'a Depot,
     _lock: Lock,
 }
 
-/// What a sweep removed, and what is left.
+/// Statistics of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub removed: u64,
@@ -28,7 +28,7 @@ pub struct Swept {
 }
 
 impl Depot {
-    /// Begins a sweep, if nobody uses the depot at the moment.
+    /// Begins a sweep, if the depot is not in use.
     ///
     /// # Errors
     ///
@@ -47,27 +47,26 @@ struct Needed {
 }
 
 impl Sweep<'_> {
-    /// Removes all that these trees do not need. If it is killed, what is left
-    /// over goes with the next one.
+    /// Removes everything that these trees do not need. If it is killed, the next sweep
+    /// removes the rest.
     ///
     /// # Errors
     ///
-    /// If a tree that is to be kept cannot be read: then nothing was removed.
-    /// Also if removing fails.
+    /// If a tree to keep cannot be read: then nothing was removed. Also if removing fails.
     pub fn keep(self, trees: &[TreeId]) -> Result<Swept, Error> {
         let mut needed = Needed::default();
         for tree in trees {
             self.mark(&tree.0, &mut needed)?;
         }
-        // First of all, so that no index is relied on from here on.
+        // First, so that no index is relied on from now on.
         if self.begin_generation().is_err() {
-            // No room, most likely, and that is what a sweep is for.
+            // Probably there is no room, and a sweep is meant to make some.
             self.empty("index", &mut Swept::default())?;
         }
         let mut swept = Swept::default();
         self.clear(ObjectKind::Trees, &needed.trees, &mut swept)?;
         self.clear(ObjectKind::Blobs, &needed.blobs, &mut swept)?;
-        // Whoever wrote these is dead: it would hold the lock.
+        // Their writers are dead: live ones would hold the lock.
         self.empty("tmp", &mut swept)?;
         Ok(swept)
     }

@@ -1,10 +1,10 @@
-//! Putting a snapshot back: first decide what differs, then change that alone.
+//! Restores a snapshot: first decides what differs, then changes only that.
 //!
-//! `plan` looks and decides; nothing is changed before every listing was read
-//! and every content that is needed was found in the depot. `perform` does it,
-//! in an order in which each file is as it was or as it should be at every
-//! moment, deletions first, so that a full disk gains room. A step that fails
-//! is told and the others go on; doing it all again does what is missing.
+//! `plan` looks and decides; nothing is changed before every listing was read and every
+//! needed content was found in the depot. `perform` makes the changes, in an order in which
+//! each file always has either its old or its new content; deletions come first, so that a
+//! full disk gains room. A failed step is reported and the others continue; a second
+//! restore does the missing steps.
 
 mod perform;
 mod plan;
@@ -20,35 +20,34 @@ use super::place::Place;
 use super::rules::{LeftOut, Rules};
 use std::path::{Path, PathBuf};
 
-/// What restoring came to. All paths are from the root.
+/// The result of a restore. All paths are relative to the root.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// What was not there, with directories and links.
+    /// Missing entries, including directories and links.
     pub created: Vec<PathBuf>,
-    /// What had other content, another target or another kind.
+    /// Entries with another content, target or kind.
     pub changed: Vec<PathBuf>,
-    /// What had another mode or time only.
+    /// Entries with only another mode or time.
     pub attributes: Vec<PathBuf>,
-    /// What the snapshot does not have.
+    /// Entries that the snapshot does not have.
     pub deleted: Vec<PathBuf>,
-    /// How many files and links were as they should be.
+    /// Number of files and links that were already correct.
     pub unchanged: u64,
-    /// What was left alone although the snapshot does not have it.
+    /// Entries that were left alone although the snapshot does not have them.
     pub left_alone: LeftOut,
-    /// What could not be done. Everything else was; restoring again tries
-    /// these once more.
+    /// Steps that failed. All others succeeded; restoring again retries these.
     pub failed: Vec<Failure>,
 }
 
 impl Restored {
-    /// Whether the workspace is now as the snapshot says.
+    /// Returns whether the workspace now equals the snapshot.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
-/// A path that could not be made what it should be.
+/// A path that could not be restored.
 #[derive(Debug)]
 pub struct Failure {
     pub path: PathBuf,
@@ -58,16 +57,15 @@ pub struct Failure {
 impl Depot {
     /// Makes the workspace at `root` equal to a snapshot.
     ///
-    /// What the snapshot has is put back, ignored or not. What it does not
-    /// have is deleted, unless it is ignored by the ignore files of now or by
-    /// those of the snapshot, or was left out when the snapshot was taken.
-    /// What is lost by this is not kept anywhere: take a snapshot first.
+    /// Entries of the snapshot are restored, ignored or not. Other entries are deleted,
+    /// unless they are ignored by the current ignore files or by those of the snapshot, or
+    /// were left out when the snapshot was taken. Replaced and deleted contents are not
+    /// kept anywhere: take a snapshot first.
     ///
     /// # Errors
     ///
-    /// If nothing was changed, because `root` is not a directory, or the
-    /// depot lacks something that is needed or is damaged. What fails later is
-    /// told in [`Restored::failed`].
+    /// If `root` is not a directory, or the depot is damaged or lacks a needed object: then
+    /// nothing was changed. Later failures are in [`Restored::failed`].
     pub fn restore(&self, tree: TreeId, root: &Path, rules: &Rules) -> Result<Restored, Error> {
         let _hold = self.hold()?;
         let path = super::place::real(root).told("open", root)?;

@@ -1,4 +1,4 @@
-//! Does what was planned, one step at a time.
+//! Performs the planned steps, one at a time.
 
 use super::super::depot::Depot;
 use super::super::error::{Error, Told};
@@ -21,7 +21,7 @@ pub(super) fn perform(depot: &Depot, root: &Place, plan: Plan) -> Restored {
         ..Restored::default()
     };
     for unlock in plan.unlocks {
-        // If it fails, so do the steps that need it, and these are told.
+        // If it fails, the steps that need it fail as well and are reported.
         let _ = hand.within(&unlock.path, |place, name| Ok(place.set_mode(name, unlock.mode)?));
     }
     for deletion in plan.deletions {
@@ -81,7 +81,7 @@ struct Performer<'a> {
 }
 
 impl Performer<'_> {
-    /// Does something in the directory of `path`, with its name there.
+    /// Performs a step in the directory of `path`, with its name there.
     fn within<T>(
         &mut self,
         path: &Path,
@@ -177,7 +177,7 @@ impl Performer<'_> {
     }
 }
 
-/// What can fail in a step: the workspace, or the depot.
+/// The cause of a failed step: the workspace, or the depot.
 enum Trouble {
     Here(io::Error),
     Depot(Error),
@@ -204,8 +204,8 @@ impl Trouble {
     }
 }
 
-/// Makes something under another name and then gives it its own, so that the
-/// old is there until the new is whole.
+/// Makes an entry under a temporary name and then renames it, so that the old one exists
+/// until the new one is complete.
 fn replace(
     place: &Place,
     name: &OsStr,

@@ -1,4 +1,4 @@
-//! Looks at a workspace and a snapshot, and decides what has to be done.
+//! Compares a workspace with a snapshot, and decides what to do.
 
 use super::super::depot::{Depot, ObjectKind};
 use super::super::digest::{Digest, TreeId};
@@ -17,21 +17,21 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A hostile tree may name the same listing over and over.
+/// Maximum number of entries: a hostile tree may name the same listing over and over.
 pub(crate) const MOST_ENTRIES: u64 = 10_000_000;
 
-/// What an owner needs to work in a directory, and to look into it.
+/// The permissions that an owner needs to change entries of a directory, and also to list it.
 const WORK: u32 = 0o300;
 const LOOK: u32 = 0o700;
 
 pub(super) struct Planner<'a> {
     pub(super) depot: &'a Depot,
     pub(super) bounds: Bounds,
-    /// The ignore files that are there, and those of the snapshot.
+    /// The current ignore files, and those of the snapshot.
     pub(super) now: Ignores,
     pub(super) then: Ignores,
     index: Index,
-    /// Files of several names that stay as they are: where, and which.
+    /// Files with several names that stay as they are, with their inode.
     steady: HashMap<PathBuf, u64>,
     claimed: HashSet<u64>,
     set_ids: SetIds,
@@ -39,7 +39,7 @@ pub(super) struct Planner<'a> {
     pub(super) plan: Plan,
 }
 
-/// Whether steps were planned directly in a directory.
+/// Whether steps are planned directly in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touched {
     Yes,
@@ -80,7 +80,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Nothing is begun that the depot has not got the contents for.
+/// Checks that the depot has all needed contents before anything begins.
 fn check(depot: &Depot, tree: TreeId, plan: &Plan) -> Result<(), Error> {
     for making in &plan.makings {
         if let Made::File(content) = &making.made
@@ -152,7 +152,7 @@ impl Planner<'_> {
         Ok(touched)
     }
 
-    /// The snapshot's own ignore files of a directory.
+    /// Returns the snapshot's own ignore files of a directory.
     fn texts_of(&self, entries: &[Entry]) -> Result<Texts, Error> {
         let mut texts = Texts::default();
         if !self.then.are_wanted() {
@@ -210,7 +210,7 @@ impl Planner<'_> {
                 }
                 self.make(path, &entry.node, Before::Something)
             }
-            // A rename replaces these by one another.
+            // A rename can replace these by one another.
             (
                 Node::File(_) | Node::Link { .. } | Node::Symlink { .. },
                 Kind::File | Kind::Symlink | Kind::Fifo | Kind::Socket,
@@ -229,7 +229,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans something that is not there, or is replaced.
+    /// Plans an entry that is missing, or replaced.
     fn make(&mut self, path: &Path, node: &Node, before: Before) -> Result<Touched, Error> {
         let mut make = |made| {
             self.plan.makings.push(Making { path: path.to_owned(), made, before });
@@ -299,8 +299,8 @@ impl Planner<'_> {
         let shared = facts.names > 1;
         let dressed = facts.mode == content.mode && facts.modified == content.modified;
         let same = self.has_content(place, name_of(path), facts, content);
-        // What has other names may be in use elsewhere, and is never altered
-        // in place; and two files of the snapshot are not one.
+        // A file with other names may be in use elsewhere, and is never changed in place;
+        // and two files of the snapshot must not become one.
         let own = !shared || (dressed && self.claimed.insert(facts.inode));
         if !same || !own {
             let made = Made::File(*content);
@@ -329,7 +329,7 @@ impl Planner<'_> {
         if let Some((known, _)) = self.index.find(facts) {
             return known == content.blob;
         }
-        // One that cannot be read is replaced.
+        // An unreadable file is replaced.
         let read = place.open(name).and_then(|mut file| stream::hash(&mut file, facts.size));
         read.is_ok_and(|(digest, _)| digest == content.blob)
     }
@@ -372,7 +372,8 @@ pub(super) fn name_of(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
-/// No snapshot has these: a tree with them is made up, to get at sessions.
+/// Returns whether an entry is ours. No snapshot has these: a tree with them is forged, to
+/// reach sessions.
 fn is_ours(entry: &Entry) -> bool {
     match entry.node {
         Node::Directory { .. } => entry.name == ".sessions",
@@ -382,8 +383,8 @@ fn is_ours(entry: &Entry) -> bool {
     }
 }
 
-/// Opens a directory of ours that we may not be allowed to look into: then it
-/// is allowed first, which is to be taken back.
+/// Opens a directory of ours. If its mode forbids that, the mode is changed, and has to be
+/// restored later.
 pub(super) fn look_into(
     place: &Place,
     name: &OsStr,
@@ -392,7 +393,7 @@ pub(super) fn look_into(
     let open = |touched| {
         let child = place.child(name)?;
         let names = child.names()?;
-        // Reading the names does not need what looking at them does.
+        // Listing names needs read permission only; looking at one needs search permission.
         if let Some(first) = names.first() {
             child.find(first)?;
         }

@@ -1,4 +1,4 @@
-//! What there is to do, in the order in which it is done.
+//! The steps of a restore, in the order in which they are performed.
 
 use super::super::listing::Content;
 use super::super::place::{Kind, Time};
@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Directories in which something is to be done and whose owner may not
-    /// do so; from the top.
+    /// Directories that need a change although their owner lacks permission; from the top.
     pub(super) unlocks: Vec<Unlock>,
     /// From the bottom.
     pub(super) deletions: Vec<Deletion>,
@@ -18,8 +17,8 @@ pub(super) struct Plan {
     pub(super) makings: Vec<Making>,
     /// After all files that they could be names of.
     pub(super) links: Vec<Link>,
-    /// After all else, because work in a directory changes its time; from the
-    /// bottom, because a directory's mode may forbid to go below.
+    /// After everything else, because work in a directory changes its time; from the
+    /// bottom, because a directory's mode may forbid access below.
     pub(super) attributes: Vec<Attributes>,
     pub(super) unchanged: u64,
     pub(super) left_alone: LeftOut,
@@ -43,7 +42,7 @@ pub(super) struct Deletion {
 pub(super) enum Why {
     /// The snapshot does not have it.
     Unknown,
-    /// Something of another kind takes its place, and is what is told.
+    /// An entry of another kind replaces it, and is reported instead.
     Replaced,
 }
 
@@ -77,7 +76,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) struct Attributes {
     pub(super) path: PathBuf,
-    /// Links have none.
+    /// None for links.
     pub(super) mode: Option<u32>,
     pub(super) modified: Time,
     pub(super) news: News,
@@ -87,6 +86,6 @@ pub(super) struct Attributes {
 pub(super) enum News {
     /// The mode or the time differs.
     Differs,
-    /// It only makes good what other steps do to a directory.
+    /// It only corrects the effect of other steps on a directory.
     Follows,
 }

@@ -1,4 +1,4 @@
-//! What a snapshot does not have: deleted, or left alone.
+//! Entries that a snapshot does not have: deleted, or left alone.
 
 use super::super::error::Error;
 use super::super::ignores::Texts;
@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 impl Planner<'_> {
-    /// Plans the end of an entry that the snapshot does not have.
+    /// Plans the deletion of an entry that the snapshot does not have.
     pub(super) fn unknown(&mut self, place: &Place, name: &OsStr, path: &Path) -> Touched {
         let facts = match place.find(name) {
             Ok(Some(facts)) => facts,
@@ -32,25 +32,26 @@ impl Planner<'_> {
         }
     }
 
-    /// Why something is left alone.
+    /// Returns why an entry is left alone.
     fn protection(&self, name: &OsStr, path: &Path, facts: &Facts) -> Option<Reason> {
         if facts.kind == Kind::File && is_temporary(name) {
             return None;
         }
         match self.bounds.refusal(name, facts, path.components().count()) {
-            // Nothing is lost with these, and they are no part of the past.
+            // Deleting these loses nothing, and the snapshot cannot have them.
             Some(Reason::Special(Special::Fifo | Special::Socket)) | None => {}
             Some(reason) => return Some(reason),
         }
         let is_directory = facts.kind == Kind::Directory;
-        // By either: a run that changed the rules must neither make us delete
-        // what was precious before nor what it declared to be so.
+        // Either set of rules protects: a run that changed the rules must not make us
+        // delete files that the earlier rules protected, nor files that the new ones
+        // protect.
         let now = self.now.verdict(path, is_directory);
         now.or_else(|| self.then.verdict(path, is_directory))
     }
 
-    /// Plans a deletion, of a directory with all that may go; says whether
-    /// nothing will be left of it.
+    /// Plans a deletion; of a directory, with all contents that may be deleted. Returns
+    /// whether nothing is left of it.
     pub(super) fn delete(&mut self, place: &Place, path: &Path, facts: &Facts, why: Why) -> bool {
         match facts.kind {
             Kind::File | Kind::Symlink | Kind::Fifo | Kind::Socket => {
