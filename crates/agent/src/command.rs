@@ -1,4 +1,4 @@
-//! What a command-line agent writes: JSON objects, one a line.
+//! The output of a command-line agent: one JSON object per line.
 //!
 //! ```text
 //! {"type": "text", "text": "Looking at the tests"}
@@ -8,20 +8,20 @@
 //! {"type": "result", "text": "All tests pass"}
 //! ```
 //!
-//! Its calls are its own: they are told, not carried out. Usages are added up. The
-//! first result ends its answer. A line that is no JSON is text, so that a program that
-//! says something else as well is still understood; an object of another type is passed
-//! over, because programs learn new ones.
+//! Its calls are its own: they are reported, not performed. Usages are added up. The first
+//! result ends its answer. A line that is not JSON is text, so that a program with other
+//! output is still understood; an object of an unknown type is skipped, because programs
+//! add new ones.
 
 use crate::model::{Block, Failure, Fault, Reply, Stop, Usage};
 use crate::thread::Activity;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A longer line is nobody's answer.
+/// A longer line is not an answer.
 const LONGEST: usize = 4 << 20;
 
-/// What is written of a text that nobody asked to be JSON.
+/// Maximum length of a text in the output that is not JSON.
 const PLAIN: usize = 2000;
 
 #[derive(Debug, Deserialize)]
@@ -54,7 +54,7 @@ enum Line {
     },
 }
 
-/// What was read of a program's output so far.
+/// The parsed output of a program so far.
 #[derive(Debug, Default)]
 pub struct Account {
     rest: Vec<u8>,
@@ -64,7 +64,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// What it tells with these bytes.
+    /// Parses more output, and returns the activities in it.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Activity>, Failure> {
         self.rest.extend_from_slice(bytes);
         let mut activities = Vec::new();
@@ -111,7 +111,7 @@ impl Account {
         }
     }
 
-    /// What its output has come to, when it has ended with this exit code.
+    /// Returns the answer, when the program has ended with this exit code.
     pub fn finish(
         mut self,
         program: &str,
@@ -127,7 +127,7 @@ impl Account {
         let text = match self.result {
             Some((text, false)) => text,
             Some((text, true)) => return Err(Failure::new(Fault::Crashed, text)),
-            // It has said all that it wanted to, and did not call it a result.
+            // It has ended without marking its text as a result.
             None if exit_code == 0 && !self.texts.is_empty() => self.texts.join("\n"),
             None => {
                 let said = if errors.trim().is_empty() { "" } else { ": " };

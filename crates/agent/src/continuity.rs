@@ -1,4 +1,4 @@
-//! What had become of an agent's session when it was used again.
+//! What had happened to an agent's session when it was used again.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ impl Continuity {
         self.status == Status::Live
     }
 
-    /// What the model is told.
+    /// Returns the note for the model.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let what = match (self.status, self.as_of_run) {

@@ -1,31 +1,31 @@
-//! A thread as a model is shown it.
+//! A thread in the form that a model gets.
 
 use crate::model::{Block, Reply};
 use crate::thread::{Entry, Outcome, What, line};
 
-/// One turn of a conversation. Turns of the caller and of the model alternate, but
-/// for what a caller says right after a task that was cut short.
+/// One turn of a conversation. Turns of the caller and of the model alternate, except after
+/// a task that was cut short.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
     User(String),
     Model(Vec<Block>),
-    /// What the calls of the turn before have come to, in their order.
+    /// The outcomes of the calls in the turn before, in their order.
     Outcomes(Vec<Outcome>),
 }
 
-/// Stands before the summary in the first turn of a conversation that was summed up.
+/// Precedes the summary in the first turn of a summarized conversation.
 const SUMMED_UP: &str = "What has happened so far, summed up:\n\n";
 
-/// Stands before the text of the task that is under way, which no summary may lose.
+/// Precedes the text of the task in progress, which no summary may lose.
 const UNDER_WAY: &str = "\n\nThe task that you are working on, in the user's own words:\n\n";
 
-/// Everything since the thread was last summed up, without what was taken back.
+/// Returns everything since the last summary, without the entries that a rewind undid.
 #[must_use]
 pub fn turns(entries: &[Entry]) -> Vec<Turn> {
     let mut turns = Vec::new();
-    // What the model has to know before its next task.
+    // Notes for the model before its next task.
     let mut notes: Vec<String> = Vec::new();
-    // What its next outcome has to tell, in the middle of a task.
+    // Notes for its next outcome during a task.
     let mut untold: Vec<String> = Vec::new();
     let mut open: Option<&str> = None;
     for entry in line(entries) {
@@ -77,8 +77,7 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
     turns
 }
 
-/// Tells the model something with what it is shown last; or gives it back, when that is
-/// the model's own.
+/// Adds a note to the last turn. Returns it if that turn is the model's own.
 fn tell(turns: &mut [Turn], note: String) -> Option<String> {
     let text = match turns.last_mut() {
         Some(Turn::User(text)) => text,
@@ -90,15 +89,15 @@ fn tell(turns: &mut [Turn], note: String) -> Option<String> {
     None
 }
 
-/// Of a text in a conversation that is too long, so much is left.
+/// Maximum length of a text in a shortened conversation.
 const MOST_OF_A_TEXT: usize = 2000;
-/// A token is hardly less than this.
+/// Lower bound of the bytes per token.
 const BYTES_OF_A_TOKEN: u64 = 3;
-/// What is left of a conversation in any case.
+/// Minimum number of turns that stay.
 const LEAST_TURNS: usize = 2;
 
-/// A conversation that is too long for the model, to be summed up: long texts are cut in
-/// their middle, and the oldest turns are left out, until it has about so many tokens.
+/// Shortens a conversation that is too long for the model, for a summary: cuts long texts
+/// in the middle, and drops the oldest turns until it has about this many tokens.
 #[must_use]
 pub fn shortened(mut turns: Vec<Turn>, tokens: u64) -> Vec<Turn> {
     for turn in &mut turns {
@@ -116,7 +115,7 @@ pub fn shortened(mut turns: Vec<Turn>, tokens: u64) -> Vec<Turn> {
         size -= size_of(&turns[first]);
         first += 1;
     }
-    // Outcomes without their calls are refused, and so is a model that speaks first.
+    // Servers refuse outcomes without their calls, and a conversation that the model begins.
     while first > 0 && matches!(turns.get(first), Some(Turn::Outcomes(_))) {
         first += 1;
     }
@@ -160,7 +159,7 @@ fn moved(lost: &[String]) -> String {
     format!("(The session was moved to another machine; paths may differ.{lost})")
 }
 
-/// A model that said nothing said something: servers refuse an empty turn.
+/// Returns the blocks of a reply, never empty: servers refuse an empty turn.
 fn shown(reply: &Reply) -> Vec<Block> {
     let says_something = reply.blocks.iter().any(|block| match block {
         Block::Text { text } => !text.trim().is_empty(),

@@ -1,4 +1,4 @@
-//! Names of threads, tasks and calls.
+//! Ids of threads, tasks and calls.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -27,8 +27,8 @@ impl ThreadId {
         &self.0
     }
 
-    /// What a call is known by to whoever carries it out, however often it is
-    /// asked for. `reply` is the number of the entry that wants the call.
+    /// Returns the key of a call, which is the same however often the call is performed.
+    /// `reply` is the number of the entry with the call.
     #[must_use]
     pub fn key_of(&self, reply: u64, index: usize) -> String {
         format!("{self}-{reply}-{index}")

@@ -1,4 +1,4 @@
-//! What an agent decides, apart from what its driver does.
+//! The decisions of an agent, separate from the I/O that its driver does.
 //!
 //! ```text
 //!          Submitted        Ask               Replied with calls
@@ -9,18 +9,20 @@
 //!                       └── Ended ◄── Replied without calls, a limit, a cancellation
 //! ```
 //!
-//! An agent is a *thread* (what was said and done, [`thread`]) and a *session*
-//! (where it was done). A *task* is one request of the caller, carried out in
-//! steps: the model is asked, the calls that it wants are performed, and it is
-//! asked again. [`Agent::step`] takes what happened and gives back [`Effect`]s for
-//! the driver to perform in order. Invariants:
-//! - no I/O, no clock and no process here;
-//! - whatever was decided is recorded before it is done ([`Effect::Record`] comes
-//!   first), so that [`Agent::resumed`] finds from the thread alone where to go on;
-//! - each call of a tool has exactly one outcome in the thread, also when its task
-//!   ends early: models refuse a conversation in which one is missing;
+//! An agent is a *thread* (the recorded conversation and actions, [`thread`]) and a
+//! *session* (where the actions happen). A *task* is one request of the caller, carried out
+//! in steps: the model is asked, its calls are performed, and it is asked again.
+//! [`Agent::step`] takes an event and returns [`Effect`]s that the driver performs in
+//! order. Invariants:
+//! - there is no I/O, clock or process here;
+//! - every decision is recorded before it is carried out ([`Effect::Record`] comes first),
+//!   so
+//! that [`Agent::resumed`] continues from the thread alone;
+//! - each call of a tool has exactly one outcome in the thread, also when its task ends
+//!   early:
+//! models refuse a conversation in which one is missing;
 //! - a call that is performed again after a crash has the same key;
-//! - each task that was submitted ends once.
+//! - each submitted task ends once.
 
 mod agent;
 pub mod command;

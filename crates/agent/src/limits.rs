@@ -1,4 +1,4 @@
-//! What a task may use up.
+//! Limits of a task.
 
 use crate::model::Usage;
 use serde::de::{Error, Unexpected};
@@ -25,8 +25,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // A task of a coding agent takes some ten to thirty steps. One that
-            // goes in circles should not go on all night.
+            // A task of a coding agent takes ten to thirty steps. One that runs in circles
+            // should not continue all night.
             max_steps: 100,
             max_tokens: None,
             max_time_ms: None,
@@ -108,7 +108,7 @@ impl Spent {
         self.steps += 1;
     }
 
-    /// With what no step has used.
+    /// Adds usage that belongs to no step.
     pub(crate) fn with(self, usage: Usage, price: &Price) -> Self {
         let cost = self.cost + price.of(usage);
         Self { usage: self.usage.plus(usage), cost, ..self }
@@ -116,7 +116,7 @@ impl Spent {
 }
 
 impl Limits {
-    /// Whether the model may be asked once more.
+    /// Returns the limit because of which the model may not be asked again.
     pub(crate) fn reached(&self, spent: &Spent, elapsed_ms: u64) -> Option<Limit> {
         if spent.steps >= self.max_steps {
             return Some(Limit::Steps);
@@ -127,7 +127,7 @@ impl Limits {
         self.used_up(spent)
     }
 
-    /// Whether there is nothing left to pay with.
+    /// Returns the limit of tokens or cost that is reached.
     pub(crate) fn used_up(&self, spent: &Spent) -> Option<Limit> {
         if self.max_tokens.is_some_and(|most| spent.usage.total() >= most) {
             return Some(Limit::Tokens);

@@ -1,7 +1,7 @@
-//! A thread on disk: `thread.jsonl`, one entry a line, appended and never changed.
+//! A thread on disk: `thread.jsonl`, one entry per line, appended and never changed.
 //!
-//! Everything that the model was shown and did is in it, so that an agent goes on
-//! from the file alone. Secrets of the caller (keys, headers) are not.
+//! It has everything that the model was shown and did, so that an agent continues from the
+//! file alone. It has no secrets of the caller (keys, headers).
 
 use crate::continuity::Continuity;
 use crate::ids::{TaskNo, ThreadId};
@@ -10,7 +10,7 @@ use crate::model::{Failure, Reply, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the file's format.
+/// Version of the file's format.
 pub const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -222,19 +222,19 @@ pub struct Intent {
     pub after: String,
 }
 
-/// How a file is found when an intent is carried out.
+/// The state of a file when an intent is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// As it was: it is to be done.
+    /// Unchanged: the change is still to be made.
     Before,
-    /// It was done.
+    /// The change was made.
     After,
-    /// Somebody else has changed it, before or after that.
+    /// Another process has changed the file, before or after that.
     Neither,
 }
 
 impl Intent {
-    /// Of a file with this hash; none: there is no file.
+    /// Returns the state of a file with this hash; none means that there is no file.
     #[must_use]
     pub fn found(&self, hash: Option<&str>) -> Found {
         if hash == Some(self.after.as_str()) {
@@ -302,7 +302,7 @@ pub enum Ending {
     },
 }
 
-/// Why a file is no thread.
+/// Why a file is not a thread.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("it is empty")]
@@ -313,9 +313,9 @@ pub enum Unreadable {
     Line { line: u64, why: String },
 }
 
-/// The entries of a file. A last line that is not complete was being written when
-/// the power failed, and nothing was done for it: it is left out, and told by its
-/// length, so that the next entry is written over it.
+/// Reads the entries of a file. An incomplete last line was being written when the power
+/// failed, and nothing was done for it. It is left out, and `bytes` excludes it, so that
+/// the next entry overwrites it.
 pub fn read(file: &[u8]) -> Result<Contents, Unreadable> {
     let contents = read_on(file, Before::default())?;
     if contents.entries.is_empty() {
@@ -324,14 +324,14 @@ pub fn read(file: &[u8]) -> Result<Contents, Unreadable> {
     Ok(contents)
 }
 
-/// What comes before a piece of a file.
+/// The counts of what precedes a piece of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before {
     pub entries: u64,
     pub steps: u64,
 }
 
-/// The same of a file from one of its lines on.
+/// Reads a file from one of its lines on.
 pub fn read_on(piece: &[u8], before: Before) -> Result<Contents, Unreadable> {
     let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut contents = Contents { entries: Vec::new(), starts: Vec::new(), bytes: whole as u64 };
@@ -369,13 +369,13 @@ pub fn read_on(piece: &[u8], before: Before) -> Result<Contents, Unreadable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
     pub entries: Vec<Entry>,
-    /// Where each of them begins.
+    /// Offset of each entry.
     pub starts: Vec<u64>,
-    /// How much of the file they take.
+    /// Length of all entries in the file.
     pub bytes: u64,
 }
 
-/// The entries that count: those that no rewind has taken back.
+/// Returns the entries that count: those that no rewind has undone.
 #[must_use]
 pub fn line(entries: &[Entry]) -> Vec<&Entry> {
     let mut line: Vec<&Entry> = Vec::with_capacity(entries.len());

@@ -1,22 +1,22 @@
-//! The tools that a model is given.
+//! The tools of a model.
 //!
-//! The `runtime` tool is the gateway's and comes from the driver. Those for files
-//! are here: what they are called with, and what an edit makes of a text.
+//! The `runtime` tool belongs to the gateway and comes from the driver. The file tools are
+//! here: their arguments, and how an edit changes a text.
 
 use crate::model::Arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     pub name: String,
     pub description: String,
-    /// JSON Schema of what it is called with.
+    /// JSON Schema of the arguments.
     pub schema: Value,
 }
 
-/// The tools for files, as data.
+/// Returns the file tools, as data.
 #[must_use]
 pub fn file_tools() -> Vec<Tool> {
     serde_json::from_str(include_str!("tools.json")).expect("tools.json is checked by a test")
@@ -35,7 +35,7 @@ pub enum FileCall {
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub path: String,
-    /// From 1.
+    /// Counted from 1.
     #[serde(default)]
     pub from_line: Option<u64>,
     #[serde(default)]
@@ -66,12 +66,12 @@ pub struct Search {
     pub pattern: String,
     #[serde(default)]
     pub path: Option<String>,
-    /// Which files: `*.py`.
+    /// A pattern for file names: `*.py`.
     #[serde(default)]
     pub glob: Option<String>,
 }
 
-/// Why a call is not carried out. The model reads it.
+/// Why a call is not performed. The model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCall {
     #[error("there is no tool \"{name}\"; the tools are: {known}")]
@@ -82,7 +82,7 @@ pub enum BadCall {
     Wrong { tool: String, why: String },
 }
 
-/// Whether a tool is one of [`file_tools`]. What their calls do is seen by the files.
+/// Returns whether a tool is one of [`file_tools`]. The files show the effects of its calls.
 #[must_use]
 pub fn is_for_files(tool: &str) -> bool {
     matches!(tool, "read_file" | "write_file" | "edit_file" | "search_files")

@@ -1,4 +1,4 @@
-//! What the model says, and what to do when it does not.
+//! The model's answers, and its failures.
 
 use super::open::Open;
 use super::{Agent, Effect, Purpose, Stage};
@@ -22,7 +22,7 @@ impl Agent {
                 let step = self.steps + 1;
                 self.record(What::Reply { task, step, reply }, now_ms, effects);
             }
-            // It would stand for everything that was said.
+            // An empty summary would replace the whole conversation.
             Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
                 let why = "the model's summary of the conversation is empty";
                 let failure = Failure::new(Fault::Nonsense, why).having_used(reply.usage);
@@ -36,8 +36,8 @@ impl Agent {
         self.go_on(now_ms, effects);
     }
 
-    /// Some servers number the calls of each answer from 0, or give them no name at
-    /// all. An outcome has to say which call it is of.
+    /// Makes the ids of calls unique. Some servers number the calls of each answer from 0,
+    /// or give them no id at all, but an outcome has to name its call.
     fn with_distinct_ids(&self, mut reply: Reply) -> Reply {
         let number = self.entries.len() + 1;
         let mut known: Vec<String> = self
@@ -112,7 +112,7 @@ impl Agent {
     }
 }
 
-/// How a task ends with an answer that asks for nothing.
+/// Returns how a task ends with an answer without calls.
 pub(super) fn ending_of(reply: &Reply) -> Ending {
     let output = reply.text();
     match reply.stop {

@@ -1,4 +1,4 @@
-//! What becomes of a call that the model wants.
+//! Decides what to do with a call of the model.
 
 use super::open::Pending;
 use super::{Approval, Config};
@@ -6,14 +6,14 @@ use crate::model::Arguments;
 use crate::thread::{Ending, Outcome, Verdict};
 use crate::tools::BadCall;
 
-/// What becomes of a call.
+/// The next action for a call.
 pub(super) enum Next {
     Tell(Outcome),
     Approve,
     Perform,
 }
 
-/// `is_uncertain`: it was under way when the agent was interrupted.
+/// Decides about a call. `is_uncertain`: it was in progress when the agent was interrupted.
 pub(super) fn next_of(
     pending: &Pending,
     stopping: Option<&Ending>,

@@ -1,4 +1,4 @@
-//! The loop of a task: what is done next.
+//! The loop of a task: decides what to do next.
 
 mod answers;
 mod calls;
@@ -28,15 +28,15 @@ pub struct Agent {
     open: Option<Open>,
     tasks: u64,
     steps: u64,
-    /// Tokens of the last request, while it has not been summed up.
+    /// Tokens of the last request, unless it was summarized since.
     context_tokens: u64,
-    /// A rewind that has begun, and may have got as far as the session.
+    /// A rewind that has begun, and may already have reached the session.
     rewinding: Option<Rewind>,
     moved: Option<Moved>,
 }
 
 impl Agent {
-    /// A new thread. Its first entry is to be recorded.
+    /// Makes a new thread. Its first entry has to be recorded.
     #[must_use]
     pub fn new(config: Config, thread: ThreadId, now_ms: u64) -> (Self, Vec<Effect>) {
         let mut agent = Self {
@@ -58,8 +58,8 @@ impl Agent {
         (agent, effects)
     }
 
-    /// Goes on from what was recorded. `entries` are a thread's, as
-    /// [`thread::read`](crate::thread::read) gives them.
+    /// Continues from the recorded entries, which are those of a thread as returned by
+    /// [`thread::read`](crate::thread::read).
     #[must_use]
     pub fn resumed(
         config: Config,
@@ -87,7 +87,7 @@ impl Agent {
         }
         let mut effects = Vec::new();
         if let Some(open) = &mut agent.open {
-            // The time in which nobody was there to work does not count.
+            // The time during which no agent was running does not count.
             open.resume(last_ms, now_ms);
             agent.go_on(now_ms, &mut effects);
         }
@@ -105,7 +105,7 @@ impl Agent {
         &self.stage
     }
 
-    /// Whether a task, or a rewind, is not over.
+    /// Returns whether a task or a rewind is in progress.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.open.is_some() || self.rewinding.is_some()
@@ -121,7 +121,7 @@ impl Agent {
         &self.entries
     }
 
-    /// What the model is to be shown.
+    /// Returns the turns for a request to the model.
     #[must_use]
     pub fn turns(&self, purpose: Purpose) -> Vec<Turn> {
         let turns = conversation::turns(&self.entries);
@@ -134,7 +134,7 @@ impl Agent {
         }
     }
 
-    /// When to call [`Agent::step`] with [`Input::Due`] although nothing happens.
+    /// Returns when to call [`Agent::step`] with [`Input::Due`] if nothing else happens.
     #[must_use]
     pub fn due_ms(&self) -> Option<u64> {
         let over = self.open.as_ref().and_then(Open::over_ms);
@@ -171,7 +171,7 @@ impl Agent {
         Ok((task, effects))
     }
 
-    /// The task that the same order has begun before.
+    /// Returns the task that an earlier submission with the same key has begun.
     fn begun_before(&self, submission: &Submission) -> Result<Option<TaskNo>, Refusal> {
         let Some(wanted) = &submission.key else { return Ok(None) };
         let of_key = self.entries.iter().find_map(|entry| {
@@ -185,10 +185,10 @@ impl Agent {
         }
     }
 
-    /// What became of the session, of which no task has told yet.
+    /// Returns what happened to the session, if no task has reported it yet.
     fn untold(&self) -> Option<Continuity> {
         let since = self.entries.iter().rev();
-        // What happened in the middle of a task was told there.
+        // Events during a task were reported there.
         let is_told = |entry: &&Entry| matches!(entry.what, What::Task { .. } | What::Ended { .. });
         since.take_while(|entry| !is_told(entry)).find_map(|entry| {
             if let What::Continued(continuity) = &entry.what {
@@ -199,7 +199,7 @@ impl Agent {
         })
     }
 
-    /// What the next task will tell of the session.
+    /// Returns what the next task will report about the session.
     #[must_use]
     pub fn continuity(&self, now: Continuity) -> Continuity {
         self.untold().filter(|_| now.is_live()).unwrap_or(now)
@@ -218,8 +218,7 @@ impl Agent {
         }
     }
 
-    /// An input that does not fit the stage (a late answer, a second one) changes
-    /// nothing.
+    /// Takes an input. One that does not fit the stage (a late or second answer) changes nothing.
     pub fn step(&mut self, input: Input, now_ms: u64) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (input, self.stage.clone()) {
@@ -261,7 +260,7 @@ impl Agent {
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Stopped(failure), _) => {
-                // Nothing is under way: what was to be done is not.
+                // Nothing is in progress: the last action was not begun.
                 self.stage = Stage::Idle;
                 self.stop(Ending::Failed { failure }, now_ms, &mut effects);
             }
@@ -310,15 +309,15 @@ impl Agent {
         }
     }
 
-    /// Ends the task as soon as nothing is under way any more.
+    /// Ends the task as soon as nothing is in progress.
     fn stop(&mut self, ending: Ending, now_ms: u64, effects: &mut Vec<Effect>) {
         let Some(open) = &mut self.open else { return };
         if !open.stop(&ending) {
             return;
         }
         match self.stage {
-            // Its outcome is waited for: what it has done is part of the thread. That
-            // the task is to stop is recorded, or a crash would let it go on.
+            // Wait for its outcome: its effects are part of the thread. Record that the
+            // task is to stop, because after a crash it would continue otherwise.
             Stage::Performing { .. } => {
                 self.record(What::Stopping { ending }, now_ms, effects);
                 effects.push(Effect::Interrupt);
@@ -333,7 +332,7 @@ impl Agent {
         }
     }
 
-    /// Decides what comes next, from what is recorded alone.
+    /// Decides what comes next, only from the recorded entries.
     fn go_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
         loop {
             self.stage = Stage::Idle;
@@ -364,7 +363,7 @@ impl Agent {
             }
             let purpose = match self.config.worker {
                 Worker::Model => open.purpose(self.context_tokens),
-                // It would do the task in the place of a summary.
+                // It would do the task instead of a summary.
                 Worker::Program => Purpose::Step,
             };
             return match open.ending(now_ms) {
@@ -396,7 +395,7 @@ impl Agent {
         self.note(entry);
     }
 
-    /// Takes an entry over, as it was decided or as it was read.
+    /// Applies an entry that was decided or read.
     fn note(&mut self, entry: Entry) {
         match &entry.what {
             What::Task { task, limits, .. } => {
@@ -434,7 +433,7 @@ impl Agent {
     }
 }
 
-/// The tokens of the last request that still counts when `kept` entries do.
+/// Returns the tokens of the last request that still counts with the first `kept` entries.
 fn context_of(entries: &[Entry], kept: u64) -> u64 {
     let before = line(entries).into_iter().rev().filter(|entry| entry.entry <= kept);
     let mut tokens = before.filter_map(|entry| match &entry.what {

@@ -1,4 +1,4 @@
-//! A task that is not over: what its entries have come to.
+//! A task in progress, as its entries describe it.
 
 use super::answers::ending_of;
 use super::{Purpose, Worker};
@@ -11,23 +11,23 @@ use crate::thread::{Activity, Ending, Entry, Intent, Verdict, What};
 pub(super) struct Open {
     pub(super) task: TaskNo,
     spent: Spent,
-    /// What a command-line agent has used since the last answer, as it says so. Its
-    /// answer has the sum.
+    /// Usage that a command-line agent has reported since the last answer. Its answer has
+    /// the total.
     told: Usage,
     limits: Limits,
-    /// When it began, or would have without the time in which nobody worked on it.
+    /// When it began, shifted by the time during which no agent was running.
     began_ms: u64,
     answer: Answer,
-    /// How it is to end, with what is under way done.
+    /// How it is to end, once the action in progress is done.
     stopping: Option<Ending>,
-    /// The conversation was too long for the model since its last answer, and was summed
-    /// up for that.
+    /// The conversation was too long for the model since its last answer, and was
+    /// summarized for that.
     is_shortened: bool,
     /// The first call that is performed may have been performed before.
     is_resumed: bool,
-    /// The last step that the session was marked for.
+    /// The last step that has a checkpoint of the session.
     pub(super) checkpointed: u64,
-    /// What a command-line agent has told of since the last answer.
+    /// Number of activities that a command-line agent has reported since the last answer.
     pub(super) activities: u64,
 }
 
@@ -43,11 +43,11 @@ enum Answer {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) call: Call,
-    /// The entry that wants it, and its place there.
+    /// The number of the reply with this call, and the index of the call in it.
     pub(super) reply: u64,
     pub(super) index: usize,
     pub(super) verdict: Option<Verdict>,
-    /// What it was about to do to a file.
+    /// The change of a file that it was about to make.
     pub(super) intent: Option<Intent>,
 }
 
@@ -107,7 +107,7 @@ impl Open {
                 if let Activity::Usage(usage) = activity {
                     match worker {
                         Worker::Program => self.told = self.told.plus(*usage),
-                        // No answer has the sum of those that did not count.
+                        // No answer includes the usage of failed ones.
                         Worker::Model => {
                             self.spent = self.spent.with(*usage, &self.limits.price);
                         }
@@ -147,7 +147,7 @@ impl Open {
         self.stopping.as_ref()
     }
 
-    /// The first reason to stop counts.
+    /// Sets how the task is to end. The first reason counts.
     pub(super) fn stop(&mut self, ending: &Ending) -> bool {
         if self.stopping.is_some() {
             return false;
@@ -156,10 +156,10 @@ impl Open {
         true
     }
 
-    /// How the task ends now, if it does.
+    /// Returns how the task ends now, if it does.
     pub(super) fn ending(&self, now_ms: u64) -> Option<Ending> {
         if let Answer::Final(reply) = &self.answer {
-            // It is done, even if somebody wanted it to stop meanwhile.
+            // It is done, even if it was cancelled meanwhile.
             return Some(ending_of(reply));
         }
         if let Some(ending) = &self.stopping {
@@ -169,7 +169,7 @@ impl Open {
         limit.map(|limit| Ending::Limit { limit })
     }
 
-    /// What the task has used, also for an answer that has not come, or will not.
+    /// Returns the usage of the task, including that of an answer that has not come or failed.
     pub(super) fn spent(&self) -> Spent {
         self.spent.with(self.told, &self.limits.price)
     }
@@ -180,7 +180,7 @@ impl Open {
         self.limits.used_up(&self.spent())
     }
 
-    /// `tokens`: of the last request, while it has not been summed up.
+    /// Returns the purpose of the next request. `tokens` is the size of the last one.
     pub(super) fn purpose(&self, tokens: u64) -> Purpose {
         match self.limits.compact_above_tokens {
             Some(most) if tokens > most => Purpose::Summary,
@@ -188,15 +188,15 @@ impl Open {
         }
     }
 
-    /// The conversation is too long for the model. Whether it may be summed up for that:
-    /// once, if the caller wants summaries at all.
+    /// Handles a conversation that is too long for the model. Returns whether it may be
+    /// summarized: once, if the caller allows summaries at all.
     pub(super) fn shorten(&mut self) -> bool {
         let may = self.limits.compact_above_tokens.is_some() && !self.is_shortened;
         self.is_shortened = true;
         may
     }
 
-    /// How much a request may have, as far as the caller has said so.
+    /// Returns the maximum size of a request, if the caller has set one.
     pub(super) fn compact_above_tokens(&self) -> Option<u64> {
         self.limits.compact_above_tokens
     }

@@ -1,10 +1,10 @@
-//! Going back: the thread and its session together.
+//! Rewinds the thread and its session together.
 //!
-//! The session is marked before a step first does something there (`Checkpoint`).
-//! To go back to a step is to take the session back to the first mark after it, and
-//! to leave out what the thread says since. That a rewind has begun is recorded
-//! before it is done, so that a crash in the middle does not leave the two apart:
-//! whoever goes on takes the session back once more, which changes nothing.
+//! A checkpoint of the session is taken before a step first does something there
+//! (`Checkpoint`). A rewind to a step takes the session back to the first checkpoint after
+//! it, and drops the later entries of the thread. The begin of a rewind is recorded before
+//! it is done, so that a crash in between cannot leave the two apart: the resumed agent
+//! rewinds the session once more, which changes nothing.
 
 use super::{Agent, Checkpoints, Effect, Refusal, RewindTo, Stage};
 use crate::ids::TaskNo;
@@ -15,7 +15,7 @@ use crate::thread::{Entry, Moved, Rewind, What, line};
 const READING: [&str; 2] = ["read_file", "search_files"];
 
 impl Agent {
-    /// Takes the thread back, and its session.
+    /// Rewinds the thread and its session.
     pub fn rewind(&mut self, to: RewindTo, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
         self.check_idle()?;
         let rewind = plan(&self.entries, to)?;
@@ -25,7 +25,7 @@ impl Agent {
         Ok(effects)
     }
 
-    /// Goes on with a rewind that has begun.
+    /// Continues a rewind that has begun.
     pub(super) fn rewind_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
         let Some(rewind) = self.rewinding.clone() else { return };
         match rewind.checkpoint.clone() {
@@ -52,7 +52,7 @@ impl Agent {
         self.record(what, now_ms, effects);
     }
 
-    /// Somebody has taken the session back without the thread.
+    /// Records that the session was rewound without the thread.
     pub fn session_rewound(
         &mut self,
         run: u64,
@@ -65,7 +65,7 @@ impl Agent {
         Ok(effects)
     }
 
-    /// The thread goes on in another place.
+    /// Records that the thread continues in another place.
     pub fn move_to(&mut self, moved: Moved, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
         self.check_idle()?;
         let mut effects = Vec::new();
@@ -73,7 +73,7 @@ impl Agent {
         Ok(effects)
     }
 
-    /// The newest number of the session's history that the thread knows of.
+    /// Returns the newest number of the session's history in the thread.
     #[must_use]
     pub fn last_run(&self) -> u64 {
         self.entries.iter().filter_map(run_of).max().unwrap_or(0)
@@ -121,7 +121,7 @@ fn run_of(entry: &Entry) -> Option<u64> {
     }
 }
 
-/// How far back that is.
+/// Plans a rewind.
 fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
     let line = line(entries);
     let kept = match to {
@@ -143,7 +143,7 @@ fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
     })
 }
 
-/// The place of the last entry that belongs to a step.
+/// Returns the index of the last entry of a step.
 fn last_of(line: &[&Entry], step: u64) -> Option<usize> {
     let of_step = |entry: &&Entry| step_of(entry) == Some(step);
     let first = match step {
@@ -157,9 +157,9 @@ fn last_of(line: &[&Entry], step: u64) -> Option<usize> {
         | What::Stopping { .. }
         | What::Ended { .. }
         | What::Imported { .. }
-        // In the middle of a step it comes before an outcome.
+        // During a step it comes before an outcome.
         | What::Continued(_) => true,
-        // What was done for a step comes before its first call.
+        // The checkpoint of a step comes before its first call.
         What::Checkpoint(ref checkpoint) => checkpoint.step == step,
         What::Created { .. }
         | What::Task { .. }
@@ -194,7 +194,7 @@ fn task_of(entry: &Entry) -> Option<TaskNo> {
     if let What::Task { task, .. } = entry.what { Some(task) } else { None }
 }
 
-/// The mark from before the first thing that was done; none when nothing was.
+/// Returns the checkpoint from before the first action; none if there was no action.
 fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
     let mut step = 0;
     let mut reading: Vec<&str> = Vec::new();

@@ -1,10 +1,10 @@
-//! A thread that another machine had, taken up from a store.
+//! A thread of another machine, taken over from a store.
 //!
-//! The machine that had it wrote each call down in the store before it carried the call
-//! out. So a call that the thread has no outcome of may have been carried out there, and
-//! nobody here can find out: keys of runs are known to the machine that had them. It is
-//! not carried out again, and the model is told. What calls do to files is found out by
-//! the files, as after a crash.
+//! The previous machine recorded each call in the store before it performed the call. So a
+//! call without an outcome in the thread may have been performed there, and this machine
+//! cannot find out: only the previous machine knows the keys of its runs. The call is not
+//! performed again, and the model is told. For calls on files, the files show what
+//! happened, as after a crash.
 
 use super::{Agent, Config, Effect, Worker};
 use crate::continuity::Continuity;
@@ -19,8 +19,8 @@ const NOT_AGAIN: &str = "the command-line agent was at work on another machine, 
     how far it got is not known, and it was not started again";
 
 impl Agent {
-    /// What is to be appended to a thread that another machine had: what became of its
-    /// session, and what came of what was under way there.
+    /// Returns the entries to append to a thread of another machine: what happened to its
+    /// session, and the outcomes of what was in progress there.
     #[must_use]
     pub fn taken_up(
         config: Config,
@@ -56,7 +56,7 @@ impl Agent {
                 | Effect::Interrupt
                 | Effect::Ended { .. } => continue,
             };
-            // What was decided before it stays before it; else it is decided again.
+            // Entries decided before it stay before it; otherwise they would be decided again.
             appended.append(&mut decided);
             let number = (entries.len() + appended.len()) as u64 + 1;
             appended.push(Entry { entry: number, at_ms: now_ms, what });

@@ -1,4 +1,4 @@
-//! The words that an agent and its driver speak to each other.
+//! The types that an agent and its driver exchange.
 
 use crate::continuity::Continuity;
 use crate::ids::TaskNo;
@@ -6,10 +6,10 @@ use crate::limits::{Limits, Spent};
 use crate::model::{Call, Failure, Reply};
 use crate::thread::{Activity, Checkpoint, Ending, Entry, Intent, Outcome, Verdict};
 
-/// What an agent may do without being asked about it.
+/// When a call needs the caller's approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// The caller trusts it.
+    /// The caller trusts the agent.
     #[default]
     Never,
     Always,
@@ -17,42 +17,41 @@ pub enum Approval {
     Tools(Vec<String>),
 }
 
-/// What an agent is made with.
+/// The settings of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Names of the tools that there are.
+    /// Names of the available tools.
     pub tools: Vec<String>,
     pub approval: Approval,
     pub checkpoints: Checkpoints,
     pub worker: Worker,
 }
 
-/// Who does the work of an agent.
+/// What does the work of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Worker {
     /// A model, which may be asked any number of times.
     #[default]
     Model,
-    /// A command-line agent, which does things itself when it is asked, and has a memory
-    /// of its own.
+    /// A command-line agent, which acts by itself when it is asked, and has its own memory.
     Program,
 }
 
-/// When the session is marked, so that a step can be taken back.
+/// When a checkpoint of the session is taken, so that a step can be undone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checkpoints {
     #[default]
     Never,
-    /// Before the first call of a step, but for calls of tools that only read.
+    /// Before the first call of a step, except for calls of tools that only read.
     BeforeCalls,
-    /// Before the model is asked: it does things itself.
+    /// Before the model is asked, because it acts by itself.
     BeforeAsking,
 }
 
-/// Where to go back to.
+/// The target of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindTo {
-    /// Right after this step; 0: before the first one.
+    /// Right after this step; 0 means before the first one.
     Step(u64),
     /// Before the last task.
     LastTask,
@@ -63,51 +62,50 @@ pub struct Submission {
     pub text: String,
     pub limits: Limits,
     pub continuity: Continuity,
-    /// The caller's name for it, under which it is begun once.
+    /// The caller's key, under which the task is begun only once.
     pub key: Option<String>,
 }
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The model has answered.
     Replied(Reply),
-    /// It has not.
+    /// The model has failed.
     Failed(Failure),
-    /// What a call is about to do to a file. It is performed when that is recorded.
+    /// The change that a call is about to make to a file. It is performed when that is recorded.
     Intended(Intent),
-    /// The task cannot go on here. What was to be done last was not begun.
+    /// The task cannot continue here. The last action was not begun.
     Stopped(Failure),
-    /// The session was brought back in the middle of a task.
+    /// The session was restored during a task.
     Continued(Continuity),
-    /// A call has come to an end.
+    /// A call has ended.
     Performed(Outcome),
-    /// The caller has said whether a call may be performed.
+    /// The caller has decided whether a call may be performed.
     Decided { call: String, verdict: Verdict },
-    /// The caller does not want the task any more.
+    /// The caller cancels the task.
     Cancelled,
-    /// Time has passed: a wait is over, or the task's time is.
+    /// A wait, or the time of the task, is over.
     Due,
-    /// The session was marked, or could not be.
+    /// A checkpoint of the session was taken, or could not be.
     Checkpointed(Checkpoint),
-    /// The session has gone back, and the number that this has in its history; or
-    /// why it has not.
+    /// The session was rewound, with the number of the rewind in its history; or why it was not.
     Rewound(Result<Option<u64>, String>),
-    /// A command-line agent tells of what it does.
+    /// A command-line agent reports an activity.
     Active(Activity),
 }
 
-/// What the driver has to do, in this order.
+/// The actions of the driver, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Append it, and have it on disk before going on.
+    /// Append the entry, and sync it to disk before continuing.
     Record(Entry),
     /// Ask the model, with [`Agent::turns`].
     Ask(Question),
-    /// Call [`Agent::step`] with [`Input::Due`] then.
+    /// Call [`Agent::step`] with [`Input::Due`] at that time.
     WaitUntil {
         at_ms: u64,
-        /// The attempt that has failed: 1, 2, …
+        /// The failed attempt: 1, 2, …
         attempt: u32,
         failure: Failure,
     },
@@ -115,19 +113,19 @@ pub enum Effect {
     Approve(Call),
     Perform {
         call: Call,
-        /// The same each time that this call is performed.
+        /// The same each time this call is performed.
         key: String,
         /// It may have been performed before the agent was interrupted.
         is_repeated: bool,
-        /// What it is known to do to a file.
+        /// The change that it makes to a file, if known.
         intent: Option<Intent>,
     },
-    /// Mark the session, so that it can go back to before this step.
+    /// Take a checkpoint of the session before this step.
     Checkpoint { step: u64 },
-    /// Take the session back to this checkpoint of its own.
+    /// Rewind the session to this checkpoint.
     Rewind { checkpoint: String },
-    /// Give up what was asked of the model, or interrupt the call, whichever is
-    /// under way. An interrupted call is told as [`Input::Performed`] all the same.
+    /// Abort the request to the model, or interrupt the call, whichever is in progress. The
+    /// end of an interrupted call is still reported as [`Input::Performed`].
     Interrupt,
     /// The task is over.
     Ended { task: TaskNo, ending: Ending, spent: Spent },
@@ -135,25 +133,25 @@ pub enum Effect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// What to do next.
+    /// To decide what to do next.
     Step,
-    /// To sum up the conversation.
+    /// To summarize the conversation.
     Summary,
-    /// The same of a conversation that is too long for the model: of a part of it.
+    /// To summarize a part of a conversation that is too long for the model.
     ShortSummary,
 }
 
-/// What the model is asked for, and how often that was begun.
+/// A request to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     pub purpose: Purpose,
-    /// The same each time that this is asked.
+    /// The same each time this is asked.
     pub key: String,
-    /// What a command-line agent has told of already.
+    /// Number of activities that a command-line agent has already reported.
     pub activities: u64,
 }
 
-/// What is under way.
+/// The action in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
     Idle,
@@ -179,7 +177,7 @@ pub enum Stage {
     Rewinding,
 }
 
-/// Why something is not done.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("task {0} is not over; wait for it, or cancel it")]

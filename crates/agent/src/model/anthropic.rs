@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's messages format.
 
 use super::{Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, Wire, count, string};
 use crate::conversation::Turn;
@@ -8,7 +8,7 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), request.model.into());
     body.insert("max_tokens".into(), request.max_output_tokens.into());
-    // The conversation only grows at its end, so that all before it is cached.
+    // The conversation only grows at its end, so everything before that is cached.
     body.insert(
         "system".into(),
         json!([{ "type": "text", "text": request.instructions,
@@ -28,8 +28,8 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     body.into()
 }
 
-/// Roles have to alternate: what the caller says after outcomes goes into the same
-/// message.
+/// Returns the messages. Roles have to alternate: what the caller says after outcomes goes
+/// into the same message.
 fn messages(turns: &[Turn]) -> Vec<Value> {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for turn in turns {
@@ -63,7 +63,7 @@ fn messages(turns: &[Turn]) -> Vec<Value> {
 
 fn content(block: &Block) -> Option<Value> {
     match block {
-        // An empty text is refused.
+        // The server refuses an empty text.
         Block::Text { text } if text.trim().is_empty() => None,
         Block::Text { text } => Some(json!({ "type": "text", "text": text })),
         Block::Call(call) => Some(json!({ "type": "tool_use", "id": call.id,
@@ -121,14 +121,14 @@ pub(super) fn usage(usage: &Value) -> Usage {
     let cached = count(&usage["cache_read_input_tokens"]);
     let written = count(&usage["cache_creation_input_tokens"]);
     Usage {
-        // Anthropic counts tokens that were cached apart from the others.
+        // Anthropic counts cached tokens separately.
         input_tokens: count(&usage["input_tokens"]) + cached + written,
         cached_tokens: cached,
         output_tokens: count(&usage["output_tokens"]),
     }
 }
 
-/// An answer in the making: blocks as they will be, with the JSON of calls as text.
+/// A partial answer: its blocks, with the JSON of calls as text.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     blocks: Vec<Value>,
@@ -139,7 +139,7 @@ pub(super) struct Stream {
     is_over: bool,
 }
 
-/// A model's answer has a handful of blocks; an index far beyond is nonsense.
+/// An answer has a handful of blocks; an index far beyond that is invalid.
 const MAX_BLOCKS: usize = 10_000;
 
 impl Stream {
@@ -158,7 +158,7 @@ impl Stream {
                 if let Some(reason) = event["delta"]["stop_reason"].as_str() {
                     self.reason = Some(reason.to_owned());
                 }
-                // What it says counts from the beginning.
+                // The count includes all output since the beginning.
                 let output = count(&event["usage"]["output_tokens"]);
                 self.usage.output_tokens = self.usage.output_tokens.max(output);
             }
@@ -177,7 +177,7 @@ impl Stream {
         &mut self.blocks[index]
     }
 
-    /// What it has used, as far as that has been said.
+    /// Returns the usage, as far as the server has reported it.
     pub(super) fn used(&self) -> Usage {
         self.usage
     }

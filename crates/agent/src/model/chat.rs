@@ -1,4 +1,4 @@
-//! OpenAI's chat completions.
+//! OpenAI's chat completions format.
 
 use super::{Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, count, string};
 use crate::conversation::Turn;
@@ -117,7 +117,7 @@ pub(super) fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// An answer in the making: the same object as one that comes whole.
+/// A partial answer, which becomes the same object as a complete one.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     text: String,
@@ -137,7 +137,7 @@ struct Partial {
 }
 
 impl Stream {
-    /// What a chunk adds to the text.
+    /// Adds a chunk, and returns the text that it adds.
     pub(super) fn push(&mut self, chunk: &Value) -> Result<Option<String>, Failure> {
         if !chunk["error"].is_null() {
             return Err(Failure::of_event(chunk));
@@ -162,13 +162,13 @@ impl Stream {
         Ok((!text.is_empty()).then(|| text.to_owned()))
     }
 
-    /// What it has used, as far as that has been said.
+    /// Returns the usage, as far as the server has reported it.
     pub(super) fn used(&self) -> Usage {
         self.usage
     }
 
     fn push_call(&mut self, call: &Value) {
-        // Servers that send each call whole leave the index out.
+        // Servers that send each call in one piece omit the index.
         let next = self.calls.len() as u64;
         let index = call["index"].as_u64().unwrap_or(next);
         let known = self.calls.iter().position(|partial| partial.index == index);
@@ -184,7 +184,7 @@ impl Stream {
         partial.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
     }
 
-    /// `is_done` says that the stream's own end was seen.
+    /// Returns the reply. `is_done`: the end marker of the stream was seen.
     pub(super) fn finish(self, is_done: bool) -> Result<Reply, Failure> {
         if self.reason.is_none() && !is_done {
             return Err(Failure::broken());

@@ -1,13 +1,13 @@
-//! An answer that comes in events.
+//! Decodes an answer that is streamed as events.
 
 use super::{Failure, Reply, Sse, SseEvent, Usage, Wire, anthropic, chat, responses};
 use serde_json::Value;
 
-/// What a piece of the stream adds to the model's text.
+/// Text that a piece of the stream adds to the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta(pub String);
 
-/// Takes the bytes of a stream, in any pieces, and gives the answer at its end.
+/// Takes the bytes of a stream, in any pieces, and returns the answer at its end.
 #[derive(Debug)]
 pub struct Decoder {
     sse: Sse,
@@ -37,7 +37,7 @@ impl Decoder {
         outcome.map_err(|failure| failure.having_used(self.used()))
     }
 
-    /// What the answer has used, as far as that has been said.
+    /// Returns the usage of the answer, as far as the server has reported it.
     #[must_use]
     pub fn used(&self) -> Usage {
         match &self.stream {
@@ -68,7 +68,7 @@ impl Decoder {
         Ok(deltas)
     }
 
-    /// The stream has ended.
+    /// Returns the reply at the end of the stream.
     pub fn finish(self) -> Result<Reply, Failure> {
         let used = self.used();
         let reply = match self.stream {

@@ -1,4 +1,4 @@
-//! What goes wrong with a model, and whether it helps to try again.
+//! Failures of a model, and whether to retry.
 
 use super::Usage;
 use serde::{Deserialize, Serialize};
@@ -48,24 +48,24 @@ pub struct Failure {
     pub used: Usage,
 }
 
-/// What to do about a failure.
+/// Whether to retry after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     After { ms: u64 },
     Never,
 }
 
-/// Attempts for one answer, the first included.
+/// Attempts for one answer, including the first.
 const ATTEMPTS: u32 = 6;
 /// The first wait; each further one is twice as long.
 const FIRST_WAIT_MS: u64 = 500;
 const LONGEST_WAIT_MS: u64 = 60_000;
-/// A server that wants to be left alone for longer than this is not waited for.
+/// The agent does not wait for a server that asks for a longer pause than this.
 const MOST_PATIENCE_MS: u64 = 10 * 60 * 1000;
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const BLANK: &str = "[secret]";
-/// Anything shorter is a word that messages have anyway.
+/// A shorter secret may be an ordinary word of a message.
 const LEAST_SECRET: usize = 4;
 
 impl Failure {
@@ -85,7 +85,7 @@ impl Failure {
         Self::new(Fault::Broken, "the model's answer ended before it was complete")
     }
 
-    /// An answer with an HTTP status of 400 or more.
+    /// Returns the failure for an HTTP status that is not a success.
     #[must_use]
     pub fn of_status(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
@@ -98,8 +98,8 @@ impl Failure {
         Self { retry_after_ms, ..Self::new(fault, message) }
     }
 
-    /// The same without secrets, which some servers repeat. Of one that is cut off at the
-    /// end of an excerpt, the beginning is a part, too.
+    /// Removes secrets, which some servers repeat. This includes the beginning of a secret
+    /// that is cut off at the end of an excerpt.
     #[must_use]
     pub fn without(self, secrets: &[String]) -> Self {
         let mut message = self.message;
@@ -117,13 +117,13 @@ impl Failure {
         Self { message, ..self }
     }
 
-    /// The same of an answer that has used so much.
+    /// Adds the usage of the failed answer.
     #[must_use]
     pub fn having_used(self, used: Usage) -> Self {
         if self.used == Usage::default() { Self { used, ..self } } else { self }
     }
 
-    /// An error that came in the stream.
+    /// Returns the failure for an error in the stream.
     #[must_use]
     pub fn of_event(error: &Value) -> Self {
         let (kind, said) = said_in(error);
@@ -138,7 +138,7 @@ impl Failure {
         Self::new(fault, format!("{}: {said}{}", fault.what(), fault.advice()))
     }
 
-    /// Whether attempt number `attempt` (1, 2, …) is followed by another one.
+    /// Returns whether to retry after attempt number `attempt` (1, 2, …).
     #[must_use]
     pub fn retry(&self, attempt: u32) -> Retry {
         let helps = match self.fault {
@@ -150,7 +150,7 @@ impl Failure {
             | Fault::Crashed
             | Fault::Moved => false,
             Fault::RateLimited | Fault::Unavailable | Fault::Unreachable => attempt < ATTEMPTS,
-            // A model that talks nonsense four times will do so a fifth time.
+            // A model that sends four invalid answers will send a fifth.
             Fault::Broken | Fault::Nonsense => attempt < 4,
         };
         let backoff = FIRST_WAIT_MS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
@@ -207,11 +207,11 @@ fn fault_of(status: u16, kind: &str, said: &str) -> Fault {
     match status {
         400 | 413 | 422 if is_too_long => Fault::TooLong,
         401 | 403 => Fault::BadKey,
-        // Requests are not sent on: they have the key in them.
+        // Redirects are not followed: the request contains the key.
         300..=399 | 404 => Fault::UnknownModel,
         400 if kind == "model_not_found" => Fault::UnknownModel,
         408 | 409 | 425 => Fault::Unavailable,
-        // Out of money is told as a rate limit, and does not pass by waiting.
+        // An exhausted budget is reported as a rate limit, but waiting does not help.
         429 if kind == "insufficient_quota" => Fault::BadKey,
         429 => Fault::RateLimited,
         500.. => Fault::Unavailable,
@@ -219,7 +219,7 @@ fn fault_of(status: u16, kind: &str, said: &str) -> Fault {
     }
 }
 
-/// The kind and the text of an error, as all servers have it, more or less.
+/// Returns the kind and the text of an error, in the form that most servers use.
 fn said_in(body: &Value) -> (String, String) {
     let error = if body["error"].is_object() { &body["error"] } else { body };
     let kind = ["code", "type"].into_iter().find_map(|name| error[name].as_str());
@@ -227,8 +227,8 @@ fn said_in(body: &Value) -> (String, String) {
     (kind.unwrap_or_default().to_owned(), excerpt(said.unwrap_or_default()))
 }
 
-/// Seconds, as all servers of models send it. A date is not worth a parser: the
-/// usual waits do.
+/// Parses seconds, which all model servers send. A date is not worth a parser: the usual
+/// waits are enough.
 fn parse_retry_after(text: &str) -> Option<u64> {
     let seconds: f64 = text.trim().parse().ok()?;
     (seconds.is_finite() && seconds >= 0.0).then_some((seconds.min(1e9) * 1000.0) as u64)

@@ -1,4 +1,4 @@
-//! What is said to a model, and what it answers, whatever the wire looks like.
+//! Requests to a model and its answers, independent of the wire format.
 
 mod anthropic;
 mod chat;
@@ -29,18 +29,18 @@ pub enum Wire {
     Messages,
 }
 
-/// How a request is sent: what the driver needs besides the base URL and the key.
+/// An HTTP request: everything that the driver needs besides the base URL and the key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
-    /// Behind the base URL.
+    /// Appended to the base URL.
     pub path: &'static str,
-    /// The header that has the key, and what stands before the key in it.
+    /// The header with the key, and the prefix of the key in it.
     pub key_header: (&'static str, &'static str),
     pub headers: &'static [(&'static str, &'static str)],
     pub body: Value,
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub model: &'a str,
@@ -76,7 +76,7 @@ impl Wire {
         }
     }
 
-    /// An answer that came in one piece.
+    /// Decodes an answer in one piece.
     pub fn reply(self, body: &[u8]) -> Result<Reply, Failure> {
         let body = serde_json::from_slice::<Value>(body).map_err(|_| Failure::nonsense(body))?;
         let (reply, used) = match self {
@@ -87,7 +87,7 @@ impl Wire {
         reply.map_err(|failure| failure.having_used(used))
     }
 
-    /// An answer that comes in events.
+    /// Returns a decoder for a streamed answer.
     #[must_use]
     pub fn decoder(self) -> Decoder {
         Decoder::new(self)
@@ -163,7 +163,7 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// Nothing at all stands for no arguments.
+    /// Parses arguments. An empty text means no arguments.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -175,7 +175,7 @@ impl Arguments {
         }
     }
 
-    /// Where they come as JSON, and not as a text that is JSON.
+    /// Returns arguments that come as JSON, not as a text that contains JSON.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         match value {
@@ -187,7 +187,7 @@ impl Arguments {
         }
     }
 
-    /// As the formats of OpenAI have it.
+    /// Returns the text for OpenAI's formats.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -196,7 +196,7 @@ impl Arguments {
         }
     }
 
-    /// As Anthropic's has it, which takes objects only.
+    /// Returns the value for Anthropic's format, which accepts only objects.
     #[must_use]
     pub fn object(&self) -> Value {
         match self {
@@ -247,7 +247,7 @@ impl Usage {
     }
 }
 
-/// A number of tokens, which servers leave out or give as null.
+/// Returns a number of tokens, which servers may omit or send as null.
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! OpenAI's responses. Nothing is kept at the server: each request has the whole
-//! conversation, as it has in the other formats.
+//! OpenAI's responses format. The server keeps nothing: each request has the whole
+//! conversation, as in the other formats.
 
 use super::{Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, Wire, count, string};
 use crate::conversation::Turn;
@@ -30,8 +30,7 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     }
     body.insert("max_output_tokens".into(), request.max_output_tokens.into());
     body.insert("store".into(), false.into());
-    // Reasoning comes back to us sealed, and goes to the server again with the next
-    // request.
+    // The reasoning comes back encrypted, and goes to the server again with the next request.
     body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     if request.stream {
         body.insert("stream".into(), true.into());
@@ -103,7 +102,7 @@ pub(super) fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// The last event has the whole answer; those before are for whoever watches.
+/// A partial answer. The last event has the whole answer; the ones before are for display.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     whole: Option<Value>,
@@ -129,7 +128,7 @@ impl Stream {
         Ok(None)
     }
 
-    /// What it has used, as far as that has been said.
+    /// Returns the usage, as far as the server has reported it.
     pub(super) fn used(&self) -> Usage {
         self.usage
     }

@@ -1,4 +1,4 @@
-//! Server-sent events, as the streams of all models come.
+//! Server-sent events, which all models use for streams.
 
 /// One event: its name, if it has one, and its data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Puts events together from bytes that come in any pieces.
+/// Assembles events from bytes that come in any pieces.
 #[derive(Debug, Default)]
 pub struct Sse {
     line: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Sse {
     has_data: bool,
 }
 
-/// No event of a model is anywhere near this. One that is has to end somewhere.
+/// Maximum size of an event; those of a model are much smaller.
 const MAX_EVENT: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
