@@ -1,4 +1,4 @@
-//! What is known of one name in a directory.
+//! The metadata of one name in a directory.
 
 use crate::path::Inside;
 use rustix::fs::{FileType, Stat};
@@ -17,11 +17,11 @@ pub struct Entry {
     pub path: Inside,
     pub kind: Kind,
     pub size: u64,
-    /// Permissions, with setuid and its like.
+    /// Permissions, including setuid and similar bits.
     pub mode: u32,
     /// Seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
-    /// Where a link leads.
+    /// The target of a link.
     pub target: Option<Vec<u8>>,
     inode: u64,
 }
@@ -53,7 +53,7 @@ impl Entry {
         Self { target: Some(target), ..self }
     }
 
-    /// Another one when the file is another or was changed.
+    /// Returns a tag that differs if the file is another one or was changed.
     #[must_use]
     pub fn tag(&self) -> String {
         let (seconds, nanos) = self.modified;

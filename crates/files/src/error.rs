@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of whoever asked.
+//! Errors, in the caller's terms.
 
 use crate::path::Inside;
 use rustix::io::Errno;
@@ -35,7 +35,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What the system says of a path.
+    /// Converts an error of the system for a path.
     pub(crate) fn of(errno: Errno, path: &Inside) -> Self {
         let shown = path.to_string();
         match errno {
@@ -53,7 +53,7 @@ impl FileError {
         }
     }
 
-    /// The same of an operation of the standard library's.
+    /// Converts an error of the standard library.
     pub(crate) fn io(error: io::Error, path: &Inside) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(errno, path),

@@ -1,12 +1,11 @@
-//! The files of one directory and nothing outside of it: read, written, listed,
-//! moved, removed, as a tar both ways, and watched.
+//! Access to the files of one directory and nothing outside of it: read, write, list, move,
+//! remove, pack and unpack as a tar, and watch.
 //!
-//! Names come from the network, and what lies in the directory from code that
-//! nobody trusts. So every path is resolved by the system beneath the directory
-//! (`openat2`): no `..`, link, rename or race leads out, and what is then done is
-//! done to descriptors and single names. A file is written aside and put in its
-//! place as a whole. Nothing is held in memory that grows with a file or a tree.
-//! Blocking; knows nothing of sessions.
+//! Names come from the network, and the contents of the directory from untrusted code. So
+//! the system resolves every path beneath the directory (`openat2`): no `..`, link, rename
+//! or race leads out, and all operations use descriptors and single names. A file is
+//! written under a temporary name and put in its place as a whole. Memory use does not grow
+//! with a file or a tree. The functions block, and know nothing about sessions.
 
 mod archive;
 mod entry;
@@ -28,5 +27,5 @@ pub use root::Root;
 pub use watching::{Change, ChangeKind, Watcher};
 pub use writing::{Draft, Replace, Writing, Written};
 
-/// What every call here gives.
+/// The result of every function here.
 pub type Result<T, E = FileError> = std::result::Result<T, E>;

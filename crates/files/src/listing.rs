@@ -1,4 +1,4 @@
-//! Directories and what is in them, without following links.
+//! Lists directories, without following links.
 
 use crate::entry::{Entry, Kind};
 use crate::path::Inside;
@@ -11,12 +11,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 impl Root {
-    /// What is in a directory, and so deep below it, in the order of the names.
-    /// Whoever looks may have seen enough.
+    /// Lists a directory, down to this depth, in the order of the names. The visitor may stop it.
     ///
     /// # Errors
-    /// When it is no directory, or cannot be read; what goes away meanwhile, or
-    /// may not be looked into, is passed over.
+    /// When it is not a directory, or cannot be read. Entries that vanish meanwhile, or may
+    /// not be listed, are skipped.
     pub fn list(
         &self,
         path: &Inside,
@@ -50,15 +49,15 @@ impl Root {
     }
 }
 
-/// A directory that is being gone through.
+/// A directory that is being listed.
 struct Level {
     path: Inside,
     directory: OwnedFd,
-    /// Those to come, the next one last.
+    /// The remaining names, the next one last.
     names: Vec<CString>,
 }
 
-/// The names in a directory, the first in order last.
+/// Returns the names in a directory in reverse order.
 pub(crate) fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -6,17 +6,16 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A path that goes down only: plain names, separated by single slashes. The
-/// directory itself is empty.
+/// A path that only goes down: plain names, separated by single slashes. The directory
+/// itself is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inside(Vec<u8>);
 
 impl Inside {
-    /// Reads a path that is relative to the directory, or absolute and within it,
-    /// as the directory is called.
+    /// Parses a path that is relative to the directory, or absolute and below `called`.
     ///
     /// # Errors
-    /// When it names something else.
+    /// When it leads elsewhere.
     pub fn parse(given: &[u8], called: &Path) -> Result<Self> {
         let shown = || String::from_utf8_lossy(given).into_owned();
         if given.contains(&0) {
@@ -54,13 +53,13 @@ impl Inside {
         path
     }
 
-    /// The same below another.
+    /// Returns this path below another.
     #[must_use]
     pub fn below(&self, other: &Self) -> Self {
         if self.is_root() { other.clone() } else { other.join(&self.0) }
     }
 
-    /// What is left of it below another that it is in.
+    /// Returns the rest of this path below another one that contains it.
     #[must_use]
     pub fn within(&self, other: &Self) -> Self {
         if other.is_root() {
@@ -70,7 +69,7 @@ impl Inside {
         Self(rest.strip_prefix(b"/").unwrap_or(rest).to_vec())
     }
 
-    /// Whether it is the directory itself.
+    /// Returns whether it is the directory itself.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
@@ -81,13 +80,13 @@ impl Inside {
         &self.0
     }
 
-    /// The last name; empty for the directory itself.
+    /// Returns the last name; empty for the directory itself.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         self.0.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
     }
 
-    /// The directory that it is in, and its name there.
+    /// Splits the path into its parent directory and its name.
     ///
     /// # Errors
     /// When it is the directory itself.
@@ -101,12 +100,12 @@ impl Inside {
         Ok((Self(parent.to_vec()), OsStr::from_bytes(name)))
     }
 
-    /// As the system is asked for it.
+    /// Returns the path for system calls.
     pub(crate) fn os(&self) -> &OsStr {
         if self.is_root() { OsStr::new(".") } else { OsStr::from_bytes(&self.0) }
     }
 
-    /// All directories above it, the highest first, and itself.
+    /// Returns all directories above it, the highest first, and itself.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Self> + '_ {
         let slashes = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends = slashes.map(|(at, _)| at).chain([self.0.len()]);

@@ -1,4 +1,4 @@
-//! The content of a file.
+//! Reads files.
 
 use crate::entry::{Entry, Kind};
 use crate::path::Inside;
@@ -7,7 +7,7 @@ use crate::{FileError, Result};
 use rustix::fs::OFlags;
 use std::fs::File;
 
-/// A file that is open for reading, and what was known of it then.
+/// A file that is open for reading, and its metadata at that time.
 #[derive(Debug)]
 pub struct Content {
     pub file: File,
@@ -15,11 +15,11 @@ pub struct Content {
 }
 
 impl Root {
-    /// Opens a file for reading. Nothing but a file is opened at all: a FIFO
-    /// would wait for a writer, and a device may do something.
+    /// Opens a regular file for reading. Nothing else is opened: a FIFO would wait for a
+    /// writer, and opening a device may have side effects.
     ///
     /// # Errors
-    /// When it is no file, or may not be read.
+    /// When it is not a file, or cannot be read.
     pub fn read(&self, path: &Inside) -> Result<Content> {
         let found = self.at(path, OFlags::PATH, Links::Followed)?;
         let stat = rustix::fs::fstat(&found).map_err(|errno| FileError::of(errno, path))?;

@@ -1,4 +1,4 @@
-//! Removing files and trees.
+//! Removes files and trees.
 
 use crate::listing::names;
 use crate::path::Inside;
@@ -10,11 +10,11 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-/// Directories within directories: each holds a descriptor.
+/// Maximum depth of directories: each level holds a descriptor.
 const DEEPEST: u32 = 200;
 
 impl Root {
-    /// Removes a file, a link (not what it leads to) or an empty directory.
+    /// Removes a file, a link (not its target) or an empty directory.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -27,17 +27,17 @@ impl Root {
         rustix::fs::unlinkat(&parent, name, flags).map_err(|errno| FileError::of(errno, path))
     }
 
-    /// Removes something with all that is in it.
+    /// Removes a path with all its contents.
     ///
     /// # Errors
-    /// When some of it cannot be removed; the rest may be gone then.
+    /// When a part cannot be removed; the rest may be gone then.
     pub fn remove_all(&self, path: &Inside) -> Result<()> {
         let (parent, name) = self.parent(path)?;
         clear(&parent, name, path, DEEPEST)
     }
 }
 
-/// Links are removed, never followed. What goes away meanwhile is gone as well.
+/// Removes a path. Links are removed, never followed. Entries that vanish meanwhile are no error.
 fn clear(parent: &OwnedFd, name: &OsStr, path: &Inside, depth: u32) -> Result<()> {
     let wrong = |errno| FileError::of(errno, path);
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {

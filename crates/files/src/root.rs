@@ -1,4 +1,4 @@
-//! The directory, and how a path below it is resolved.
+//! The directory, and the resolution of paths below it.
 
 use crate::entry::Entry;
 use crate::path::Inside;
@@ -11,26 +11,26 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Renames of others meanwhile have the system ask to try again.
+/// How often to retry when the system asks for it, because of concurrent renames.
 const ATTEMPTS: u32 = 64;
 
-/// What a link at the end of a path stands for.
+/// How a link at the end of a path is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
     Kept,
 }
 
-/// A directory whose files may be used.
+/// A directory with accessible files.
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
-    /// What it is called by those who ask.
+    /// The path under which callers know it.
     called: PathBuf,
 }
 
 impl Root {
-    /// The directory at this path, which callers may write in front of theirs.
+    /// Opens the directory at this path, which callers may use as a prefix of theirs.
     ///
     /// # Errors
     /// When there is none.
@@ -44,13 +44,13 @@ impl Root {
         Ok(Self { directory, called: path.to_owned() })
     }
 
-    /// The same by another name: what the directory is called inside a sandbox.
+    /// Sets another path for callers: the one of the directory inside a sandbox.
     #[must_use]
     pub fn called(self, called: PathBuf) -> Self {
         Self { called, ..self }
     }
 
-    /// A path that somebody gave.
+    /// Parses a path from a caller.
     ///
     /// # Errors
     /// When it is not below the directory.
@@ -58,7 +58,7 @@ impl Root {
         Inside::parse(given, &self.called)
     }
 
-    /// Opens something beneath the directory.
+    /// Opens a path beneath the directory.
     pub(crate) fn at(&self, path: &Inside, flags: OFlags, links: Links) -> Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         let flags = match links {
@@ -72,7 +72,7 @@ impl Root {
             match opened {
                 Ok(fd) => return Ok(fd),
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // A system that does not know the call, such as some sandboxes.
+                // A system without this call, such as some sandboxes.
                 Err(Errno::NOSYS) => return self.at_step_by_step(path, flags),
                 Err(errno) => return Err(FileError::of(errno, path)),
             }
@@ -80,7 +80,7 @@ impl Root {
         Err(FileError::of(Errno::AGAIN, path))
     }
 
-    /// The same one name at a time, without following any link.
+    /// Opens a path one name at a time, without following any link.
     fn at_step_by_step(&self, path: &Inside, flags: OFlags) -> Result<OwnedFd> {
         let plain = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |base: &OwnedFd, name: &OsStr, flags: OFlags| {
@@ -101,16 +101,16 @@ impl Root {
         self.at(path, OFlags::PATH | OFlags::DIRECTORY, Links::Followed)
     }
 
-    /// The directory that something is in, to do something to its name there.
+    /// Opens the parent directory of a path, and returns it with the name.
     pub(crate) fn parent<'p>(&self, path: &'p Inside) -> Result<(OwnedFd, &'p OsStr)> {
         let (parent, name) = path.split()?;
         Ok((self.directory(&parent)?, name))
     }
 
-    /// What is there; of a link, the link itself.
+    /// Returns the metadata of a path; for a link, that of the link itself.
     ///
     /// # Errors
-    /// When nothing is there.
+    /// When it does not exist.
     pub fn stat(&self, path: &Inside) -> Result<Entry> {
         if path.is_root() {
             let stat = rustix::fs::fstat(&self.directory).map_err(|e| FileError::of(e, path))?;
@@ -120,14 +120,14 @@ impl Root {
         look(&parent, name, path.clone())
     }
 
-    /// Opens once more what a descriptor is of, for use. No path is resolved.
+    /// Opens the file of a descriptor again with other flags. No path is resolved.
     pub(crate) fn reopen(fd: &OwnedFd, flags: OFlags, path: &Inside) -> Result<File> {
         let place = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let opened = rustix::fs::openat(CWD, place, flags | OFlags::CLOEXEC, Mode::empty());
         Ok(File::from(opened.map_err(|errno| FileError::of(errno, path))?))
     }
 
-    /// The path of what a link leads to.
+    /// Returns the path that a link leads to.
     pub(crate) fn behind(&self, link: &Inside) -> Result<Inside> {
         let target = self.at(link, OFlags::PATH, Links::Followed)?;
         let real = |fd: &OwnedFd| {
@@ -143,7 +143,7 @@ impl Root {
     /// Makes a directory.
     ///
     /// # Errors
-    /// When it cannot be made, or is there already.
+    /// When it cannot be made, or exists.
     pub fn make(&self, path: &Inside) -> Result<Entry> {
         let (parent, name) = self.parent(path)?;
         let made = rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777));
@@ -151,7 +151,7 @@ impl Root {
         look(&parent, name, path.clone())
     }
 
-    /// Makes a directory and those above it, unless they are there.
+    /// Makes a directory and its parents, unless they exist.
     ///
     /// # Errors
     /// When one cannot be made.
@@ -169,11 +169,10 @@ impl Root {
         self.directory(path)
     }
 
-    /// Moves something.
+    /// Moves a file or directory.
     ///
     /// # Errors
-    /// When it cannot be moved, or something is there already that may not be
-    /// replaced.
+    /// When it cannot be moved, or the target exists and may not be replaced.
     pub fn rename(&self, from: &Inside, to: &Inside, replace: crate::Replace) -> Result<Entry> {
         let (from_parent, from_name) = self.parent(from)?;
         let (to_parent, to_name) = self.parent(to)?;
@@ -195,7 +194,7 @@ impl Root {
     }
 }
 
-/// What a name in a directory stands for.
+/// Returns the metadata of a name in a directory.
 pub(crate) fn look(directory: impl AsFd, name: &OsStr, path: Inside) -> Result<Entry> {
     let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
     let stat = stat.map_err(|errno| FileError::of(errno, &path))?;

@@ -1,4 +1,4 @@
-//! What happens to the files of a directory, as the system tells it (inotify).
+//! Watches the files of a directory for changes (inotify).
 
 use crate::entry::Kind;
 use crate::path::Inside;
@@ -14,11 +14,11 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-/// Directories that one watcher watches: a few kilobytes of the system's memory
-/// each, of which a user has a limited number.
+/// Maximum number of directories per watcher. Each takes a few kilobytes of kernel memory,
+/// and the number per user is limited.
 const DIRECTORIES: usize = 4096;
 
-/// For some hundred events at once.
+/// Room for some hundred events at once.
 const BUFFER: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum ChangeKind {
     Created,
     Modified,
     Removed,
-    /// More happened than could be told: look at all of it again.
+    /// Events were lost: list everything again.
     Overflow,
 }
 
@@ -45,22 +45,22 @@ pub struct Watcher {
     is_recursive: bool,
     watched: HashMap<i32, Inside>,
     base: Inside,
-    /// The move of a file that was written aside by us, and replaces another.
+    /// The move of a file that we have written under a temporary name, and that replaces another.
     replacing: Option<u32>,
 }
 
-/// An event, as the system tells it.
+/// An event from the system.
 struct Happened {
     watch: i32,
     events: ReadFlags,
-    /// What the two halves of a move have in common.
+    /// Connects the two events of a move.
     cookie: u32,
     name: Option<Vec<u8>>,
 }
 
 impl Watcher {
     /// # Errors
-    /// When there is no such directory, or it has too many below it.
+    /// When there is no such directory, or it has too many subdirectories.
     pub fn of(root: Arc<Root>, path: &Inside, is_recursive: bool) -> Result<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
             .map_err(|_| FileError::TooManyWatches(path.to_string()))?;
@@ -101,7 +101,7 @@ impl Watcher {
         }
     }
 
-    /// Watches all directories below one; tells of what is in them.
+    /// Watches all directories below one, and reports their contents.
     fn watch_below(&mut self, path: &Inside, tell: &mut dyn FnMut(Inside, Kind)) -> Result<()> {
         let mut to_come = VecDeque::from([path.clone()]);
         let root = self.root.clone();
@@ -115,7 +115,7 @@ impl Watcher {
                             outcome = Err(error);
                             return ControlFlow::Break(());
                         }
-                        // It is gone again, or closed to us.
+                        // It has vanished, or we have no permission.
                         Err(_) => {}
                     }
                 }
@@ -123,22 +123,22 @@ impl Watcher {
                 ControlFlow::Continue(())
             });
             outcome?;
-            // Gone meanwhile, which is told by itself.
+            // A directory that vanished meanwhile has its own event.
             let _ = listed;
         }
         Ok(())
     }
 
-    /// What has happened since the last time, in order; nothing when nothing has.
+    /// Returns the changes since the last call, in order; empty if there are none.
     ///
     /// # Errors
-    /// When a tree has come to have too many directories.
+    /// When a tree has got too many directories.
     pub fn changes(&mut self) -> Result<Vec<Change>> {
         let mut told = Vec::new();
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut happened = Vec::new();
         let mut reader = Reader::new(&self.inotify, &mut buffer);
-        // What is there at once; the rest is there the next time.
+        // Only the events that are available now; the next call returns the rest.
         loop {
             match reader.next() {
                 Ok(event) => {
@@ -207,7 +207,7 @@ impl Watcher {
                 Err(error @ FileError::TooManyWatches(_)) => return Err(error),
                 Err(_) => return Ok(()),
             }
-            // What came into it before it was watched.
+            // Entries that were made before it was watched.
             self.watch_below(&path, &mut |path, kind| {
                 let is_directory = kind == Kind::Directory;
                 told.push(Change { kind: ChangeKind::Created, path, is_directory });
@@ -217,7 +217,7 @@ impl Watcher {
     }
 }
 
-/// The system's name for a file that has none: `#` and its number.
+/// Returns whether this is the system's name for an unnamed file: `#` and its number.
 fn is_unnamed(name: &[u8]) -> bool {
     name.strip_prefix(b"#").is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }

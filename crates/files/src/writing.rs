@@ -1,5 +1,5 @@
-//! Writing a file: aside first, then in its place as a whole. Nobody ever sees
-//! half of it, and a writer that goes away leaves nothing.
+//! Writes a file under a temporary name, then puts it in its place as a whole. No reader
+//! ever sees half of it, and a writer that dies leaves nothing.
 
 use crate::entry::{Entry, Kind};
 use crate::path::Inside;
@@ -12,29 +12,29 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-/// Blocks of zeros this large are left out of the file: they are read as zeros
-/// all the same, and a sparse file stays one.
+/// Blocks of zeros of this size are not written: they read as zeros anyway, and a sparse
+/// file stays sparse.
 const HOLE: usize = 4096;
 
-/// Permissions without setuid and its like.
+/// Permissions without setuid and similar bits.
 const PERMISSIONS: u32 = 0o777;
 
-/// Whether what is there already may be replaced.
+/// Whether an existing file may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
     Yes,
     No,
 }
 
-/// How a file is to be written.
+/// How to write a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Writing {
-    /// Its permissions; else those of the file that was there, or the usual ones.
+    /// Its permissions; by default those of the file that it replaces, or the usual ones.
     pub mode: Option<u32>,
     /// Make the directories above it.
     pub parents: bool,
     pub replace: Replace,
-    /// When it is to have been changed last: seconds since 1970.
+    /// Its modification time, in seconds since 1970.
     pub modified: Option<i64>,
 }
 
@@ -45,27 +45,26 @@ pub struct Draft {
     parent: OwnedFd,
     name: OsString,
     file: File,
-    /// The name that it has meanwhile, if it has one.
+    /// Its temporary name, if it has one.
     aside: Option<OsString>,
     length: u64,
     was_there: bool,
     writing: Writing,
 }
 
-/// A file that was written.
+/// The result of writing a file.
 #[derive(Debug)]
 pub struct Written {
     pub entry: Entry,
-    /// There was none before.
+    /// There was no file before.
     pub is_new: bool,
 }
 
 impl Root {
-    /// Begins to write a file. A link at its place is followed as far as it
-    /// stays within.
+    /// Begins to write a file. A link at its place is followed as long as it stays inside.
     ///
     /// # Errors
-    /// When it cannot be written there.
+    /// When the file cannot be written there.
     pub fn write(&self, path: &Inside, writing: Writing) -> Result<Draft> {
         let (above, _) = path.split()?;
         if writing.parents {
@@ -85,7 +84,7 @@ impl Root {
         self.begin(path, found.as_ref(), writing)
     }
 
-    /// The same in the place of whatever is there, links included.
+    /// Begins to write a file that replaces whatever is there, including a link.
     pub(crate) fn write_plainly(&self, path: &Inside, writing: Writing) -> Result<Draft> {
         let found = self.stat(path).ok().filter(|entry| entry.kind != Kind::Symlink);
         self.begin(path, found.as_ref(), writing)
@@ -128,7 +127,7 @@ impl Draft {
     /// Puts the file in its place.
     ///
     /// # Errors
-    /// When it cannot be put there; nothing is left of it then.
+    /// When it cannot be put there; then nothing is left of it.
     pub fn finish(mut self) -> Result<Written> {
         let path = self.path.clone();
         let wrong = |errno: Errno| FileError::of(errno, &path);
@@ -149,7 +148,7 @@ impl Draft {
 
     fn put(&mut self) -> rustix::io::Result<()> {
         if self.aside.is_none() {
-            // A file without a name can be given one that is free.
+            // A file without a name can only get one that is free.
             match self.link(&self.name) {
                 Err(Errno::EXIST) if self.writing.replace == Replace::Yes => {}
                 outcome => return outcome,
@@ -159,7 +158,7 @@ impl Draft {
             self.aside = Some(name);
         }
         let Some(aside) = &self.aside else { return Ok(()) };
-        // So that who watches is told of a new file, and not of one that was replaced.
+        // So that watchers see a new file, not a replaced one.
         if !self.was_there && self.link(&self.name).is_ok() {
             return rustix::fs::unlinkat(&self.parent, aside, AtFlags::empty());
         }
@@ -186,8 +185,8 @@ impl Drop for Draft {
     }
 }
 
-/// A new file in a directory: without a name, so that nothing is left of it
-/// whatever happens, or under one that nobody uses where there is no such thing.
+/// Makes a new file in a directory. It has no name, so that nothing is left of it whatever
+/// happens, or a unique one if the file system does not support that.
 fn aside(parent: &OwnedFd) -> rustix::io::Result<(File, Option<OsString>)> {
     let usual = Mode::from_raw_mode(0o666);
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -202,17 +201,17 @@ fn aside(parent: &OwnedFd) -> rustix::io::Result<(File, Option<OsString>)> {
     Ok((file.into(), Some(name)))
 }
 
-/// What files are called until they are put in their place.
+/// Prefix of the temporary names.
 const ASIDE: &str = ".sessile-";
 
-/// A name that nothing has.
+/// Returns an unused name.
 fn unused() -> rustix::io::Result<OsString> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     Ok(format!("{ASIDE}{:016x}", u64::from_ne_bytes(random)).into())
 }
 
-/// Whether a file of this name is on its way to its place.
+/// Returns whether a file of this name is a temporary file of ours.
 pub(crate) fn is_aside(name: &[u8]) -> bool {
     let number = name.strip_prefix(ASIDE.as_bytes());
     number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit))

@@ -1,4 +1,4 @@
-//! An object of the store into a file, which is there only when it is whole.
+//! Downloads an object of the store to a file, which appears only when it is complete.
 
 use crate::VaultError;
 use crate::place::Place;
@@ -13,10 +13,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Between two pieces of a save.
+/// Maximum time between two pieces of a save.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Length and digest are checked before the file gets its name.
+/// Downloads a save. Its length and digest are checked before the file gets its name.
 pub(crate) async fn download(
     place: &Place,
     key: &Key,
@@ -74,7 +74,7 @@ async fn receive(
     Ok(())
 }
 
-/// A new file in the same directory, for its owner alone.
+/// Makes a new file in the same directory, only for its owner.
 fn beside(to: &Path) -> Result<(File, PathBuf), VaultError> {
     let mut name = to.file_name().map_or_else(OsString::new, OsString::from);
     name.push(format!(".{:016x}.part", crate::nonce().map_err(VaultError::io("name", to))?));

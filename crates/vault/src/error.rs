@@ -1,4 +1,4 @@
-//! What can go wrong with a store, in words that say what to do.
+//! Errors of a store, with advice.
 
 use crate::{Holder, Save};
 use object_store::client::{HttpError, HttpErrorKind};
@@ -56,7 +56,7 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// For programs; it does not change between versions.
+    /// Returns a code for programs, which does not change between versions.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -94,16 +94,16 @@ fn has_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Where errors come from, and how it is spoken of.
+/// The context of errors: the store and its terms.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    /// The URL, without what may be secret.
+    /// The URL, without anything that may be secret.
     pub(crate) place: String,
     /// "bucket" or "container".
     pub(crate) container: &'static str,
-    /// How credentials are given.
+    /// How to provide credentials.
     pub(crate) hint: &'static str,
-    /// Whether the caller's variables have credentials at all.
+    /// Whether the caller's variables have any credentials.
     pub(crate) has_credentials: bool,
 }
 
@@ -112,7 +112,7 @@ impl Told {
         VaultError::Unreachable { place: self.place.clone(), why: "it does not answer".to_owned() }
     }
 
-    /// A store's error in our words.
+    /// Explains an error of a store in our terms.
     pub(crate) fn explain(&self, error: &object_store::Error) -> VaultError {
         use object_store::Error;
         let place = self.place.clone();
@@ -133,8 +133,8 @@ impl Told {
             return VaultError::Denied { place, why: reason(&text) };
         }
         let unreachable = find::<HttpError>(error).and_then(trouble);
-        // Without any of its own, a store looks for those of the machine, and
-        // what is told is that there is no such service here.
+        // Without credentials, the client library looks for those of the machine, and its
+        // error says that there is no such service here.
         if !self.has_credentials && (unreachable.is_some() || is_about_credentials(&text)) {
             return VaultError::NoCredentials { place, hint: self.hint };
         }
@@ -176,7 +176,7 @@ fn connecting(error: &HttpError) -> &'static str {
     }
 }
 
-/// The first cause of a kind.
+/// Returns the first cause of a type.
 fn find<'e, E: std::error::Error + 'static>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> Option<&'e E> {
@@ -190,7 +190,7 @@ fn find<'e, E: std::error::Error + 'static>(
     None
 }
 
-/// An error with all of its causes.
+/// Returns the text of an error with all of its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut at = error.source();
@@ -202,8 +202,8 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// One line of what a server said: its code and message, if it is the usual
-/// XML, else the beginning of all.
+/// Returns one line of a server's answer: the code and message, if it is the usual XML,
+/// otherwise the beginning of the text.
 fn reason(text: &str) -> String {
     let tag = |name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>"))?;

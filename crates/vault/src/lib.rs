@@ -1,20 +1,23 @@
-//! Saved sessions, kept by URL: on a disk, in S3, GCS or Azure.
+//! Saved sessions in a store with a URL: on a disk, in S3, GCS or Azure.
 //!
-//! A save is an opaque file of up to gigabytes, with a record beside it that says
-//! in JSON what is in it. For each session the last two are kept, and a *pointer*
-//! says which is the last, and which machine has the session.
+//! A save is an opaque file of up to gigabytes, with a JSON record beside it that describes
+//! the contents. For each session the last two saves are kept, and a *pointer* says which
+//! is the last, and which machine has the session.
 //!
-//! - A reader finds the old save or the new one, and never half: an object is
-//!   complete before the pointer names it.
-//! - Of two writers, the one that took the session up last wins, or else the one
-//!   with the later run: the pointer is replaced on condition that it is still what
-//!   was read (a lock does that on a disk).
-//! - Nothing that is read is trusted: names are ours or are passed over, and a
-//!   file gets its name only when its length and digest are right.
-//! - Every wait has an end.
+//! - A reader finds the old save or the new one, and never half: an object is complete
+//!   before
+//! the pointer names it.
+//! - Of two writers, the one that took over the session last wins, or otherwise the one
+//!   with
+//! the later run: the pointer is replaced only if it has not changed since it was read (on
+//! a disk, a lock ensures that).
+//! - Nothing that is read is trusted: names that are not ours are skipped, and a file gets
+//!   its
+//! name only when its length and digest are right.
+//! - Every wait has a timeout.
 //!
-//! Calls block, for the short-lived processes that make them; inside is a
-//! runtime of one thread. The environment is not read here, but given.
+//! Calls block, for the short-lived processes that make them; inside is a runtime with one
+//! thread. The environment is passed in, not read here.
 
 mod download;
 mod error;
@@ -41,34 +44,34 @@ use sessile_protocol::{RunNo, SessionId};
 use std::path::Path;
 use std::time::Duration;
 
-/// For a call about little data.
+/// Timeout of a call with little data.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the pointer may be changed by others while we replace it.
+/// Number of attempts to replace the pointer while others change it.
 const ATTEMPTS: u32 = 8;
 
 type Result<T> = std::result::Result<T, VaultError>;
 
-/// A place where saves are kept.
+/// A store of saves.
 #[derive(Debug)]
 pub struct Vault {
     place: Place,
     runtime: tokio::runtime::Runtime,
 }
 
-/// Whether a URL is one that [`Vault::open`] takes.
+/// Checks that [`Vault::open`] accepts a URL.
 ///
 /// # Errors
-/// When it is not; what is wrong with it.
+/// When it does not, with the reason.
 pub fn check_url(url: &str) -> Result<()> {
     place::parse(url).map(|_| ())
 }
 
-/// A session of which there are saves.
+/// A session with saves in the store.
 #[derive(Debug)]
 pub struct Kept {
     pub session: SessionId,
-    /// The last save, or what is wrong with it.
+    /// The last save, or the error in reading it.
     pub latest: Result<Save>,
 }
 
@@ -77,11 +80,11 @@ impl Vault {
     /// `az://container/prefix`. The variables have the credentials.
     ///
     /// # Errors
-    /// When the URL is none of these, or credentials make no sense. Whether the
-    /// place is there turns out when it is used.
+    /// When the URL is none of these, or the credentials are invalid. Whether the store
+    /// exists turns out when it is used.
     pub fn open(url: &str, variables: &Variables) -> Result<Self> {
-        // One provider for the whole program; that somebody has installed it
-        // already is as good.
+        // One provider for the whole program; an error means that one is already installed,
+        // which is fine.
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         let place = Place::open(url, variables)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -91,16 +94,16 @@ impl Vault {
         Ok(Self { place, runtime })
     }
 
-    /// Stores a file as a session's last save; older ones but one are removed.
+    /// Stores a file as a session's last save; all older ones except one are removed.
     ///
     /// # Errors
-    /// When another machine has taken the session up, there is a save of a later
-    /// run, or the store does not take it: then the last save is what it was.
+    /// When another machine has taken over the session, there is a save of a later run, or
+    /// the store refuses it: then the last save stays.
     pub fn put(&self, session: &SessionId, new: &NewSave<'_>) -> Result<Save> {
         self.runtime.block_on(self.place.put(session, new))
     }
 
-    /// The machine that has a session.
+    /// Returns the machine that has a session.
     ///
     /// # Errors
     /// When the store cannot be asked.
@@ -109,34 +112,34 @@ impl Vault {
         Ok(pointer.and_then(|read| read.pointer.holder))
     }
 
-    /// Takes a session up: whoever had it is fenced off from now on. Its last save
-    /// is written into a file, as by [`Vault::get`].
+    /// Takes over a session: the previous machine is fenced off from now on. The last save
+    /// is written to a file, as by [`Vault::get`].
     ///
     /// # Errors
-    /// When there is no save, or it cannot be had: then nothing has changed.
+    /// When there is no save, or it cannot be downloaded: then nothing has changed.
     pub fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
         self.runtime.block_on(self.place.take(session, host, to))
     }
 
-    /// Gives back what was taken up, unless somebody else has it by now.
+    /// Gives back a session, unless another machine has it by now.
     ///
     /// # Errors
-    /// When the store does not do it.
+    /// When the store refuses.
     pub fn give_back(&self, session: &SessionId, taken: &Taken) -> Result<()> {
         self.runtime.block_on(self.place.give_back(session, taken))
     }
 
-    /// The last save of a session, if there is one.
+    /// Returns the last save of a session, if there is one.
     ///
     /// # Errors
-    /// When the store cannot be asked, or what it says is not what we wrote.
+    /// When the store cannot be asked, or its answer is not in our format.
     pub fn latest(&self, session: &SessionId) -> Result<Option<Save>> {
         let pointer = self.runtime.block_on(self.place.pointer(session))?;
         Ok(pointer.map(|read| read.pointer.latest.save))
     }
 
-    /// Writes the last save of a session into a file, which is there only when
-    /// all of it is, as it was saved.
+    /// Writes the last save of a session to a file, which appears only when it is complete
+    /// and unchanged.
     ///
     /// # Errors
     /// When there is no save, it was changed, or the file cannot be written.
@@ -147,12 +150,12 @@ impl Vault {
     /// Removes all saves of a session.
     ///
     /// # Errors
-    /// When the store does not do it.
+    /// When the store refuses.
     pub fn delete(&self, session: &SessionId) -> Result<()> {
         self.runtime.block_on(self.place.delete(session))
     }
 
-    /// The sessions of which there are saves, by id.
+    /// Returns the sessions with saves, by id.
     ///
     /// # Errors
     /// When the store cannot be asked.
@@ -161,27 +164,27 @@ impl Vault {
     }
 }
 
-/// What is kept of a session beside its saves.
+/// A note about a session, beside its saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// `PREFIX/sess_….json`: stays when its saves are removed.
+    /// `PREFIX/sess_….json`: stays when the saves are removed.
     Record,
-    /// `PREFIX/sess_…/thread.jsonl`, or `thread-EPOCH.jsonl` when the session was taken
-    /// up since: a machine that has lost it does not write over the thread of the one
+    /// `PREFIX/sess_…/thread.jsonl`, or `thread-EPOCH.jsonl` if the session was taken over
+    /// since: a machine that has lost the session does not overwrite the thread of the one
     /// that has it.
     Thread { epoch: u64 },
 }
 
 impl Vault {
-    /// Keeps a note, in the place of the one before.
+    /// Stores a note, and replaces the one before.
     ///
     /// # Errors
-    /// When the store does not take it.
+    /// When the store refuses.
     pub fn put_note(&self, session: &SessionId, note: Note, bytes: Vec<u8>) -> Result<()> {
         self.runtime.block_on(self.place.put_note(session, note, bytes))
     }
 
-    /// A note, if there is one.
+    /// Returns a note, if there is one.
     ///
     /// # Errors
     /// When the store cannot be asked.
@@ -190,28 +193,28 @@ impl Vault {
     }
 }
 
-/// A save that is to be stored.
+/// A save to store.
 #[derive(Clone, Debug)]
 pub struct NewSave<'a> {
     pub as_of_run: RunNo,
     pub file: &'a Path,
-    /// Who has the session, as far as the writer knows.
+    /// The machine that has the session, as far as the writer knows.
     pub by: Holder,
-    /// What is in it, for people and their programs.
+    /// The description of the contents, for people and their programs.
     pub about: serde_json::Value,
 }
 
-/// A session that was taken up.
+/// A session that was taken over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     pub save: Save,
-    /// To be said with each save from now on.
+    /// The epoch to pass with each save from now on.
     pub epoch: u64,
-    /// Who had it.
+    /// The machine that had it.
     pub before: Option<Holder>,
 }
 
-/// What is beside a save.
+/// The record beside a save.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     session_id: &'a SessionId,
@@ -222,7 +225,7 @@ struct Record<'a> {
     session: &'a serde_json::Value,
 }
 
-/// A pointer as it was read, and what says that it is still the same.
+/// A pointer, with the version that was read.
 struct Read {
     pointer: Pointer,
     version: UpdateVersion,
@@ -234,7 +237,7 @@ impl Place {
         if let Some(directory) = &self.directory {
             lock::make_private(&directory.join(session.as_str()))?;
         }
-        // Before gigabytes are sent for nothing.
+        // Before gigabytes are sent in vain.
         if let Some(read) = self.pointer(session).await? {
             read.pointer.admits(new.by.epoch)?;
             if read.pointer.latest.save.as_of_run > new.as_of_run {
@@ -285,7 +288,7 @@ impl Place {
 
     async fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
         let missing = || VaultError::NotFound { place: self.told.place.clone() };
-        // Not even a lock is made where there is nothing.
+        // Makes no lock if there is no session.
         self.pointer(session).await?.ok_or_else(missing)?;
         let (mut had, since) = (None, now());
         let pointer = self
@@ -315,8 +318,7 @@ impl Place {
         self.change(session, decide).await.map(|_| ())
     }
 
-    /// Replaces the pointer by what is decided about it, on condition that it is
-    /// still what was decided upon.
+    /// Replaces the pointer by the decided one, if it has not changed since it was read.
     async fn change(
         &self,
         session: &SessionId,
@@ -331,7 +333,7 @@ impl Place {
             let before = self.pointer(session).await?;
             let next = decide(before.as_ref().map(|read| &read.pointer))?;
             let mode = match before {
-                // The lock is the condition.
+                // The lock ensures that.
                 _ if self.directory.is_some() => PutMode::Overwrite,
                 Some(read) => PutMode::Update(read.version),
                 None => PutMode::Create,
@@ -343,7 +345,7 @@ impl Place {
                     | object_store::Error::Precondition { .. },
                 ) => {}
                 Err(object_store::Error::NotImplemented { .. }) => {
-                    // The user has said that the store has no conditions.
+                    // The user has configured that the store has no conditional writes.
                     let outcome = self.write(&key, &next, PutMode::Overwrite).await;
                     return outcome.map(|()| next).map_err(|error| self.told.explain(&error));
                 }
@@ -383,8 +385,7 @@ impl Place {
     }
 
     async fn get(&self, session: &SessionId, to: &Path) -> Result<Save> {
-        // The save may be replaced twice while it is read; then the pointer
-        // says something new.
+        // The save may be replaced twice while it is read; then the pointer has changed.
         let mut tried: Option<Stored> = None;
         loop {
             let Some(read) = self.pointer(session).await? else {
@@ -440,8 +441,8 @@ impl Place {
         Ok(kept)
     }
 
-    /// Removes what nobody needs any more. That it fails costs room, and the
-    /// next save tries again.
+    /// Removes objects that nothing needs any more. A failure costs space, and the next
+    /// save tries again.
     async fn sweep(&self, home: &Key, pointer: &Pointer) {
         for (key, name) in self.objects(home).await.unwrap_or_default() {
             if pointer.has_outlived(&name) {
@@ -451,12 +452,12 @@ impl Place {
         }
     }
 
-    /// The objects of a session that are ours.
+    /// Returns the objects of a session that are ours.
     async fn objects(&self, home: &Key) -> Result<Vec<(Key, Name)>> {
         let listed = self.bounded(self.store.list(Some(home)).try_collect::<Vec<_>>()).await?;
         let ours = listed.into_iter().filter_map(|object| {
             let name = object.location.filename()?.parse().ok()?;
-            // Not of a directory within.
+            // Not those in a subdirectory.
             let is_ours = object.location.prefix_matches(home)
                 && object.location.parts_count() == home.parts_count() + 1;
             is_ours.then_some((object.location, name))
@@ -483,7 +484,7 @@ fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-/// A number that nobody else has drawn.
+/// Returns a random number that no other process has.
 fn nonce() -> std::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,19 +1,19 @@
-//! One writer at a time in a directory, whose file system has no conditional
-//! writes.
+//! A lock for a directory, so that it has one writer at a time: file systems have no
+//! conditional writes.
 
 use crate::VaultError;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Held until it is dropped, or its process is gone.
+/// Held until it is dropped, or its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: OwnedFd,
 }
 
 impl Lock {
-    /// Waits for whoever has it: they hold it for a rename.
+    /// Waits for the lock. Others hold it for the time of a rename.
     pub(crate) fn wait(directory: &Path) -> Result<Self, VaultError> {
         let path = directory.join(".lock");
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -29,7 +29,7 @@ impl Lock {
     }
 }
 
-/// Makes a session's directory, which its owner alone can enter.
+/// Makes a session's directory, which only its owner can enter.
 pub(crate) fn make_private(directory: &Path) -> Result<(), VaultError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()

@@ -1,4 +1,4 @@
-//! What saves are called in a store.
+//! Names of saves in a store.
 //!
 //! ```text
 //! PREFIX/sess_12ab/latest.json                                       the pointer
@@ -12,7 +12,7 @@ use sessile_protocol::RunNo;
 use std::fmt;
 use std::str::FromStr;
 
-/// Says which save is the last one.
+/// Name of the pointer to the last save.
 pub(crate) const POINTER: &str = "latest.json";
 
 const SUFFIX: &str = ".sessile";
@@ -20,8 +20,8 @@ const RECORD_SUFFIX: &str = ".json";
 const RUN_DIGITS: usize = 20;
 const NONCE_DIGITS: usize = 16;
 
-/// The name of one save. No two attempts share one, so that what is uploaded
-/// never changes what somebody reads.
+/// The name of one save. Each attempt has its own, so that an upload never changes an
+/// object that is being read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) run: RunNo,
@@ -33,7 +33,7 @@ impl Name {
         Self { run, nonce }
     }
 
-    /// What is called like it and says in JSON what is in it.
+    /// Returns the name of the JSON record that describes it.
     pub(crate) fn record(&self) -> String {
         format!("{:020}-{:016x}{RECORD_SUFFIX}", self.run.0, self.nonce)
     }

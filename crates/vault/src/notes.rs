@@ -1,4 +1,4 @@
-//! What is kept of a session beside its saves: small, and replaced as a whole.
+//! Notes about a session, beside its saves: small, and replaced as a whole.
 
 use crate::place::Place;
 use crate::{Note, VaultError};

@@ -1,4 +1,4 @@
-//! Where saves are kept: a URL and what the environment says about it.
+//! The location of a store: a URL and the settings from the environment.
 
 use crate::VaultError;
 use crate::error::Told;
@@ -15,17 +15,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// Variables of the environment, as their stores' own tools read them.
+/// Environment variables, as the tools of the stores read them.
 pub type Variables = BTreeMap<String, String>;
 
-/// A server that is down is told within seconds: four attempts, the last of
-/// them about two seconds after the first.
+/// A server that is down is reported within seconds: four attempts, the last about two
+/// seconds after the first.
 const RETRIES: usize = 3;
 const RETRY_WINDOW: Duration = Duration::from_secs(60);
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// For one request, of which the longest is a part of 8 MiB: a line of 70 kB a
-/// second is enough.
+/// Timeout of one request. The longest is a part of 8 MiB: 70 kB a second is enough for that.
 const REQUEST: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
@@ -33,7 +32,7 @@ pub(crate) struct Place {
     pub(crate) store: Arc<dyn ObjectStore>,
     prefix: Key,
     pub(crate) told: Told,
-    /// The directory, if saves are on this machine's disk.
+    /// The directory, if the store is on this machine's disk.
     pub(crate) directory: Option<PathBuf>,
 }
 
@@ -53,7 +52,7 @@ impl Place {
         let directory =
             url.to_file_path().map_err(|()| bad("it is not the path of a directory".to_owned()))?;
         let prefix = Key::from_absolute_path(&directory).map_err(|error| bad(error.to_string()))?;
-        // What is said to be saved is to be there after a power cut.
+        // A reported save has to survive a power cut.
         let store = LocalFileSystem::new().with_fsync(true);
         let told = Told {
             place: text.to_owned(),
@@ -85,7 +84,7 @@ impl Place {
         Ok(Self { store, prefix, told, directory: None })
     }
 
-    /// All that is kept of a session is below this.
+    /// Returns the prefix of all objects of a session.
     pub(crate) fn session(&self, session: &SessionId) -> Key {
         self.prefix.clone().join(session.as_str())
     }
@@ -103,7 +102,7 @@ pub(crate) enum Kind {
     Azure,
 }
 
-/// What a URL stands for, if it stands for anything.
+/// Parses the URL of a store.
 pub(crate) fn parse(text: &str) -> Result<(Kind, Url), VaultError> {
     let bad = |why: &str| VaultError::BadUrl { url: text.to_owned(), why: why.to_owned() };
     let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
@@ -133,11 +132,11 @@ pub(crate) fn parse(text: &str) -> Result<(Kind, Url), VaultError> {
     Ok((kind, url))
 }
 
-/// What differs between the services in words.
+/// The terms of a service.
 struct Service {
     container: &'static str,
     hint: &'static str,
-    /// One of these says that there are credentials.
+    /// Variables of which any one means that there are credentials.
     credentials: &'static [&'static str],
 }
 
@@ -183,8 +182,8 @@ const AZURE: Service = Service {
     ],
 };
 
-/// The variables of a service that its builder knows, as its `from_env` takes
-/// them from the process.
+/// Returns the variables that the builder of a service knows, like its `from_env` does with
+/// those of the process.
 fn known<K: std::str::FromStr>(
     variables: &Variables,
     prefix: &'static str,
@@ -196,7 +195,7 @@ fn known<K: std::str::FromStr>(
 }
 
 fn s3(url: &Url, variables: &Variables) -> object_store::Result<Arc<dyn ObjectStore>> {
-    // Before the variables, which may allow plain HTTP or another time.
+    // Before the variables, which may allow plain HTTP or another timeout.
     let builder = AmazonS3Builder::new().with_client_options(options()).with_retry(retries());
     let builder =
         known(variables, "AWS_").fold(builder, |b, (key, value)| b.with_config(key, value));

@@ -1,12 +1,11 @@
-//! The pointer: which save of a session is the last one, which was it before, and
-//! which machine the session is on. Decisions only; nothing is read or written
-//! here.
+//! The pointer: the last save of a session, the one before, and the machine that has the
+//! session. Only decisions; nothing is read or written here.
 //!
-//! A save is there when the pointer names it. So a reader finds the old or the
-//! new one, and never half of one.
+//! A save exists when the pointer names it. So a reader finds the old or the new one, and
+//! never half of one.
 //!
-//! A machine that takes a session up counts its epoch up. From then on saves of an
-//! earlier epoch are refused, so that whoever had it is fenced off.
+//! A machine that takes over a session increments its epoch. From then on saves of an
+//! earlier epoch are refused, which fences off the previous machine.
 
 use crate::VaultError;
 use crate::names::Name;
@@ -21,7 +20,7 @@ const VERSION: u32 = 1;
 /// The machine that has a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// How often the session has been taken up from the store.
+    /// Number of times that the session was taken over from the store.
     pub epoch: u64,
     pub host: String,
     /// RFC 3339, UTC.
@@ -54,7 +53,7 @@ impl Stored {
         Self { save, object: name.to_string() }
     }
 
-    /// The object's name, if it is one that we give.
+    /// Returns the name of the object, if it has our form.
     pub(crate) fn name(&self) -> Result<Name, VaultError> {
         self.object.parse().map_err(|_| VaultError::Damaged("the pointer names no save of ours"))
     }
@@ -66,7 +65,7 @@ pub(crate) struct Pointer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) holder: Option<Holder>,
     pub(crate) latest: Stored,
-    /// Kept for whoever reads it while the last one comes.
+    /// Kept for readers that still use it when the last one is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous: Option<Stored>,
 }
@@ -88,7 +87,7 @@ impl Pointer {
     }
 
     pub(crate) fn write(&self) -> Vec<u8> {
-        // Strings and numbers alone: this cannot fail.
+        // Strings and numbers only, so this cannot fail.
         serde_json::to_vec_pretty(self).unwrap_or_default()
     }
 
@@ -96,7 +95,7 @@ impl Pointer {
         self.holder.as_ref().map_or(0, |holder| holder.epoch)
     }
 
-    /// Whether somebody may write who has the session in this epoch.
+    /// Checks that a machine that has the session in this epoch may write.
     pub(crate) fn admits(&self, epoch: u64) -> Result<(), VaultError> {
         match &self.holder {
             Some(holder) if holder.epoch > epoch => {
@@ -106,9 +105,9 @@ impl Pointer {
         }
     }
 
-    /// What the pointer becomes with this save, if the save may become the
-    /// last one: an earlier moment of the session never replaces a later one,
-    /// and whoever has lost the session replaces none.
+    /// Returns the pointer with this save as the last one, if it may become that: an
+    /// earlier state of the session never replaces a later one, and a machine that has lost
+    /// the session replaces none.
     pub(crate) fn advance(
         before: Option<&Self>,
         save: Stored,
@@ -130,22 +129,23 @@ impl Pointer {
         Ok(Self { version: VERSION, holder, latest: save, previous })
     }
 
-    /// The same session on another machine.
+    /// Returns the pointer of the session on another machine.
     pub(crate) fn taken(&self, host: &str, since: &str) -> Self {
         let (host, since) = (host.to_owned(), since.to_owned());
         let holder = Some(Holder { epoch: self.epoch() + 1, host, since });
         Self { holder, ..self.clone() }
     }
 
-    /// As it was before it was taken in this epoch, if nobody has it since.
+    /// Returns the pointer from before the session was taken in this epoch, if no other
+    /// machine has it since.
     pub(crate) fn given_back(&self, epoch: u64, before: Option<Holder>) -> Self {
         let holder = if self.epoch() == epoch { before } else { self.holder.clone() };
         Self { holder, ..self.clone() }
     }
 
-    /// Whether nobody needs an object any more. One of a later run may be on
-    /// its way, and one of the same run be another machine's, so these stay
-    /// until the session has gone on.
+    /// Returns whether nothing needs an object any more. An object of a later run may be an
+    /// upload in progress, and one of the same run may be another machine's, so these stay
+    /// until there is a save of a later run.
     pub(crate) fn has_outlived(&self, name: &Name) -> bool {
         let named = |stored: &Stored| stored.name().is_ok_and(|kept| kept == *name);
         let kept = named(&self.latest) || self.previous.as_ref().is_some_and(named);

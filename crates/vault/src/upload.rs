@@ -1,4 +1,4 @@
-//! A file into the store, in parts, without holding it in memory.
+//! Uploads a file to the store in parts, without holding it in memory.
 
 use crate::VaultError;
 use crate::place::Place;
@@ -8,23 +8,22 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Above the 5 MiB that S3 asks for, and of a size that R2 takes, too, which
-/// wants all parts alike.
+/// Above the 5 MiB that S3 requires, and a size that R2 accepts, too, which requires parts
+/// of equal size.
 const PART: u64 = 8 << 20;
 const AT_ONCE: usize = 3;
 
-/// S3 takes 10,000 parts.
+/// S3 accepts 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 
-/// What was stored.
+/// A stored object.
 pub(crate) struct Uploaded {
     pub(crate) size: u64,
     pub(crate) digest: String,
 }
 
-/// Nothing is seen of the object until all of it is there; after an error the
-/// parts are removed, and after a kill they are what the store's rules for
-/// unfinished uploads say.
+/// Uploads a file. The object is invisible until it is complete. After an error the parts
+/// are removed; after a kill, the store's rules for unfinished uploads apply.
 pub(crate) async fn upload(place: &Place, key: &Key, path: &Path) -> Result<Uploaded, VaultError> {
     let mut file = File::open(path).map_err(VaultError::io("open", path))?;
     let size = file.metadata().map_err(VaultError::io("read", path))?.len();
@@ -63,8 +62,7 @@ async fn send(
     let mut size = 0;
     loop {
         writer.wait_for_capacity(AT_ONCE).await.map_err(|error| place.told.explain(&error))?;
-        // Blocking, but of a file that was just written, and nobody else's
-        // tasks are on this thread.
+        // This blocks, but the file was just written, and no other tasks are on this thread.
         let n = match file.read(&mut buffer) {
             Ok(n) => n,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,

@@ -174,8 +174,8 @@ impl Open {
         self.spent.with(self.told, &self.limits.price)
     }
 
-    /// The limit that is reached without an answer. A command-line agent that is about to
-    /// end with its answer may: so this is asked when it does something more.
+    /// Returns a limit that is reached before the answer. A command-line agent that is
+    /// about to end with its answer may do so: this is checked when it does something more.
     pub(super) fn used_up(&self) -> Option<Limit> {
         self.limits.used_up(&self.spent())
     }

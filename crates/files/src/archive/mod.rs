@@ -1,4 +1,4 @@
-//! A tree as a tar, both ways, of any size.
+//! Packs and unpacks a tree of any size as a tar.
 
 mod pack;
 mod unpack;

@@ -1,4 +1,4 @@
-//! A tree, or one file, as a tar.
+//! Packs a tree, or one file, as a tar.
 
 use crate::entry::{Entry, Kind};
 use crate::path::Inside;
@@ -12,13 +12,13 @@ use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
 impl Root {
-    /// Writes a directory's files as a tar, with names relative to it; of a file,
-    /// the file. FIFOs, sockets and devices are left out, and so is what goes
-    /// away or may not be read. A file that changes meanwhile is cut or filled up
-    /// to the size that it had.
+    /// Writes a directory's files as a tar, with names relative to it; for a file, only the
+    /// file. FIFOs, sockets and devices are left out, and so are files that vanish or
+    /// cannot be read. A file that changes meanwhile is cut or padded to the size that it
+    /// had.
     ///
     /// # Errors
-    /// When nothing is there, or nobody takes the archive.
+    /// When the path does not exist, or the archive cannot be written.
     pub fn pack(&self, path: &Inside, into: impl Write) -> Result<()> {
         let mut builder = Builder::new(into);
         let whole = self.stat(path)?;
@@ -73,7 +73,7 @@ impl Root {
                 let size = content.entry.size;
                 header.set_entry_type(EntryType::Regular);
                 header.set_size(size);
-                // As long as it says, whatever becomes of the file.
+                // As long as the header says, whatever happens to the file.
                 let bytes = content.file.chain(io::repeat(0)).take(size);
                 builder.append_data(&mut header, name, bytes)
             }

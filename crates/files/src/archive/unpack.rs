@@ -1,8 +1,8 @@
-//! A tar, from whomever, becomes files.
+//! Unpacks a tar from any source.
 //!
-//! Names that lead out are refused. Links that lead out, devices and FIFOs are
-//! left out and told: a project has a few of the former (a virtual environment's
-//! `python`), and its files are wanted all the same.
+//! Names that lead out are refused. Links that lead out, devices and FIFOs are left out and
+//! reported: a project has a few such links (a virtual environment's `python`), and its
+//! other files are still wanted.
 
 use crate::path::Inside;
 use crate::root::Root;
@@ -15,22 +15,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tar::{Archive, Entry, EntryType};
 
-/// Bytes that are read at once.
+/// Number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// How many of those that were left out are told by name.
+/// Maximum number of skipped entries that are reported by name.
 const TOLD: usize = 100;
 
-/// What became of an archive.
+/// The result of unpacking.
 #[derive(Debug, Default)]
 pub struct Unpacked {
     pub files: u64,
     pub directories: u64,
     pub links: u64,
     pub bytes: u64,
-    /// The first of those that were left out.
+    /// The first skipped entries.
     pub skipped: Vec<Skipped>,
-    /// How many were left out in all.
+    /// Total number of skipped entries.
     pub skipped_count: u64,
 }
 
@@ -50,17 +50,17 @@ impl Unpacked {
 }
 
 impl Root {
-    /// Unpacks a tar into a directory, which is made if it is not there. What is
-    /// in its way is replaced, file by file.
+    /// Unpacks a tar into a directory, which is made if it does not exist. Existing files
+    /// in its way are replaced one by one.
     ///
     /// # Errors
-    /// When it is no tar, has a name that leads out, or there is no room; what
-    /// came before that is there.
+    /// When it is not a tar, has a name that leads out, or there is no room; the entries
+    /// before that stay.
     pub fn unpack(&self, path: &Inside, from: impl Read) -> Result<Unpacked> {
         self.unpack_telling(path, from, &mut |_| ())
     }
 
-    /// The same, and tells how far it is.
+    /// Unpacks a tar, and reports its progress.
     ///
     /// # Errors
     /// As [`Root::unpack`].
@@ -84,7 +84,7 @@ impl Root {
         for entry in archive.entries().map_err(wrong)? {
             unpacking.entry(&mut entry.map_err(wrong)?)?;
         }
-        // When everything is in them: some may be for reading only.
+        // When everything is in them: some may be read-only.
         for (directory, mode) in &unpacking.directories {
             self.set_mode(directory, *mode)?;
         }
@@ -103,7 +103,7 @@ struct Unpacking<'a> {
     root: &'a Root,
     base: &'a Inside,
     told: Unpacked,
-    /// Those that are to have other permissions in the end.
+    /// Directories that get other permissions at the end.
     directories: BTreeMap<Inside, u32>,
     piece: Vec<u8>,
     tell: &'a mut dyn FnMut(&Unpacked),
@@ -122,7 +122,7 @@ impl Unpacking<'_> {
             }
             EntryType::Char | EntryType::Block => self.leave_out(&path, "it is a device"),
             EntryType::Fifo => self.leave_out(&path, "it is a FIFO"),
-            // Remarks on the archive as a whole.
+            // Remarks about the whole archive.
             EntryType::XGlobalHeader => Ok(()),
             EntryType::GNULongName | EntryType::GNULongLink | EntryType::XHeader => {
                 self.leave_out(&path, "it is a remark without a file")
@@ -154,7 +154,7 @@ impl Unpacking<'_> {
         }
         self.root.make_all(&path)?;
         self.told.directories += 1;
-        // Its owner can go on writing into it meanwhile.
+        // The owner can continue to write into it meanwhile.
         self.directories.insert(path, mode | 0o700);
         Ok(())
     }
@@ -188,13 +188,13 @@ impl Unpacking<'_> {
     fn symlink(&mut self, path: &Inside, target: Option<&[u8]>) -> Result<()> {
         let target = target.unwrap_or_default();
         self.make_room(path)?;
-        // Where the link really is: links may have led there.
+        // The real location of the link: its path may contain links.
         let depth = self.root.behind(&path.split()?.0)?.steps().count();
         if !stays_within(depth, target) {
             return self.leave_out(path, "it is a link that leads out of the workspace");
         }
         let (parent, name) = self.root.parent(path)?;
-        // What is in the way goes, but no directory with something in it.
+        // Removes what is in the way, except for a directory that is not empty.
         let _ = self.root.remove(path);
         let target = std::ffi::OsStr::from_bytes(target);
         rustix::fs::symlinkat(target, &parent, name).map_err(|errno| FileError::of(errno, path))?;
@@ -202,7 +202,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// To a file that came before it.
+    /// Makes a hard link to an earlier file.
     fn hard_link(&mut self, path: &Inside, target: Option<&[u8]>) -> Result<()> {
         let target = self.inside(target.unwrap_or_default())?;
         self.make_room(path)?;
@@ -216,9 +216,9 @@ impl Unpacking<'_> {
     }
 }
 
-/// Whether a link in a directory this deep leads nowhere but into the workspace:
-/// up no further than that, and from there on only down. What it goes through on
-/// its way down are directories, or links that stay within themselves.
+/// Returns whether a link in a directory of this depth stays in the workspace: it leads up
+/// no further than that, and then only down. On the way down it passes directories, or
+/// links that stay inside themselves.
 fn stays_within(depth: usize, target: &[u8]) -> bool {
     if target.is_empty() || target.starts_with(b"/") {
         return false;
