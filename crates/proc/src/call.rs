@@ -1,4 +1,4 @@
-//! /proc/PID/task/TID/syscall: what a thread is blocked in.
+//! /proc/PID/task/TID/syscall: the system call that a thread is blocked in.
 
 /// A system call that a thread is blocked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,8 +8,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// `0 0x0 0x7f… …`: the number, then the arguments. The line of a thread that
-    /// runs, or that is blocked elsewhere, has another form.
+    /// Parses `0 0x0 0x7f… …`: the number, then the arguments. The line of a thread that is
+    /// running, or blocked outside of a system call, has another form.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();

@@ -1,6 +1,6 @@
-//! Processes that are closed to others, as their user has made them or we have
-//! (`PR_SET_DUMPABLE`). Some of their files belong to root then, and an ordinary
-//! user can read them only through descriptors that were opened before.
+//! Processes that are not dumpable, because their user or we have made them so
+//! (`PR_SET_DUMPABLE`). Then root owns some of their files in /proc, and an ordinary user
+//! can read them only through descriptors that were opened before.
 
 use rustix::process::Pid;
 use std::cell::RefCell;
@@ -17,8 +17,8 @@ struct Files {
     memory: Option<File>,
 }
 
-/// While this is there, this thread can go on looking into a process that is
-/// closed after it was made.
+/// While this value lives, this thread can still read a process that became non-dumpable
+/// after the value was made.
 #[derive(Debug)]
 pub struct ProcessAccess(i32);
 

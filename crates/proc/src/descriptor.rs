@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// A descriptor of a process. Each question is one look at it.
+/// A descriptor of a process. Each method reads /proc once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     pub(crate) process: i32,
@@ -24,7 +24,7 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
     pub number: u32,
-    /// `EPOLLIN` and its like.
+    /// `EPOLLIN` and similar bits.
     pub events: u32,
 }
 
@@ -34,7 +34,7 @@ impl Descriptor {
         self.number
     }
 
-    /// What it refers to: a path, or `socket:[123]`, `pipe:[123]` and the like.
+    /// Returns what it refers to: a path, or `socket:[123]`, `pipe:[123]` and the like.
     #[must_use]
     pub fn link(&self) -> Option<PathBuf> {
         let of_taken = || {
@@ -44,13 +44,13 @@ impl Descriptor {
         fs::read_link(self.path()).ok().or_else(of_taken)
     }
 
-    /// The file that it refers to.
+    /// Returns the metadata of its file.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata> {
         fs::metadata(self.path()).ok().or_else(|| self.taken()?.metadata().ok())
     }
 
-    /// The inode of the socket that it is.
+    /// Returns the inode of its socket.
     #[must_use]
     pub fn socket(&self) -> Option<u64> {
         parse_socket(self.link()?.to_str()?)
@@ -61,13 +61,13 @@ impl Descriptor {
         parse_access(&self.info()?)
     }
 
-    /// What an epoll descriptor watches; empty for others.
+    /// Returns the descriptors that an epoll instance watches; empty for others.
     #[must_use]
     pub fn watched(&self) -> Vec<Watched> {
         self.info().map(|info| parse_watched(&info)).unwrap_or_default()
     }
 
-    /// The same file, as one of ours: how it is had of a process that is closed.
+    /// Returns a duplicate of the descriptor in this process. It works for non-dumpable processes.
     fn taken(&self) -> Option<File> {
         let process = Pid::from_raw(self.process)?;
         let process = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;

@@ -1,11 +1,11 @@
-//! What /proc says of processes.
+//! Reads information about processes from /proc.
 //!
-//! [`Process`] reads, and each file's format has a module with a pure parser. A
-//! process that has ended, or that we may not look into, is `None` or empty:
-//! every caller looks at processes that may end at any moment.
+//! [`Process`] reads, and each file's format has a module with a pure parser. For a process
+//! that has ended, or that we may not inspect, the result is `None` or empty: every caller
+//! looks at processes that may end at any moment.
 //!
-//! Nothing here signals, waits or keeps state, but for descriptors of processes
-//! that are about to be closed to us ([`ProcessAccess`]).
+//! Nothing here sends signals, waits or keeps state, except for descriptors of processes
+//! that are about to become non-dumpable ([`ProcessAccess`]).
 
 mod call;
 mod closed;
@@ -29,11 +29,10 @@ pub use stat::Stat;
 
 use std::time::Duration;
 
-/// The unit of CPU times and of a process's start: a hundredth of a second on
-/// every Linux, whatever the machine.
+/// The unit of CPU times and of a process's start: a hundredth of a second on every Linux machine.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// The present moment in ticks after boot, the unit of [`Stat::started`].
+/// Returns the current time in ticks after boot, the unit of [`Stat::started`].
 #[must_use]
 pub fn ticks_since_boot() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -8,7 +8,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The limit of this name, for example `Max open files`.
+    /// Returns the limit of this name, for example `Max open files`.
     #[must_use]
     pub fn parse(table: &str, name: &str) -> Option<Self> {
         let line = table.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! A process, and the files that tell of it.
+//! A process and its files in /proc.
 
 use crate::{Call, Descriptor, Limit, Scheduled, Signals, Socket, Stat, Transport, closed};
 use rustix::process::{Pid, PidfdFlags};
@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-/// A process by its number. Each question is one look into /proc.
+/// A process by its pid. Each method reads /proc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Process(Pid);
 
@@ -22,7 +22,7 @@ impl Process {
         Self(pid)
     }
 
-    /// All processes of the machine that we may see.
+    /// Returns all visible processes of the machine.
     pub fn all() -> impl Iterator<Item = Self> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| {
@@ -42,7 +42,7 @@ impl Process {
         Stat::parse(&String::from_utf8_lossy(&bytes))
     }
 
-    /// What its threads were given of the cores.
+    /// Returns the CPU time and time slices of its threads.
     #[must_use]
     pub fn scheduled(self) -> Scheduled {
         let read = |thread: PathBuf| fs::read_to_string(thread.join("schedstat")).ok();
@@ -51,12 +51,12 @@ impl Process {
         each.fold(Scheduled::default(), Scheduled::plus)
     }
 
-    /// A descriptor that can be read once the process has ended; `None` when it has,
-    /// or is not the one that was started then.
+    /// Returns a pidfd, which becomes readable when the process has ended; `None` if it has
+    /// ended, or is not the one with this start time.
     #[must_use]
     pub fn held(self, started: u64) -> Option<OwnedFd> {
         let fd = rustix::process::pidfd_open(self.0, PidfdFlags::empty()).ok()?;
-        // The number may have come to mean another one before it was held.
+        // Another process may have got the pid before the pidfd was opened.
         let stat = self.stat()?;
         (stat.started == started && !stat.has_ended()).then_some(fd)
     }
@@ -67,7 +67,7 @@ impl Process {
         Signals::parse(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Its numbers, in the outermost namespace first.
+    /// Returns its pids, that of the outermost namespace first.
     #[must_use]
     pub fn namespace_numbers(self) -> Option<Vec<i32>> {
         let status = fs::read(self.file("status")).ok()?;
@@ -76,20 +76,20 @@ impl Process {
         Some(numbers.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
     }
 
-    /// The limit of this name, for example `Max open files`.
+    /// Returns the limit of this name, for example `Max open files`.
     #[must_use]
     pub fn limit(self, name: &str) -> Option<Limit> {
         Limit::parse(&fs::read_to_string(self.file("limits")).ok()?, name)
     }
 
-    /// The directory that it is in.
+    /// Returns its current directory.
     #[must_use]
     pub fn directory(self) -> Option<PathBuf> {
         fs::read_link(self.file("cwd")).ok()
     }
 
-    /// Its command line with spaces between the words, cut after this many bytes;
-    /// of a process without one, its name in brackets.
+    /// Returns its command line with spaces between the words, cut after this many bytes;
+    /// for a process without one, its name in brackets.
     #[must_use]
     pub fn command_line(self, most: usize) -> Option<String> {
         let mut bytes = fs::read(self.file("cmdline")).ok()?;
@@ -110,7 +110,7 @@ impl Process {
         Environment(fs::read(self.file("environ")).unwrap_or_default())
     }
 
-    /// The direct children, by any of its threads.
+    /// Returns the direct children of all its threads.
     #[must_use]
     pub fn children(self) -> Vec<Pid> {
         let lists =
@@ -123,7 +123,7 @@ impl Process {
         found
     }
 
-    /// All descendants, parents before children.
+    /// Returns all descendants, parents before children.
     #[must_use]
     pub fn descendants(self) -> Vec<Pid> {
         let mut found = self.children();
@@ -135,7 +135,7 @@ impl Process {
         found
     }
 
-    /// The system calls that its threads are blocked in.
+    /// Returns the system calls that its threads are blocked in.
     pub fn calls(self) -> impl Iterator<Item = Call> {
         let own = std::path::Path::new(&self.raw().to_string()).to_owned();
         self.threads().filter_map(move |thread| {
@@ -148,14 +148,14 @@ impl Process {
 
     fn call_of_closed(self) -> Option<String> {
         closed::with_call(self.raw(), |file| {
-            // Nine numbers at most.
+            // At most nine numbers.
             let mut line = [0; 256];
             let length = file.read_at(&mut line, 0).ok()?;
             Some(String::from_utf8_lossy(&line[..length]).into_owned())
         })
     }
 
-    /// A piece of its memory.
+    /// Returns a part of its memory.
     #[must_use]
     pub fn memory(self, address: u64, length: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; length];
@@ -167,8 +167,8 @@ impl Process {
         Some(bytes)
     }
 
-    /// How many descriptors it has open: the size of their directory, since
-    /// Linux 6.2. Zero before that.
+    /// Returns the number of its open descriptors: the size of their directory, since Linux
+    /// 6.2. Zero before that.
     #[must_use]
     pub fn descriptor_count(self) -> u64 {
         fs::metadata(self.file("fd")).map_or(0, |directory| directory.len())
@@ -180,21 +180,21 @@ impl Process {
     }
 
     pub fn descriptors(self) -> impl Iterator<Item = Descriptor> {
-        // The other list, `fd`, belongs to root if the process is closed.
+        // The other list, `fd`, belongs to root if the process is not dumpable.
         let entries = fs::read_dir(self.file("fdinfo")).into_iter().flatten().flatten();
         entries.filter_map(move |entry| {
             Some(self.descriptor(entry.file_name().to_str()?.parse().ok()?))
         })
     }
 
-    /// What tells its network namespace from others.
+    /// Returns the id of its network namespace.
     #[must_use]
     pub fn network_namespace(self) -> Option<u64> {
         fs::metadata(self.file("ns/net")).ok().map(|namespace| namespace.ino())
     }
 
-    /// The sockets of its network namespace, table by table, in the system's
-    /// order: TCP sockets that listen come before connections.
+    /// Returns the sockets of its network namespace, table by table, in the system's order:
+    /// listening TCP sockets come before connections.
     pub fn sockets(
         self,
         transport: Transport,
@@ -231,7 +231,7 @@ impl Environment {
         String::from_utf8(value?).ok()
     }
 
-    /// Whether it has this `NAME=VALUE`.
+    /// Returns whether it has this `NAME=VALUE`.
     #[must_use]
     pub fn has(&self, entry: &str) -> bool {
         self.entries().any(|found| found == entry.as_bytes())
@@ -251,8 +251,8 @@ mod tests {
     use std::net::TcpListener;
     use std::process::{Child, Command, Stdio};
 
-    /// Waits for a line on its stdin. It has told that it runs: before that, its
-    /// environment may not be in place.
+    /// Waits for a line on its stdin. It reports that it runs: before that, its environment
+    /// may not be in place.
     fn child(name: &str, value: &str) -> Child {
         let mut command = Command::new("sh");
         let script = "echo; exec 3<&0; sh -c 'read x <&3; :' 'a) R 1 (b' & read x; wait";

@@ -1,19 +1,19 @@
-//! /proc/PID/task/TID/schedstat and /proc/stat: time on the cores.
+//! /proc/PID/task/TID/schedstat and /proc/stat: CPU time.
 
 use crate::TICK;
 use std::time::Duration;
 
-/// What threads were given of the cores.
+/// The CPU time of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
     pub time: Duration,
-    /// How often they were given a core.
+    /// Number of time slices.
     pub slices: u64,
 }
 
 impl Scheduled {
     pub(crate) fn parse(line: &str) -> Option<Self> {
-        // Time on a core, time in a queue for one, both in nanoseconds; slices.
+        // Time on a core and time in the run queue, both in nanoseconds; number of slices.
         let mut numbers = line.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
         let time = Duration::from_nanos(numbers.next()??);
         Some(Self { time, slices: numbers.nth(1)?? })
@@ -24,7 +24,7 @@ impl Scheduled {
     }
 }
 
-/// How long cores were busy since boot, all of the machine's together.
+/// Returns the busy time of all cores since boot.
 #[must_use]
 pub fn busy_time() -> Duration {
     let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();

@@ -1,13 +1,13 @@
 //! The sets of signals in /proc/PID/status.
 
-/// What a process does with signals.
+/// How a process handles signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signals {
     pub blocked: SignalSet,
     pub ignored: SignalSet,
-    /// Those that it has handlers for.
+    /// Signals with handlers.
     pub caught: SignalSet,
-    /// Those that were sent to it and have not reached it.
+    /// Signals that were sent and are not delivered yet.
     pub pending: SignalSet,
 }
 

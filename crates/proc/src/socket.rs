@@ -1,4 +1,4 @@
-//! /proc/PID/net/tcp, udp and their like: the sockets of a network namespace.
+//! /proc/PID/net/tcp, udp and the like: the sockets of a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,9 +10,9 @@ pub enum Transport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketState {
-    /// TCP that listens.
+    /// A listening TCP socket.
     Listening,
-    /// UDP that takes packets from anybody.
+    /// A UDP socket that receives packets from any sender.
     Unconnected,
     Other,
 }
@@ -27,7 +27,7 @@ pub struct Socket {
 }
 
 impl Transport {
-    /// The tables that its sockets are in.
+    /// Returns the tables with its sockets.
     #[must_use]
     pub fn tables(self) -> [&'static str; 2] {
         match self {
@@ -57,7 +57,7 @@ impl Socket {
     }
 }
 
-/// Words of 32 bits in the machine's own order, each as eight digits.
+/// Parses an address: words of 32 bits in the machine's byte order, each as eight digits.
 fn parse_address(digits: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let word = u32::from_str_radix(digits.get(8 * at..8 * at + 8)?, 16).ok()?;

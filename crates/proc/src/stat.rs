@@ -1,11 +1,11 @@
-//! /proc/PID/stat: a process in one line.
+//! /proc/PID/stat: the status of a process in one line.
 
 use rustix::process::Pid;
 
-/// Set by the system before it frees anything of a process that ends.
+/// Set by the system before it frees any resource of a process that ends.
 const PF_EXITING: u64 = 4;
 
-/// A process in one line.
+/// The status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// `R`, `S`, `T`, `Z`, …
@@ -14,20 +14,20 @@ pub struct Stat {
     pub group: Option<Pid>,
     /// The leader of its session.
     pub leader: Option<Pid>,
-    /// Its controlling terminal as the system encodes it; zero for none.
+    /// Its controlling terminal in the system's encoding; zero for none.
     pub terminal: i32,
     pub is_exiting: bool,
-    /// Ticks that it has used itself.
+    /// Ticks of its own CPU time.
     pub cpu: u64,
-    /// Of these, the system's on its behalf.
+    /// The part of it in the system.
     pub cpu_in_system: u64,
-    /// Ticks of its children that it has waited for.
+    /// Ticks of the children that it has waited for.
     pub cpu_of_children: u64,
     pub nice: i64,
     pub threads: u64,
-    /// In ticks after boot. Tells a process from a later one with its number.
+    /// In ticks after boot. Distinguishes a process from a later one with the same pid.
     pub started: u64,
-    /// Pages of memory.
+    /// Resident memory, in pages.
     pub resident: u64,
 }
 
@@ -58,7 +58,7 @@ impl Stat {
         })
     }
 
-    /// Whether it is ending, or has ended and only waits to be reaped: it has no
+    /// Returns whether it is ending, or has ended and only waits to be reaped: it has no
     /// memory and no descriptors any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -72,7 +72,7 @@ impl Stat {
         matches!(self.state, 'T' | 't')
     }
 
-    /// The controlling terminal: its major and minor number.
+    /// Returns the major and minor number of the controlling terminal.
     #[must_use]
     pub fn terminal_device(&self) -> Option<(u32, u32)> {
         let number = self.terminal.cast_unsigned();
@@ -81,7 +81,7 @@ impl Stat {
     }
 }
 
-/// Of a process that is just ending, the system says -1.
+/// Parses a pid. For a process that is ending, the system reports -1.
 fn process(number: &str) -> Option<Pid> {
     number.parse().ok().filter(|number| *number > 0).and_then(Pid::from_raw)
 }

@@ -1,11 +1,9 @@
-//! The range of user ids that an administrator has given to an ordinary user
-//! (subuid(5)), and what it is good for: being many users in a namespace, and
-//! handling files that belong to these users.
+//! The range of user ids that an administrator has given to an ordinary user (subuid(5)).
+//! With it, a user can be many users in a namespace, and handle the files of these users.
 //!
-//! Only root may map more than one id into a namespace. `newuidmap` and
-//! `newgidmap` do so for others, after a look into `/etc/subuid` and `/etc/subgid`.
-//! They take the process to do it for from outside of its namespace: its parent
-//! calls them.
+//! Only root may map more than one id into a namespace. `newuidmap` and `newgidmap` do so
+//! for others, after a check of `/etc/subuid` and `/etc/subgid`. They have to run outside
+//! of the namespace of the process that they map, so its parent calls them.
 
 mod listed;
 mod owner;
@@ -17,15 +15,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Ids of a range that are of use: all that a system has, but root.
+/// Number of ids that a range needs: all ids of a system, except root.
 pub const WANTED: u32 = 65535;
 
-/// Where systems have the two programs. Not the search path: they are looked up by
-/// those who have another one, too.
+/// Directories of the two programs. The search path is not used: callers may have another one.
 const PLACES: &[&str] =
     &["/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin"];
 
-/// How ids inside are ids outside: from here on, from there on, so many.
+/// A mapping of ids: the first inside, the first outside, and the count.
 pub type Extent = (u32, u32, u32);
 
 /// The range of one user, and the programs that map it.
@@ -44,21 +41,21 @@ pub struct Mappers {
     groups: PathBuf,
 }
 
-/// Why there is no range to be had.
+/// Why no range is available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct NoRange {
-    /// As in "root inside has one user: …".
+    /// The text after "root inside has one user: ".
     pub what: String,
-    /// The one command that an administrator would run.
+    /// The one command that an administrator should run.
     pub command: String,
 }
 
 impl SubIds {
-    /// What this process's user has.
+    /// Returns the range of this process's user.
     ///
     /// # Errors
-    /// With what is missing.
+    /// With the reason why there is none.
     pub fn of_caller() -> Result<Self, NoRange> {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let user = rustix::process::geteuid().as_raw();
@@ -83,16 +80,16 @@ impl SubIds {
         }
     }
 
-    /// Maps the ids of a child of ours that has gone into a user namespace.
+    /// Maps the ids of a child of ours that has entered a user namespace.
     ///
     /// # Errors
-    /// With what the program says that refuses it.
+    /// With the message of the program that refuses.
     pub fn map(&self, pid: Pid, users: &[Extent], groups: &[Extent]) -> io::Result<()> {
         call(&self.mappers.groups, pid, groups)?;
         call(&self.mappers.users, pid, users)
     }
 
-    /// As everyone does it: the caller is root inside, and the range has the others.
+    /// Returns the usual mapping: the caller is root inside, and the range has the other users.
     fn extents(&self) -> [[Extent; 2]; 2] {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let of = |own: u32, first: u32| [(0, own, 1), (1, first, WANTED)];
@@ -129,7 +126,7 @@ fn missing(name: &str, has_range: bool, free: Option<u32>, mappers: Option<&Mapp
     NoRange { what: what.join(", and "), command: commands.join(" && ") }
 }
 
-/// By what this system installs packages with.
+/// Returns the command for this system's package manager.
 fn install_command() -> String {
     let has = |path: &str| Path::new(path).exists();
     let command = if has("/usr/bin/dnf") {

@@ -1,9 +1,9 @@
-//! What `/etc/subuid` and its like say: pure.
+//! Parses `/etc/subuid` and similar files, without I/O.
 
-/// The first id that ranges have, as `useradd` gives them.
+/// The first id of ranges that `useradd` gives.
 pub(crate) const FIRST: u32 = 100_000;
 
-/// Lines of `name:first:count`.
+/// Returns the entries of lines with `name:first:count`.
 fn entries(listed: &str) -> impl Iterator<Item = (&str, u32, u32)> {
     listed.lines().filter_map(|line| {
         let mut fields = line.trim().split(':');
@@ -12,19 +12,19 @@ fn entries(listed: &str) -> impl Iterator<Item = (&str, u32, u32)> {
     })
 }
 
-/// The first of a user's ranges that has as many ids as wanted. A user is listed by
-/// name or by number.
+/// Returns the first of a user's ranges that has enough ids. A user is listed by name or by
+/// number.
 pub(crate) fn range_of((name, id): (Option<&str>, u32), listed: &str, wanted: u32) -> Option<u32> {
     let number = id.to_string();
     let is_users = |who: &str| Some(who) == name || who == number;
-    // Root is no user of a range.
+    // A range must not include root.
     let is_good = |first: u32, count: u32| first > 0 && first.checked_add(count).is_some();
     entries(listed)
         .find(|(who, first, count)| is_users(who) && *count >= wanted && is_good(*first, *count))
         .map(|(_, first, _)| first)
 }
 
-/// Where a range begins that overlaps none of those that are listed.
+/// Returns the begin of a range that overlaps none of the listed ones.
 pub(crate) fn free(lists: &[&str], count: u32) -> Option<u32> {
     let ends = lists.iter().flat_map(|listed| entries(listed));
     let end = ends.filter_map(|(_, first, count)| first.checked_add(count)).max();
@@ -32,7 +32,7 @@ pub(crate) fn free(lists: &[&str], count: u32) -> Option<u32> {
     first.checked_add(count).map(|_| first)
 }
 
-/// A user's name, by `/etc/passwd`.
+/// Returns a user's name, from `/etc/passwd`.
 pub(crate) fn name_of(user: u32, passwd: &str) -> Option<String> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -1,4 +1,4 @@
-//! A program that is the owner of all files that belong to a user's range.
+//! Runs a program as the owner of all files that belong to a user's range.
 
 use crate::SubIds;
 use rustix::process::Pid;
@@ -8,16 +8,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The shell waits until it is somebody: without a mapping it is nobody, and only a
-/// program that root inside begins has capabilities.
+/// The shell waits until its ids are mapped: without a mapping it is nobody, and only a
+/// program that root inside executes has capabilities.
 const WAITING: &str = r#"read -r _ && exec "$0" "$@""#;
 
-/// One who may handle the files of the caller and of the caller's range.
+/// Runs programs that may handle the files of the caller and of the caller's range.
 #[derive(Debug)]
 pub struct Owner(SubIds);
 
 impl Owner {
-    /// If this user has a range. Root needs none.
+    /// Returns the owner, if this user has a range. Root needs none.
     #[must_use]
     pub fn of_range() -> Option<Self> {
         if rustix::process::geteuid().is_root() {
@@ -26,10 +26,10 @@ impl Owner {
         SubIds::of_caller().ok().map(Self)
     }
 
-    /// Whether it works.
+    /// Checks whether this works.
     ///
     /// # Errors
-    /// With what refuses it.
+    /// With the reason why it does not.
     pub fn try_it() -> io::Result<()> {
         let Some(owner) = Self::of_range() else { return Ok(()) };
         let output = owner.run(Path::new("/bin/sh"), &["-c", ":"].map(OsStr::new))?;
@@ -57,7 +57,7 @@ impl Owner {
         let mapped = pid
             .ok_or_else(|| io::ErrorKind::InvalidData.into())
             .and_then(|pid| self.0.map(pid, &users, &groups));
-        // Without an answer the shell ends by itself.
+        // Without a line on stdin, the shell exits by itself.
         let said = match (&mapped, child.stdin.take()) {
             (Ok(()), Some(mut stdin)) => stdin.write_all(b"\n"),
             (Ok(()) | Err(_), _) => Ok(()),
@@ -69,11 +69,11 @@ impl Owner {
     }
 }
 
-/// [`std::fs::remove_dir_all`], also of what belongs to users of the caller's range:
-/// programs of a sandbox in which there are several users leave such files.
+/// Like [`std::fs::remove_dir_all`], but also removes files of users in the caller's range:
+/// programs in a sandbox with several users leave such files.
 ///
 /// # Errors
-/// When something of it cannot be removed.
+/// When a part of it cannot be removed.
 pub fn remove_dir_all(path: &Path) -> io::Result<()> {
     let refused = match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,

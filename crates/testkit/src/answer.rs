@@ -1,11 +1,10 @@
-//! What `sessile exec` answers, with the questions that tests put to it.
+//! The answer of `sessile exec`, with assertions for tests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The JSON of a run. Each question is an assertion that shows the whole answer
-/// when it fails.
+/// The JSON of a run. Each assertion shows the whole answer when it fails.
 #[derive(Clone, Debug)]
 pub struct Answer {
     command: String,
@@ -15,7 +14,7 @@ pub struct Answer {
 impl Answer {
     pub(crate) fn new(command: &[u8], json: Value) -> Self {
         let command = String::from_utf8_lossy(command);
-        // A megabyte of command would hide what matters.
+        // A megabyte of command would hide the important part.
         let command = command.chars().take(200).collect();
         Self { command, json }
     }
@@ -40,7 +39,7 @@ impl Answer {
         self.json["stderr"].as_str().expect("text")
     }
 
-    /// The bytes of `stdout` or `stderr`, decoded if need be.
+    /// Returns the bytes of `stdout` or `stderr`, decoded if need be.
     #[must_use]
     pub fn bytes(&self, stream: &str) -> Vec<u8> {
         let text = self.json[stream].as_str().expect("text");
@@ -51,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// The number that the run printed: a process id, mostly.
+    /// Returns the number that the run printed, mostly a pid.
     #[track_caller]
     #[must_use]
     pub fn number(&self) -> i32 {
@@ -64,7 +63,7 @@ impl Answer {
         self.has("stdout", text)
     }
 
-    /// The value of its last expression is this.
+    /// Asserts the value of its last expression.
     #[track_caller]
     pub fn shows(self, text: &str) -> Self {
         self.has("result", text)
@@ -75,7 +74,7 @@ impl Answer {
         self.has("stderr", text)
     }
 
-    /// Something like this is in its stderr.
+    /// Asserts that its stderr contains this.
     ///
     /// # Panics
     /// When it is not.
@@ -105,13 +104,13 @@ impl Answer {
         self.has("kernel", "restored").has("as_of_run", run)
     }
 
-    /// A new kernel, which knows nothing of what was before.
+    /// Asserts that the kernel is a new one without state.
     #[track_caller]
     pub fn is_fresh(self) -> Self {
         self.has("kernel", "fresh")
     }
 
-    /// What was said about the run besides, one note a line.
+    /// Returns the notes about the run, one per line.
     #[must_use]
     pub fn notes(&self) -> String {
         let notes = self.json["notes"].as_array().into_iter().flatten();
@@ -123,7 +122,7 @@ impl Answer {
         self.has("timed_out", true)
     }
 
-    /// The field has this value.
+    /// Asserts the value of a field.
     ///
     /// # Panics
     /// When it has another.

@@ -1,26 +1,25 @@
-//! Azure's blob storage on this machine: Azurite, as `cargo xtask clients`
-//! installs it.
+//! Azure's blob storage on this machine: Azurite, installed by `cargo xtask clients`.
 
 use crate::needs;
 use crate::object_server::{dying_with_us, free_ports, is_up};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
-/// Of the account that every Azurite has.
+/// The default account of Azurite.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 const MAKE_CONTAINER: &str = include_str!("make_container.py");
 
-/// It has one container, `saves`, in memory. It goes when this is dropped.
+/// A server with one container, `saves`, in memory. It ends when this is dropped.
 #[derive(Debug)]
 pub struct AzureServer {
     child: Child,
     port: u16,
 }
 
-/// Starts one, unless it is not installed: see [`needs`].
+/// Starts a server, if it is installed: see [`needs`].
 ///
 /// # Panics
 /// When it does not start.
@@ -40,7 +39,7 @@ pub fn azure_server() -> Option<AzureServer> {
             .spawn()
             .expect("the Azure server; `cargo xtask clients` installs it");
         if !is_up(&mut child, port) {
-            // Somebody else has taken the port.
+            // Another process has taken the port.
             continue;
         }
         let server = AzureServer { child, port };
@@ -54,7 +53,7 @@ pub fn azure_server() -> Option<AzureServer> {
 }
 
 impl AzureServer {
-    /// What to set for its account.
+    /// Returns the environment variables for its account.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
         let endpoint = format!("http://127.0.0.1:{}/{ACCOUNT}", self.port);

@@ -1,16 +1,16 @@
-//! Forks and checkpoints of a session, and what they leave in the system.
+//! Forks and checkpoints of a session, and the processes that they leave.
 
 use crate::{Answer, Output, Process, Session, until};
 use serde_json::Value;
 
 impl<'h> Session<'h> {
-    /// `sessile COMMAND ID ARGS…`.
+    /// Runs `sessile COMMAND ID ARGS…`.
     #[track_caller]
     pub fn call(&self, command: &str, args: &[&str]) -> Output {
         self.harness().sessile(&[&[command, self.id()], args].concat())
     }
 
-    /// One that shares the workspace.
+    /// Makes a fork that shares the workspace.
     #[track_caller]
     #[must_use]
     pub fn fork(&self) -> Self {
@@ -18,7 +18,7 @@ impl<'h> Session<'h> {
         forks.pop().expect("a fork")
     }
 
-    /// Forks, and what was said of them.
+    /// Makes forks, and returns them with the answer.
     #[track_caller]
     #[must_use]
     pub fn forks(&self, args: &[&str]) -> (Vec<Self>, Value) {
@@ -43,7 +43,7 @@ impl<'h> Session<'h> {
         self.call("undo", &[]).json()
     }
 
-    /// The names of the checkpoints.
+    /// Returns the names of the checkpoints.
     #[track_caller]
     #[must_use]
     pub fn checkpoints(&self) -> Vec<String> {
@@ -52,13 +52,13 @@ impl<'h> Session<'h> {
         points.map(|point| point["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// A run in Python.
+    /// Runs a text in Python.
     #[track_caller]
     pub fn python(&self, text: impl AsRef<[u8]>) -> Answer {
         self.run_in("python", text)
     }
 
-    /// Waits until the keeper has just so many children.
+    /// Waits until the keeper has exactly this many children.
     #[track_caller]
     pub fn wait_children(&self, count: usize) {
         let keeper = self.keeper();
@@ -69,7 +69,7 @@ impl<'h> Session<'h> {
 }
 
 impl Process {
-    /// The processes whose parent it is.
+    /// Returns its children.
     #[must_use]
     pub fn children(&self) -> Vec<Self> {
         let children = self.looked_at().children().into_iter();

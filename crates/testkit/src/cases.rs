@@ -1,10 +1,11 @@
-//! How random tests are run: alike everywhere, and so that they can be had again.
+//! Configuration of property tests: the same everywhere, and reproducible.
 
 use proptest::test_runner::{Config, RngSeed};
 use std::hash::{BuildHasher, RandomState};
 
-/// As many cases as usual, or as `PROPTEST_CASES` asks for, from the seed that
-/// `PROPTEST_RNG_SEED` has, or any. It is printed, and shown when the test fails.
+/// Uses the usual number of cases, or `PROPTEST_CASES`, and the seed in
+/// `PROPTEST_RNG_SEED`, or a random one. The seed is printed, and shown when the test
+/// fails.
 #[must_use]
 pub fn cases(usual: u32) -> Config {
     let asked = |name: &str| std::env::var(name).ok();

@@ -1,15 +1,15 @@
-//! Chance that can be had again.
+//! Reproducible random numbers.
 
 /// Random numbers (xorshift64).
 #[derive(Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// From the seed of all random tests, `PROPTEST_RNG_SEED`, or from the clock
-    /// where none is set. It is printed, and shown when the test fails.
+    /// Uses the seed of all random tests, `PROPTEST_RNG_SEED`, or the clock if it is not
+    /// set. The seed is printed, and shown when the test fails.
     ///
     /// # Panics
-    /// When the seed is no number, or the clock stands before 1970.
+    /// When the seed is not a number, or the clock is before 1970.
     #[must_use]
     pub fn new() -> Self {
         let seed = match std::env::var("PROPTEST_RNG_SEED") {
@@ -23,7 +23,7 @@ impl Chance {
         Self::of(seed)
     }
 
-    /// Another sequence for each number.
+    /// Returns a different sequence for each number.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         // Spread over all bits; and never zero, which would stay zero.
@@ -37,7 +37,7 @@ impl Chance {
         (self.0 >> 33) % limit
     }
 
-    /// One of them.
+    /// Returns one of them.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         let index = self.below(of.len() as u64);
         of[usize::try_from(index).expect("an index")]

@@ -1,4 +1,4 @@
-//! A `sessile` process, from its start to what it left.
+//! A `sessile` process, from its start to its output.
 
 use crate::{PATIENCE, Process};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-/// A client that is still at work.
+/// A running client.
 #[derive(Debug)]
 pub struct Client {
     what: String,
@@ -16,7 +16,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts it with this on its stdin.
+    /// Starts it with this stdin.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -31,7 +31,7 @@ impl Client {
             .expect("spawn sessile");
         let mut input = child.stdin.take().expect("a pipe");
         let text = stdin.to_vec();
-        // One that leaves without reading it is not to be waited for.
+        // In a thread, because a client may exit without reading it.
         std::thread::spawn(move || input.write_all(&text));
         let stdout = drain(child.stdout.take().expect("a pipe"));
         let stderr = drain(child.stderr.take().expect("a pipe"));
@@ -43,7 +43,7 @@ impl Client {
         Process::of(self.child.id().cast_signed())
     }
 
-    /// Whether it has not answered yet.
+    /// Returns whether it is still running.
     ///
     /// # Panics
     /// When the system does not know it.
@@ -52,8 +52,8 @@ impl Client {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// Waits until it waits for its keeper: asleep with a socket open, which it
-    /// has only after it has read its stdin.
+    /// Waits until it waits for its keeper: asleep with a socket open, which it has only
+    /// after it has read its stdin.
     #[track_caller]
     pub fn wait_blocked(&self) -> &Self {
         let process = self.process();
@@ -66,10 +66,10 @@ impl Client {
         self
     }
 
-    /// Waits for its end and for all that it had to say.
+    /// Waits for its end and all its output.
     ///
     /// # Panics
-    /// When it does not end, or something else holds its streams open.
+    /// When it does not end, or another process holds its streams open.
     #[track_caller]
     #[must_use]
     pub fn finish(mut self) -> Output {
@@ -100,7 +100,7 @@ fn drain(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receive
 }
 
-/// What a client left.
+/// The output of a client.
 #[derive(Clone, Debug)]
 pub struct Output {
     what: String,
@@ -151,10 +151,10 @@ impl Output {
         self
     }
 
-    /// The one JSON document that it printed.
+    /// Returns the one JSON document that it printed.
     ///
     /// # Panics
-    /// When it failed, complained, or printed something else.
+    /// When it failed, wrote to stderr, or printed something else.
     #[track_caller]
     #[must_use]
     pub fn json(self) -> Value {

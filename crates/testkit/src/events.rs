@@ -7,14 +7,14 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 
 impl Request {
-    /// Sends it and reads the events as they come.
+    /// Sends it and reads the events as they arrive.
     ///
     /// # Panics
     /// When it is refused.
     #[must_use]
     #[track_caller]
     pub fn events(self) -> Events {
-        // Of version 1.0, so that the body comes as it is.
+        // HTTP/1.0, so that the body is not chunked.
         let mut reader = BufReader::new(self.old().open());
         let mut status = String::new();
         reader.read_line(&mut status).expect("a status");
@@ -29,7 +29,7 @@ impl Request {
     }
 }
 
-/// Server-sent events, as they come.
+/// Server-sent events, as they arrive.
 #[derive(Debug)]
 pub struct Events {
     reader: BufReader<TcpStream>,
@@ -97,7 +97,7 @@ impl Socket {
         self.socket.send(text).expect("the server takes it");
     }
 
-    /// The next message.
+    /// Returns the next message.
     ///
     /// # Panics
     /// When there is none.
@@ -116,7 +116,7 @@ impl Socket {
         }
     }
 
-    /// Messages up to one of this type, which is the last.
+    /// Returns the messages up to and including one of this type.
     #[track_caller]
     pub fn receive_until(&mut self, kind: &str) -> Vec<Value> {
         let mut seen = Vec::new();

@@ -1,9 +1,9 @@
-//! A run that goes on for as long as a test wants.
+//! A run that continues for as long as a test wants.
 
 use crate::{Harness, Server};
 use serde_json::json;
 
-/// Dropped without being opened, it leaves the run to its session's end.
+/// If it is dropped without being opened, the run continues until its session ends.
 #[derive(Debug)]
 #[must_use]
 pub struct Gate<'h> {
@@ -11,7 +11,7 @@ pub struct Gate<'h> {
 }
 
 impl<'h> Gate<'h> {
-    /// Has a run going in bash, which sets `x=late` and then waits.
+    /// Starts a run in bash that sets `x=late` and then waits.
     ///
     /// # Panics
     /// When it cannot be begun.

@@ -1,4 +1,4 @@
-//! A place of its own for one test.
+//! An isolated environment for one test.
 
 use crate::machine::Machine;
 use crate::{Client, Output, Process, Session, Tty, needs, processes_with, terminal, until};
@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Set for everything that a harness starts, and inherited from there.
+/// Set for every process that a harness starts, and inherited by its children.
 const MARK: &str = "SESSILE_TEST";
 
-/// A user who owns nothing.
+/// A user without any files.
 const NOBODY: u32 = 65_534;
 
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub struct Harness {
     root: tempfile::TempDir,
     state: tempfile::TempDir,
     sessions_dir: PathBuf,
-    /// Whom commands are run as, if not as ourselves.
+    /// The user that runs commands, if not ourselves.
     user: Option<u32>,
-    /// Where other things are mounted than here, if so.
+    /// A namespace with other mounts, if needed.
     machine: Option<Machine>,
 }
 
@@ -35,7 +35,7 @@ impl Harness {
         Self::below(binary, "")
     }
 
-    /// One whose sessions lie deep below its directory.
+    /// Makes a harness whose sessions are deep below its directory.
     ///
     /// # Panics
     /// When there is no place for it.
@@ -49,15 +49,14 @@ impl Harness {
         Self { binary: binary.into(), root, state, sessions_dir, user: None, machine: None }
     }
 
-    /// For root: one whose commands are run as a user to whom something is
-    /// forbidden.
+    /// For root: makes a harness that runs commands as an unprivileged user.
     ///
     /// # Panics
     /// When there is no place for it.
     #[must_use]
     pub fn unprivileged(binary: impl Into<PathBuf>) -> Self {
         let mut harness = Self::new(binary);
-        // Where the program lies may be closed to others.
+        // The directory of the program may not be accessible to others.
         let copy = harness.path("sessile");
         install(&harness.binary, &copy);
         for directory in [&harness.root, &harness.state] {
@@ -68,23 +67,23 @@ impl Harness {
         harness
     }
 
-    /// For root: one whose commands are run where a script has mounted something.
+    /// For root: runs commands in a namespace in which a script has mounted something.
     ///
     /// # Panics
-    /// When that could not be done.
+    /// When the script fails.
     #[must_use]
     pub fn where_mounted(mut self, script: &str) -> Self {
         self.machine = Some(Machine::new(script));
         self
     }
 
-    /// Those of the shells that this machine has: see [`needs`].
+    /// Returns the shells that this machine has: see [`needs`].
     #[track_caller]
     pub fn shells<'a>(wanted: &[&'a str]) -> Vec<&'a str> {
         wanted.iter().copied().filter(|shell| needs::has_program(shell)).collect()
     }
 
-    /// Where commands are run: an empty directory, by its real name.
+    /// Returns the canonical path of the directory in which commands run, initially empty.
     ///
     /// # Panics
     /// When it is gone.
@@ -103,13 +102,13 @@ impl Harness {
         &self.sessions_dir
     }
 
-    /// Where everything that a harness starts keeps what belongs to the user.
+    /// Returns the state directory of the user for all processes of the harness.
     #[must_use]
     pub fn state_home(&self) -> PathBuf {
         self.state.path().to_owned()
     }
 
-    /// Where the secrets of the sessions directory are.
+    /// Returns the directory with the secrets of the sessions directory.
     ///
     /// # Panics
     /// When there is no sessions directory.
@@ -119,7 +118,7 @@ impl Harness {
         user.private_of(&self.sessions_dir).expect("a sessions directory")
     }
 
-    /// `sessile ARGS…`, not yet started.
+    /// Returns the command `sessile ARGS…`, not started yet.
     #[must_use]
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = match &self.machine {
@@ -154,13 +153,13 @@ impl Harness {
         self.begin(args, b"").finish()
     }
 
-    /// `sessile ARGS…` at a terminal of this size, going.
+    /// Starts `sessile ARGS…` at a terminal of this size.
     #[must_use]
     pub fn tty(&self, args: &[&str], size: (u16, u16)) -> Tty {
         Tty::spawn(self.command(args), size)
     }
 
-    /// What `sessile ARGS…` shows at a terminal.
+    /// Returns what `sessile ARGS…` shows at a terminal.
     #[must_use]
     pub fn at_a_terminal(&self, args: &[&str]) -> String {
         terminal::show(self.command(args))
@@ -178,7 +177,7 @@ impl Harness {
         self.session_with(&[shell])
     }
 
-    /// A session started with these arguments.
+    /// Starts a session with these arguments.
     #[track_caller]
     #[must_use]
     pub fn session_with(&self, args: &[&str]) -> Session<'_> {
@@ -187,8 +186,8 @@ impl Harness {
         Session::new(self, id)
     }
 
-    /// For root: a session on a machine that has other files than this one, each
-    /// with its text; as names and name servers are looked up, say.
+    /// For root: starts a session on a machine with other contents in these files, for
+    /// example those for looking up names and name servers.
     #[track_caller]
     #[must_use]
     pub fn session_among(&self, files: &[(&str, &str)], args: &[&str]) -> Session<'_> {
@@ -214,7 +213,7 @@ impl Harness {
         Session::new(self, started["session_id"].as_str().expect("an id").to_owned())
     }
 
-    /// A session that is there already.
+    /// Returns an existing session.
     #[must_use]
     pub fn session_called(&self, id: &str) -> Session<'_> {
         Session::new(self, id.to_owned())
@@ -227,14 +226,14 @@ impl Harness {
         listed.as_array().expect("a list").clone()
     }
 
-    /// Waits for a file, with which a command tells how far it is: its text.
+    /// Waits for a file, with which a command reports its progress, and returns its text.
     #[track_caller]
     pub fn wait_for_file(&self, name: &str) -> String {
         let path = self.path(name);
         until(name, || std::fs::read_to_string(&path).ok())
     }
 
-    /// Waits until a file says something.
+    /// Waits until a file has a whole line.
     #[track_caller]
     pub fn wait_for_line(&self, name: &str) -> String {
         let path = self.path(name);
@@ -244,13 +243,13 @@ impl Harness {
         })
     }
 
-    /// Whatever this harness has started and is still there.
+    /// Returns all live processes that this harness has started.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         processes_with(&format!("{MARK}={}", self.root.path().display()))
     }
 
-    /// Scratch space in memory of this harness' sessions.
+    /// Returns the scratch directories in memory of this harness's sessions.
     fn scratch(&self) -> Vec<PathBuf> {
         let ids = std::fs::read_dir(&self.sessions_dir).into_iter().flatten();
         ids.flatten()
@@ -262,9 +261,9 @@ impl Harness {
     }
 }
 
-/// Puts a copy of a program somewhere. Another process writes it: what this one
-/// has open for writing is open in whatever another thread just forks, and a
-/// program that is open for writing cannot be started.
+/// Copies a program. Another process writes the copy: a descriptor that this one has open
+/// for writing is inherited by any child that another thread just forks, and a program that
+/// is open for writing cannot be executed.
 ///
 /// # Panics
 /// When it cannot be copied.
@@ -273,17 +272,17 @@ pub fn install(program: &Path, to: &Path) {
     assert!(copied.success(), "cannot copy {} to {}", program.display(), to.display());
 }
 
-/// What a shell starts in the background ignores SIGINT, and so would whatever
-/// the tests start.
+/// Restores the default of SIGINT. Background processes of a shell ignore it, and the
+/// tests' children would inherit that.
 fn interruptible() {
-    // SAFETY: it is no function of ours that handles the signal from now on.
+    // SAFETY: the default action is not a function of ours.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
 }
 
 impl Drop for Harness {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Again and again: one that was just forking has a child now.
+            // Repeatedly: a process that was just forking has a child now.
             for process in
                 std::iter::repeat_with(|| self.processes()).take_while(|p| !p.is_empty()).flatten()
             {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A request that is not yet sent.
+/// A request that is not sent yet.
 #[derive(Clone, Debug)]
 pub struct Request {
     address: SocketAddr,
@@ -29,7 +29,7 @@ impl Request {
         }
     }
 
-    /// The same of version 1.0.
+    /// Uses HTTP/1.0.
     pub(crate) fn old(mut self) -> Self {
         self.version = "1.0";
         self
@@ -52,14 +52,14 @@ impl Request {
         self.header("content-type", "application/json")
     }
 
-    /// A file.
+    /// Sets a file as the body.
     #[must_use]
     pub fn file(mut self, body: &[u8]) -> Self {
         self.body = body.to_vec();
         self.header("content-type", "application/octet-stream")
     }
 
-    /// The same as another kind of body.
+    /// Sets another content type.
     #[must_use]
     pub fn with_type(mut self, kind: &str) -> Self {
         self.headers.retain(|(name, _)| name != "content-type");
@@ -88,7 +88,7 @@ impl Request {
     pub fn open(&self) -> TcpStream {
         let mut stream = connect(self.address);
         let bytes = [self.head().as_bytes(), &self.body].concat();
-        // One that refuses it may have closed already.
+        // A server that refuses it may already have closed the connection.
         let _ = stream.write_all(&bytes);
         stream
     }
@@ -107,10 +107,10 @@ impl Request {
     }
 }
 
-/// A connection on which nothing is waited for in vain.
+/// Connects, with a timeout for reads.
 ///
 /// # Panics
-/// When nobody listens.
+/// When no server listens.
 #[track_caller]
 #[must_use]
 pub fn connect(address: SocketAddr) -> TcpStream {
@@ -127,7 +127,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// A whole answer.
+    /// Parses a whole answer.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
@@ -185,7 +185,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e} in {:?}", self.text()))
     }
 
-    /// The code of the error in it.
+    /// Returns the code of its error.
     #[track_caller]
     #[must_use]
     pub fn code(&self) -> String {

@@ -7,13 +7,12 @@
 //! s.run("echo $((x+1))").prints("42\n").exits(0).is_kept();
 //! ```
 //!
-//! Each [`Harness`] has a directory of its own and marks whatever it starts.
-//! When it is dropped it ends its sessions and fails the test if anything is
-//! left: a process, or scratch space in memory. So every test is also a test of
-//! the end.
+//! Each [`Harness`] has its own directory and marks all processes that it starts. When it
+//! is dropped, it ends its sessions and fails the test if anything is left: a process, or
+//! scratch space in memory. So every test also tests the end.
 //!
-//! Nothing here sleeps for a fixed time: [`Process`] waits on a process's end,
-//! [`until`] on a condition, and both give up loudly after [`PATIENCE`].
+//! Nothing here sleeps for a fixed time: [`Process`] waits for a process's end, [`until`]
+//! for a condition, and both panic after [`PATIENCE`].
 
 mod answer;
 mod azure_server;
@@ -58,8 +57,8 @@ pub use site::{NameServer, Site};
 pub use tty::Tty;
 pub use wait::{PATIENCE, at_once, until};
 
-/// A harness on the binary that cargo built for the calling integration test:
-/// only there is the variable set that says where it lies.
+/// Makes a harness for the binary that cargo built for the calling integration test: only
+/// there is the variable with its path set.
 #[macro_export]
 macro_rules! harness {
     () => {

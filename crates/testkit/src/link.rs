@@ -1,4 +1,4 @@
-//! A connection to a keeper's socket, for what the command line does not ask.
+//! A connection to a keeper's socket, for requests that the command line does not make.
 
 use crate::PATIENCE;
 use sessile_protocol::{
@@ -11,8 +11,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Calls may be under way at the same time: each has its number, and its reply
-/// is kept until it is asked for.
+/// Several calls may be open at the same time: each has its number, and its reply is kept
+/// until it is taken.
 #[derive(Debug)]
 pub struct Link {
     socket: UnixStream,
@@ -35,7 +35,7 @@ impl Link {
         Self { socket, splitter: Splitter::default(), last: 0, replies: BTreeMap::new() }
     }
 
-    /// Asks without waiting: the call's number.
+    /// Sends a request without waiting, and returns the call's number.
     ///
     /// # Panics
     /// When the keeper is gone.
@@ -60,8 +60,8 @@ impl Link {
         }
     }
 
-    /// Whether a call has been answered already. A later call on the same
-    /// connection has to be answered first, for this to mean anything.
+    /// Returns whether a call is already answered. This is only meaningful after the answer
+    /// to a later call on the same connection.
     #[must_use]
     pub fn is_answered(&self, call: u64) -> bool {
         self.replies.contains_key(&call)
@@ -76,14 +76,14 @@ impl Link {
         while self.receive() {}
     }
 
-    /// Reads what has come; false at the end of the connection.
+    /// Receives data; returns false at the end of the connection.
     #[track_caller]
     fn receive(&mut self) -> bool {
         let mut buffer = vec![0; 64 << 10];
         let n = match self.socket.read(&mut buffer) {
             Ok(n) => n,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
-            // A read with a limit is not taken up again after a signal.
+            // A read with a timeout is not restarted after a signal.
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return true,
             Err(error) => panic!("no word from the keeper: {error}"),
         };
@@ -101,7 +101,7 @@ impl Link {
         self.reply(call)
     }
 
-    /// The run's number, as soon as it has one.
+    /// Returns the run's number, as soon as it has one.
     ///
     /// # Panics
     /// When it is refused, or answered with something else.
@@ -113,7 +113,7 @@ impl Link {
         }
     }
 
-    /// A finished run.
+    /// Returns a finished run.
     ///
     /// # Panics
     /// When it is refused, or answered with something else.
@@ -122,7 +122,7 @@ impl Link {
         completed(self.call(Request::Exec(order)))
     }
 
-    /// The result of a run, once it has finished.
+    /// Returns the result of a run, once it has finished.
     ///
     /// # Panics
     /// When it is refused, or answered with something else.
@@ -168,7 +168,7 @@ pub fn completed(outcome: Result<Answer, Failure>) -> Completed {
     }
 }
 
-/// An order as the tests give it: all output, and no haste.
+/// Returns an exec with all output and without a time limit.
 #[must_use]
 pub fn order(text: &str) -> Exec {
     Exec { text: text.as_bytes().to_vec(), max_output: 1 << 20, ..Exec::default() }

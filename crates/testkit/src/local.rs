@@ -8,8 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// A local server that was found or started. It and its sessions are ended when
-/// this is dropped.
+/// A local server that was found or started. It and its sessions are ended when this is dropped.
 #[derive(Debug)]
 pub struct LocalServer<'h> {
     harness: &'h Harness,
@@ -18,7 +17,7 @@ pub struct LocalServer<'h> {
 }
 
 impl Harness {
-    /// The local server, with these further arguments if it has to be started.
+    /// Returns the local server, with these additional arguments if it has to be started.
     ///
     /// # Panics
     /// When there is none.
@@ -31,10 +30,10 @@ impl Harness {
 }
 
 impl<'h> LocalServer<'h> {
-    /// What a program is told about the server.
+    /// Returns the server that the output of `sessile serve` describes.
     ///
     /// # Panics
-    /// When it is something else.
+    /// When the output has another form.
     #[must_use]
     pub fn of(harness: &'h Harness, told: &Value) -> Self {
         let pid = told["pid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a pid");
@@ -42,10 +41,10 @@ impl<'h> LocalServer<'h> {
         Self { harness, socket, process: Process::of(pid) }
     }
 
-    /// A connection.
+    /// Connects to the server.
     ///
     /// # Errors
-    /// When nobody is there.
+    /// When the server is not there.
     pub fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -75,10 +74,10 @@ impl<'h> LocalServer<'h> {
     }
 }
 
-/// One request that is the last of its connection.
+/// Sends one request, the last of its connection.
 ///
 /// # Errors
-/// When no whole answer comes.
+/// When no complete answer comes.
 pub fn ask(stream: &mut UnixStream, method: &str, path: &str, body: &str) -> io::Result<Response> {
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: sessile\r\nconnection: close\r\n\

@@ -1,15 +1,15 @@
-//! A place with other mounts than this machine has, for commands to be run in.
+//! A mount namespace with other mounts than this machine, in which commands run.
 
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// As long as this is there, its mounts are.
+/// The mounts exist as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Machine(Child);
 
 impl Machine {
-    /// Where a script has mounted something, as root.
+    /// Makes the namespace, and runs a script in it as root, which mounts something.
     pub(crate) fn new(script: &str) -> Self {
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-ec"]);
@@ -21,7 +21,7 @@ impl Machine {
         Self(child)
     }
 
-    /// A program in there, as a user, with arguments to come.
+    /// Returns a command for a program inside, as a user, without arguments.
     pub(crate) fn command(&self, at: &Path, program: &Path, user: Option<u32>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &self.0.id().to_string(), "sh", "-c"]);

@@ -1,8 +1,8 @@
-//! A model that says what a test wants, over the real formats of models.
+//! A scripted model, over the real formats of models.
 //!
-//! What it answers depends on the conversation alone: step *n* of the script is the
-//! answer to a conversation in which the model has spoken *n* times. So a request
-//! that is repeated after a crash is answered as the first one was.
+//! Its answer depends only on the conversation: step *n* of the script is the answer to a
+//! conversation in which the model has spoken *n* times. So a request that is repeated
+//! after a crash gets the same answer as the first one.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,28 +11,28 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-/// What the model says.
+/// An answer of the model.
 #[derive(Clone, Debug)]
 pub enum Say {
     Text(String),
     /// Calls: tool and arguments.
     Calls(Vec<(String, Value)>),
-    /// Bytes in the place of a call's arguments.
+    /// Text that replaces a call's arguments.
     BadArguments(String),
 }
 
-/// What goes wrong with one request, by its number from 1 on.
+/// A failure of one request, by its number from 1 on.
 #[derive(Clone, Debug)]
 pub enum Trouble {
     /// An HTTP status with a body.
     Status(u16, Value),
     /// The stream ends in the middle.
     CutOff,
-    /// A body that is no answer.
+    /// A body that is not an answer.
     Nonsense,
-    /// Requests are to go to another address.
+    /// A redirect to another address.
     Redirect(String),
-    /// It says this, and not what the script has.
+    /// Another answer than that of the script.
     Says(Say),
 }
 
@@ -52,7 +52,7 @@ pub struct ModelServer {
     release: Sender<()>,
 }
 
-/// A request, as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub path: String,
@@ -68,15 +68,15 @@ struct Part {
     asked: Sender<usize>,
     held: Held,
     released: Mutex<Receiver<()>>,
-    /// Steps that were asked for before.
+    /// Steps that were already requested.
     known: Mutex<BTreeSet<usize>>,
 }
 
-/// Which requests wait for [`ModelServer::release`].
+/// The requests that wait for [`ModelServer::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     None,
-    /// The first one of each step.
+    /// The first request of each step.
     FirstOfEachStep,
 }
 
@@ -97,14 +97,14 @@ impl ModelServer {
         Self::listen(format, script, trouble, Held::None)
     }
 
-    /// One that holds the first request of each step until it is released. Those that
-    /// come later are answered at once.
+    /// Makes a server that holds the first request of each step until it is released. Later
+    /// ones are answered at once.
     #[must_use]
     pub fn hesitant(format: Format, script: Vec<Say>) -> Self {
         Self::listen(format, script, BTreeMap::new(), Held::FirstOfEachStep)
     }
 
-    /// Has the request that is held be answered.
+    /// Releases the held request.
     pub fn release(&self) {
         let _ = self.release.send(());
     }
@@ -139,13 +139,13 @@ impl ModelServer {
         Self { address, format, seen, asked: hears, release }
     }
 
-    /// Where it listens.
+    /// Returns its address.
     #[must_use]
     pub fn address(&self) -> std::net::SocketAddr {
         self.address
     }
 
-    /// A `[[model]]` for a server's configuration.
+    /// Returns a `[[model]]` for a server's configuration.
     #[must_use]
     pub fn configuration(&self) -> String {
         let (format, path) = match self.format {
@@ -165,7 +165,7 @@ impl ModelServer {
         self.seen.lock().expect("requests").clone()
     }
 
-    /// Waits until request number `count` has come.
+    /// Waits for request number `count`.
     ///
     /// # Panics
     /// When it does not.
@@ -248,14 +248,14 @@ fn send(
     body: &str,
 ) -> std::io::Result<()> {
     let length = body.len();
-    // In one piece: with several, the second would wait for the first one's receipt.
+    // In one piece: otherwise the second one would wait for the acknowledgement of the first.
     let answer = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{extra}\r\n{body}"
     );
     stream.write_all(answer.as_bytes())
 }
 
-/// The connection breaks in the middle of an answer.
+/// Breaks the connection in the middle of an answer.
 fn send_half(stream: &mut TcpStream, body: &str) -> std::io::Result<()> {
     let (length, half) = (body.len(), &body[..body.len() / 2]);
     let answer = format!(
@@ -283,7 +283,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()? })
 }
 
-/// How often the model has spoken in a conversation.
+/// Returns how often the model has spoken in a conversation.
 fn spoken(format: Format, body: &Value) -> usize {
     let list = |name: &str| body[name].as_array().cloned().unwrap_or_default();
     match format {
@@ -300,7 +300,7 @@ fn spoken(format: Format, body: &Value) -> usize {
     }
 }
 
-/// Its answer in one piece.
+/// Returns its answer in one piece.
 fn whole(format: Format, say: &Say, step: usize) -> Value {
     match say {
         Say::Text(text) => of_text(format, text),
@@ -372,7 +372,7 @@ fn of_calls(format: Format, calls: &[(String, String, String)]) -> Value {
     }
 }
 
-/// The same in events.
+/// Returns its answer as events.
 fn streamed(format: Format, whole: &Value) -> String {
     let mut events: Vec<(String, Value)> = Vec::new();
     match format {

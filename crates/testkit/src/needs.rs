@@ -1,19 +1,19 @@
-//! Programs that tests need, and that a machine may not have: interpreters, and
-//! clients and servers of others, which `cargo xtask test` installs.
+//! Programs that tests need, and that a machine may not have: interpreters, and third-party
+//! clients and servers, which `cargo xtask test` installs.
 //!
-//! In CI (`CI=true`) a test fails for want of one. On a developer's machine its
-//! cases are passed over by name, and `cargo xtask test` counts them at the end,
-//! from the file that [`LIST`] names.
+//! In CI (`CI=true`) a test fails if one is missing. On a developer's machine its cases are
+//! skipped by name, and `cargo xtask test` counts them at the end, from the file that
+//! [`LIST`] names.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// The variable with the name of the file where passed over tests are listed.
+/// The variable with the path of the file that lists skipped tests.
 const LIST: &str = "SESSILE_TEST_PASSED_OVER";
 
-/// Whether a program is in PATH.
+/// Returns whether a program is in PATH.
 ///
 /// # Panics
 /// When it is not, in CI.
@@ -27,11 +27,11 @@ pub fn has_program(name: &str) -> bool {
     found
 }
 
-/// Where something of others lies: the content of a variable that `cargo xtask
-/// test` sets, and that `cargo xtask clients` prints.
+/// Returns the path of a third-party program: the value of a variable that `cargo xtask
+/// test` sets and `cargo xtask clients` prints.
 ///
 /// # Panics
-/// When it is not set, in CI; when it is set and there is nothing.
+/// When it is not set, in CI; when it is set and the path does not exist.
 #[must_use]
 #[track_caller]
 pub fn installed(variable: &str) -> Option<PathBuf> {
@@ -43,8 +43,8 @@ pub fn installed(variable: &str) -> Option<PathBuf> {
     Some(place)
 }
 
-/// Passes over what this system does not allow its users, in CI, too: no
-/// package would change that.
+/// Skips a case that this system does not permit its users, also in CI: no package would
+/// change that.
 pub fn not_permitted(what: &str) {
     pass_over(what);
 }
@@ -63,7 +63,7 @@ fn pass_over(what: &str) {
     if !TOLD.lock().expect("no test panics here").insert(line.clone()) {
         return;
     }
-    // Written, not printed: what a test prints is shown only when it fails.
+    // Written to stderr directly: printed output is shown only when a test fails.
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(list) = std::env::var_os(LIST) {
         let file = std::fs::File::options().create(true).append(true).open(list);

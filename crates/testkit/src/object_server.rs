@@ -1,5 +1,4 @@
-//! A real object store with S3's interface: SeaweedFS, as `cargo xtask clients`
-//! installs it.
+//! A real object store with S3's interface: SeaweedFS, installed by `cargo xtask clients`.
 
 use crate::{needs, until};
 use rustix::process::Signal;
@@ -9,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// May do all, also make a bucket.
+/// May do everything, including making a bucket.
 const ADMIN: &str = "admin-key:admin-secret";
 /// May read, write and list.
 const USER: (&str, &str) = ("user-key", "user-secret");
@@ -21,22 +20,20 @@ const IDENTITIES: &str = r#"{"identities": [
      "actions": ["Read", "Write", "List", "Tagging"]}
 ]}"#;
 
-/// Starts one, unless it is not installed: see [`needs`].
+/// Starts a server, if it is installed: see [`needs`].
 #[must_use]
 pub fn object_server() -> Option<ObjectServer> {
     let program = needs::installed("SESSILE_TEST_OBJECT_SERVER")?;
     Some(ObjectServer::start(program.to_str().expect("a path")))
 }
 
-/// The one that all tests of a program share, if it is installed. Nobody may
-/// stop it.
+/// Returns the server that all tests of a program share, if it is installed. No test may stop it.
 #[must_use]
 pub fn shared_object_server() -> Option<&'static ObjectServer> {
     static SHARED: OnceLock<Option<ObjectServer>> = OnceLock::new();
     let start = || {
         let (started, receive) = std::sync::mpsc::channel();
-        // It goes with the thread that has started it, and a test's thread is
-        // gone before the last test.
+        // It ends with the thread that started it, and a test's thread ends before the last test.
         std::thread::spawn(move || {
             let _ = started.send(object_server());
             loop {
@@ -48,7 +45,8 @@ pub fn shared_object_server() -> Option<&'static ObjectServer> {
     SHARED.get_or_init(start).as_ref()
 }
 
-/// It has one bucket, `saves`. It goes when this is dropped, and with the thread that has started it.
+/// A server with one bucket, `saves`. It ends when this is dropped, or when the thread that
+/// started it ends.
 #[derive(Debug)]
 pub struct ObjectServer {
     program: String,
@@ -67,11 +65,11 @@ impl ObjectServer {
             if is_up(&mut child, ports[0]) && has_bucket(&mut child, ports[0]) {
                 return Self { program: program.to_owned(), folder, ports, child };
             }
-            // Somebody else has taken one of the ports.
+            // Another process has taken one of the ports.
         }
     }
 
-    /// Starts it again, at the same address and with what it had.
+    /// Restarts it at the same address with its data.
     ///
     /// # Panics
     /// When it does not start.
@@ -82,13 +80,13 @@ impl ObjectServer {
         until("the bucket", || asks(self.ports[0], "GET").then_some(()));
     }
 
-    /// Ends it with all that it has not written down.
+    /// Kills it. Unwritten data is lost.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Stops it where it is: it accepts connections and answers nothing.
+    /// Stops the process: it accepts connections and answers nothing.
     ///
     /// # Panics
     /// When it is gone.
@@ -107,7 +105,7 @@ impl ObjectServer {
         rustix::process::kill_process(pid, signal).expect("the object server");
     }
 
-    /// What is in the bucket under this name.
+    /// Returns an object of the bucket.
     ///
     /// # Panics
     /// When curl cannot be run.
@@ -117,13 +115,13 @@ impl ObjectServer {
         got.status.success().then_some(got.stdout)
     }
 
-    /// What to set for one that may read, write and list.
+    /// Returns the environment variables for a user that may read, write and list.
     #[must_use]
     pub fn user(&self) -> BTreeMap<String, String> {
         self.variables(USER)
     }
 
-    /// What to set for these credentials.
+    /// Returns the environment variables for these credentials.
     #[must_use]
     pub fn variables(&self, (key, secret): (&str, &str)) -> BTreeMap<String, String> {
         let endpoint = format!("http://127.0.0.1:{}", self.ports[0]);
@@ -145,7 +143,7 @@ impl Drop for ObjectServer {
     }
 }
 
-/// Ports that nobody uses just now.
+/// Returns ports that are free now.
 pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     let bound: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
@@ -199,16 +197,16 @@ fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
         .expect("the object server; `cargo xtask clients` installs it")
 }
 
-/// A process that goes when the thread is gone that starts it.
+/// Makes a process die with the thread that starts it.
 pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
     let die_with_us =
         || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into);
-    // SAFETY: one system call, which takes nothing and allocates nothing.
+    // SAFETY: one system call, which takes no pointers and does not allocate.
     unsafe { command.pre_exec(die_with_us) }
 }
 
-/// Makes the bucket. Its parts come up one after the other, and until then it refuses. One
-/// that has lost another of its ports to somebody else goes in the middle of that.
+/// Makes the bucket. The parts of the server start one after the other, and until then it
+/// refuses requests. If another process has taken one of its ports, it exits meanwhile.
 fn has_bucket(child: &mut Child, port: u16) -> bool {
     until("a bucket", || match child.try_wait().expect("a child") {
         Some(_) => Some(false),
@@ -216,7 +214,7 @@ fn has_bucket(child: &mut Child, port: u16) -> bool {
     })
 }
 
-/// Whether a request for the bucket succeeds.
+/// Returns whether a request for the bucket succeeds.
 fn asks(port: u16, method: &str) -> bool {
     asking(port, method, "").stdout(Stdio::null()).status().expect("curl").success()
 }
@@ -230,7 +228,7 @@ fn asking(port: u16, method: &str, path: &str) -> Command {
     command
 }
 
-/// Whether it answers, or is gone.
+/// Waits until it answers, and returns true; false if it has exited.
 pub(crate) fn is_up(child: &mut Child, port: u16) -> bool {
     until("the object server", || {
         if child.try_wait().expect("a child").is_some() {

@@ -1,4 +1,4 @@
-//! Processes, watched without being their parent.
+//! Processes, observed without being their parent.
 
 use crate::PATIENCE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -6,14 +6,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fmt;
 use std::os::fd::OwnedFd;
 
-/// As much of a command line as is shown.
+/// Maximum length of a command line that is shown.
 const SHOWN: usize = 4096;
 
-/// A process, held by a descriptor, so that its number cannot come to mean
-/// another one meanwhile.
+/// A process, held by a pidfd, so that its pid cannot come to mean another process.
 pub struct Process {
     pid: Pid,
-    /// None when it was gone already.
+    /// None when it was already gone.
     fd: Option<OwnedFd>,
 }
 
@@ -42,21 +41,21 @@ impl Process {
         self
     }
 
-    /// Waits for its end. It may be a zombie then: some shells take note of a
-    /// child's end only when they run the next command.
+    /// Waits for its end. It may be a zombie then: some shells reap a child only when they
+    /// run the next command.
     ///
     /// # Panics
-    /// When that does not come within [`PATIENCE`].
+    /// When it does not end within [`PATIENCE`].
     #[track_caller]
     pub fn wait_ended(&self) {
         let limit = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
         assert!(self.ends_within(limit), "{self} does not end");
     }
 
-    /// Waits for its end, and for its parent to take note of it.
+    /// Waits until it has ended and its parent has reaped it.
     ///
     /// # Panics
-    /// When that does not come within [`PATIENCE`].
+    /// When that takes longer than [`PATIENCE`].
     #[track_caller]
     pub fn wait_gone(&self) {
         self.wait_ended();
@@ -74,7 +73,7 @@ impl Process {
         self
     }
 
-    /// Kills it, unless it is gone already.
+    /// Kills it, unless it is already gone.
     pub fn kill(&self) -> &Self {
         if let Some(fd) = &self.fd {
             let _ = pidfd_send_signal(fd, Signal::KILL);
@@ -88,7 +87,7 @@ impl Process {
         Some(Self::of(parent.as_raw_nonzero().get()))
     }
 
-    /// A line of /proc/PID/status.
+    /// Returns a line of /proc/PID/status.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
@@ -96,7 +95,7 @@ impl Process {
         Some(value.trim().to_owned())
     }
 
-    /// What /proc says of it.
+    /// Returns its entry in /proc.
     pub(crate) fn looked_at(&self) -> sessile_proc::Process {
         sessile_proc::Process::new(self.pid)
     }
@@ -127,7 +126,7 @@ impl fmt::Debug for Process {
     }
 }
 
-/// All processes with this variable in the environment that they started with.
+/// Returns all processes that were started with this environment variable.
 #[must_use]
 pub fn processes_with(variable: &str) -> Vec<Process> {
     let all = sessile_proc::Process::all();

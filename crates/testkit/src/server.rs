@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A server that can be called; it is stopped when this is dropped.
+/// A running server; it is stopped when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// What it said when it could be called.
+    /// Its output once it accepted connections.
     pub greeting: String,
     token: Option<String>,
     log: Arc<Mutex<Vec<u8>>>,
@@ -23,7 +23,7 @@ pub struct Server {
 }
 
 impl Harness {
-    /// A server on a port of its own, with these further arguments.
+    /// Starts a server on its own port, with these additional arguments.
     ///
     /// # Panics
     /// When it does not start.
@@ -37,24 +37,24 @@ impl Harness {
         Server::spawn(self.command(&words), self)
     }
 
-    /// A server on a port of its own.
+    /// Starts a server on its own port.
     #[track_caller]
     #[must_use]
     pub fn serve(&self) -> Server {
         self.server(&[])
     }
 
-    /// A server at this address.
+    /// Starts a server at this address.
     #[track_caller]
     #[must_use]
     pub fn serve_at(&self, address: &str, args: &[&str]) -> Server {
         self.server(&[&["--listen", address], args].concat())
     }
 
-    /// A server that is expected not to start: what it said.
+    /// Starts a server that is expected to fail, and returns its errors.
     ///
     /// # Panics
-    /// When it starts all the same.
+    /// When it starts.
     #[track_caller]
     #[must_use]
     pub fn no_server(&self, args: &[&str]) -> String {
@@ -63,7 +63,7 @@ impl Harness {
 }
 
 impl Server {
-    /// Starts it and waits until it can be called.
+    /// Starts it and waits until it accepts connections.
     ///
     /// # Panics
     /// When it does not start.
@@ -86,7 +86,7 @@ impl Server {
         Self { child, address, greeting, token, log, log_reader: Some(log_reader) }
     }
 
-    /// The owner's token.
+    /// Returns the owner's token.
     #[must_use]
     pub fn token(&self) -> &str {
         self.token.as_deref().unwrap_or_default()
@@ -97,13 +97,13 @@ impl Server {
         Process::of(self.child.id().cast_signed())
     }
 
-    /// A request without a token.
+    /// Returns a request without a token.
     #[must_use]
     pub fn request(&self, method: &str, path: &str) -> Request {
         Request::new(self.address, method, path)
     }
 
-    /// A request of the owner's.
+    /// Returns a request with the owner's token.
     #[must_use]
     pub fn owner(&self, method: &str, path: &str) -> Request {
         self.request(method, path).token(self.token())
@@ -119,20 +119,20 @@ impl Server {
         self.owner("POST", path).json(body).send()
     }
 
-    /// Starts a session; its path.
+    /// Starts a session, and returns its path.
     #[track_caller]
     #[must_use]
     pub fn started(&self, body: &Value) -> String {
         session_path(&self.post("/v1/sessions", body).is(201).json()["session_id"])
     }
 
-    /// Runs something in the session at that path; the answer.
+    /// Runs a command in the session at that path, and returns the answer.
     #[track_caller]
     pub fn exec_at(&self, session: &str, command: &str) -> Value {
         self.post(&format!("{session}/exec"), &json!({"command": command})).is(200).json()
     }
 
-    /// The same; what it prints.
+    /// Runs a command, and returns its stdout.
     #[track_caller]
     pub fn prints_at(&self, session: &str, command: &str) -> String {
         self.exec_at(session, command)["stdout"].as_str().unwrap_or_default().to_owned()
@@ -143,13 +143,13 @@ impl Server {
         self.owner("DELETE", path).send()
     }
 
-    /// Where it is.
+    /// Returns its address.
     #[must_use]
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// A new session's id.
+    /// Starts a session, and returns its id.
     #[track_caller]
     #[must_use]
     pub fn session(&self) -> String {
@@ -157,7 +157,7 @@ impl Server {
         started.json()["session_id"].as_str().expect("an id").to_owned()
     }
 
-    /// Runs a command in a session: the answer.
+    /// Runs a command in a session, and returns the answer.
     #[track_caller]
     #[must_use]
     pub fn exec(&self, session: &str, command: &str) -> Value {
@@ -165,7 +165,7 @@ impl Server {
         self.owner("POST", &path).json(&json!({"command": command})).send().is(200).json()
     }
 
-    /// What it has logged so far.
+    /// Returns its log so far.
     ///
     /// # Panics
     /// When a reader of it has panicked.
@@ -174,7 +174,7 @@ impl Server {
         String::from_utf8_lossy(&self.log.lock().expect("a log")).into_owned()
     }
 
-    /// Waits for a line with this in the log, and gives it.
+    /// Waits for a line of the log that contains this, and returns it.
     #[track_caller]
     pub fn wait_for_log(&self, part: &str) -> String {
         until(part, || {
@@ -184,10 +184,10 @@ impl Server {
         })
     }
 
-    /// Asks it to go, and waits for that: its exit code and its whole log.
+    /// Terminates it, and returns its exit code and its whole log.
     ///
     /// # Panics
-    /// When it does not go.
+    /// When it does not exit.
     #[track_caller]
     pub fn stop(mut self) -> (Option<i32>, String) {
         self.process().signal(Signal::TERM).wait_ended();
@@ -199,7 +199,7 @@ impl Server {
     /// Kills it.
     ///
     /// # Panics
-    /// When it does not go.
+    /// When it does not exit.
     pub fn kill(mut self) {
         self.child.kill().expect("a child");
         self.child.wait().expect("a child");
@@ -213,7 +213,7 @@ impl Drop for Server {
     }
 }
 
-/// All that is said at the start: until the line with the stdio form.
+/// Reads the output at the start, up to the line with the stdio form.
 fn greeting(from: impl Read) -> Option<String> {
     let mut lines = BufReader::new(from).lines();
     let mut text = String::new();
@@ -236,7 +236,7 @@ fn collect(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) -> J
     })
 }
 
-/// `curl` with these arguments, and what it prints.
+/// Runs `curl` with these arguments, and returns its output.
 ///
 /// # Panics
 /// When it cannot be run.
@@ -252,10 +252,10 @@ pub fn curl(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Where a session with this id is.
+/// Returns the path of a session with this id.
 ///
 /// # Panics
-/// When it is none.
+/// When it is not an id.
 #[must_use]
 pub fn session_path(id: &Value) -> String {
     format!("/v1/sessions/{}", id.as_str().expect("an id"))

@@ -4,7 +4,7 @@ use crate::{Answer, Client, Harness, Link, Output, Process};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The private directory in memory of a session with this id.
+/// Returns the private directory in memory of a session with this id.
 #[must_use]
 pub fn memory_of(id: &str) -> PathBuf {
     let hex = id.trim_start_matches("sess_");
@@ -32,7 +32,7 @@ impl<'h> Session<'h> {
         &self.id
     }
 
-    /// What it has in memory, if it is no fork.
+    /// Returns its directory in memory, unless it is a fork.
     #[must_use]
     pub fn memory(&self) -> PathBuf {
         memory_of(self.id())
@@ -43,26 +43,26 @@ impl<'h> Session<'h> {
         self.harness.sessions_dir().join(&self.id)
     }
 
-    /// Runs a command and takes its answer, whatever its exit code.
+    /// Runs a command and returns its answer, whatever its exit code.
     #[track_caller]
     pub fn run(&self, text: impl AsRef<[u8]>) -> Answer {
         self.run_with(&[], text)
     }
 
-    /// The same with options of `sessile exec`.
+    /// Runs a command with options of `sessile exec`.
     #[track_caller]
     pub fn run_with(&self, options: &[&str], text: impl AsRef<[u8]>) -> Answer {
         self.answer(self.begin_with(options, text.as_ref()), text)
     }
 
-    /// The same in a language that need not be the session's own.
+    /// Runs a command in a language that need not be the session's own.
     #[track_caller]
     pub fn run_in(&self, language: &str, text: impl AsRef<[u8]>) -> Answer {
         self.run_with(&["--language", language], text)
     }
 
-    /// Waits until a stream of an earlier run (`stdout` or `stderr`) is this,
-    /// as written down: what is filed under a run may come after its end.
+    /// Waits until the file of an earlier run's stream (`stdout` or `stderr`) has this
+    /// text: output may arrive after the end of the run.
     #[track_caller]
     pub fn wait_filed(&self, run: u64, stream: &str, text: &str) {
         let path = self.dir().join(format!("runs/{run}.{stream}"));
@@ -83,20 +83,20 @@ impl<'h> Session<'h> {
         self.harness.begin(&args, text.as_ref())
     }
 
-    /// What a client that was begun says in the end.
+    /// Returns the answer of a client that was started.
     #[track_caller]
     pub fn answer(&self, client: Client, text: impl AsRef<[u8]>) -> Answer {
         Answer::new(text.as_ref(), client.finish().json())
     }
 
-    /// A connection to the keeper.
+    /// Connects to the keeper.
     #[track_caller]
     #[must_use]
     pub fn link(&self) -> Link {
         Link::to(&self.dir())
     }
 
-    /// `sessile COMMAND ID`.
+    /// Runs `sessile COMMAND ID`.
     #[track_caller]
     pub fn sessile(&self, command: &str) -> Output {
         self.harness.sessile(&[command, &self.id])
@@ -119,7 +119,7 @@ impl<'h> Session<'h> {
         self.sessile("end").exits(0);
     }
 
-    /// A file of the session's directory, as JSON.
+    /// Returns a file of the session's directory, as JSON.
     #[track_caller]
     #[must_use]
     pub fn file(&self, name: &str) -> Value {
@@ -134,8 +134,7 @@ impl<'h> Session<'h> {
         self.file("metadata.json")
     }
 
-    /// Waits until the state after this run has been written down, which
-    /// happens in idle time.
+    /// Waits until the state after this run is captured, which happens in idle time.
     #[track_caller]
     pub fn wait_captured(&self, run: u64) {
         crate::until("a capture", || {
@@ -153,15 +152,14 @@ impl<'h> Session<'h> {
         Process::of(i32::try_from(pid.expect("a keeper")).expect("a process id"))
     }
 
-    /// The kernel of the session's own shell.
+    /// Returns the kernel of the session's own shell.
     #[track_caller]
     #[must_use]
     pub fn kernel(&self) -> Process {
         Process::of(self.run("echo $$").number())
     }
 
-    /// A process that lives as long as it is let, started by `text`, which
-    /// prints its id.
+    /// Starts a long-lived process with `text`, which prints its pid.
     #[track_caller]
     #[must_use]
     pub fn spawns(&self, text: &str) -> Process {

@@ -1,5 +1,5 @@
-//! A host that sandboxed programs may or may not reach: a small web server on an
-//! address of this machine, and a name server that can change its mind.
+//! A host that sandboxed programs may or may not reach: a small web server on an address of
+//! this machine, and a name server that can change its answer.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,8 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Answers every request with its own words; `/to?URL` leads to another place,
-/// and what is sent comes back.
+/// Answers every request with its own text; `/to?URL` redirects, and a request body is echoed.
 #[derive(Debug)]
 pub struct Site {
     address: SocketAddr,
@@ -18,16 +17,16 @@ pub struct Site {
 
 impl Site {
     /// # Panics
-    /// When nothing can listen there.
+    /// When the address cannot be used.
     #[must_use]
     pub fn at(ip: &str, port: u16, says: &'static str) -> Self {
         Self::try_at(ip, port, says).expect("an address of this machine")
     }
 
-    /// Two at the same port, which neither has had to take from anybody.
+    /// Starts two servers at the same port, which was free for both.
     ///
     /// # Panics
-    /// When nothing can listen there.
+    /// When the addresses cannot be used.
     #[must_use]
     pub fn pair(ips: [&str; 2], say: [&'static str; 2]) -> (Self, Self) {
         let free = || {
@@ -60,7 +59,7 @@ impl Site {
         self.address.port()
     }
 
-    /// The heads of all requests.
+    /// Returns the heads of all requests.
     ///
     /// # Panics
     /// When a thread of it has panicked.
@@ -102,8 +101,8 @@ fn answer(mut stream: &TcpStream, says: &str, seen: &Mutex<Vec<String>>) -> Opti
     stream.write_all(&body).ok()
 }
 
-/// A name server for one name, which stands for one address after the other, and
-/// then for the last one.
+/// A name server for one name. It answers with one address after the other, and then always
+/// with the last one.
 #[derive(Debug)]
 pub struct NameServer {
     address: Ipv4Addr,
@@ -111,7 +110,7 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// None if this user may not listen where name servers do.
+    /// Returns none if this user may not listen on port 53.
     #[must_use]
     pub fn of(addresses: &[Ipv4Addr]) -> Option<Self> {
         let [_, _, high, low] = std::process::id().to_be_bytes();
@@ -139,13 +138,13 @@ impl NameServer {
         Some(Self { address, asked })
     }
 
-    /// For /etc/resolv.conf.
+    /// Returns the contents for /etc/resolv.conf.
     #[must_use]
     pub fn configuration(&self) -> String {
         format!("nameserver {}\noptions timeout:5 attempts:1\n", self.address)
     }
 
-    /// How often it was asked for an address.
+    /// Returns how often it was asked for an address.
     ///
     /// # Panics
     /// When its thread has panicked.
@@ -155,7 +154,7 @@ impl NameServer {
     }
 }
 
-/// The answer to a question, and whether it was for an IPv4 address.
+/// Returns the answer to a query, and whether it was for an IPv4 address.
 fn reply(query: &[u8], address: Ipv4Addr) -> Option<(Vec<u8>, bool)> {
     let mut at = 12;
     while *query.get(at)? != 0 {

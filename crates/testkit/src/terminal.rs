@@ -5,13 +5,13 @@ use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
-/// Runs it with a terminal as its stdout, without colours: what is shown there.
+/// Runs it with a terminal as its stdout, without colours, and returns what it shows.
 pub(crate) fn show(mut command: Command) -> String {
     let (ours, theirs) = open();
     command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(theirs);
     let mut child = command.spawn().expect("spawn");
-    // It holds the terminal's other side as well; then, after the child's end,
-    // reading fails instead of waiting.
+    // `command` holds the terminal's other side as well. Without it, reading fails after
+    // the child's end instead of waiting.
     drop(command);
     let mut shown = Vec::new();
     let _ = File::from(ours).read_to_end(&mut shown);
@@ -22,11 +22,10 @@ pub(crate) fn show(mut command: Command) -> String {
 pub(crate) fn open() -> (OwnedFd, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let null = std::ptr::null_mut();
-    // SAFETY: both numbers are ours to write; the name, the modes and the size
-    // may be absent.
+    // SAFETY: both variables are ours to write; the name, the modes and the size may be null.
     let outcome =
         unsafe { libc::openpty(&raw mut ours, &raw mut theirs, null, null.cast(), null.cast()) };
     assert_eq!(outcome, 0, "openpty");
-    // SAFETY: the call has just made them, and nobody else owns them.
+    // SAFETY: the call has just opened them, and nothing else owns them.
     unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
 }

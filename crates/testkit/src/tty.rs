@@ -1,4 +1,4 @@
-//! A program at a real terminal, whose screen is looked at.
+//! A program at a real terminal, and its screen.
 
 use crate::{Process, until};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -7,15 +7,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// A terminal and what was started at it.
+/// A terminal and the program that was started at it.
 pub struct Tty {
     ours: OwnedFd,
     theirs: OwnedFd,
     child: Child,
     screen: avt::Terminal,
-    /// Bytes that end in the middle of a character.
+    /// Bytes of an incomplete character.
     half: Vec<u8>,
-    /// All that was ever shown.
+    /// All output so far.
     shown: Vec<u8>,
     before: Termios,
 }
@@ -70,7 +70,7 @@ impl Tty {
         tcsetwinsize(&self.ours, size).expect("a size");
     }
 
-    /// What is on the screen now.
+    /// Returns the contents of the screen.
     pub fn screen(&mut self) -> Vec<String> {
         self.read();
         let lines = self.screen.screen().visible_lines();
@@ -80,7 +80,7 @@ impl Tty {
     /// Waits until the screen is as wanted.
     ///
     /// # Panics
-    /// When it does not become so.
+    /// When that does not happen.
     #[track_caller]
     pub fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
         let mut last = Vec::new();
@@ -96,19 +96,19 @@ impl Tty {
         })
     }
 
-    /// Waits until a line of the screen has this in it.
+    /// Waits until a line of the screen contains this.
     ///
     /// # Panics
-    /// When none comes to have it.
+    /// When no line does.
     #[track_caller]
     pub fn shows(&mut self, text: &str) -> Vec<String> {
         self.until(text, |lines| lines.iter().any(|line| line.contains(text)))
     }
 
-    /// Whether the modes of the terminal are as they were before.
+    /// Returns whether the modes of the terminal are as they were before.
     ///
     /// # Panics
-    /// When it has none any more.
+    /// When the terminal is gone.
     #[must_use]
     pub fn is_restored(&self) -> bool {
         let now = tcgetattr(&self.theirs).expect("a terminal");
@@ -119,10 +119,10 @@ impl Tty {
             && self.screen.cursor().visible
     }
 
-    /// Waits for the program's end: its exit code, and all that it ever showed.
+    /// Waits for the program's end, and returns its exit code and all its output.
     ///
     /// # Panics
-    /// When that does not come.
+    /// When it does not end.
     pub fn finish(&mut self) -> (Option<i32>, String) {
         let status = until("the end of a program at a terminal", || {
             self.read();
@@ -132,7 +132,7 @@ impl Tty {
         (status.code(), String::from_utf8_lossy(&self.shown).into_owned())
     }
 
-    /// Takes what the program has written.
+    /// Reads the program's output.
     fn read(&mut self) {
         let mut buffer = [0; 4096];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

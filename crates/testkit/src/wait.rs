@@ -1,15 +1,15 @@
-//! Waiting, for a condition or in several places at once.
+//! Waits for a condition, or for several checks at once.
 
 use std::time::{Duration, Instant};
 
-/// How long anything is waited for. Far beyond what a busy machine needs, so
-/// that running out of it means that the event never comes.
+/// The longest wait. It is far beyond what a busy machine needs, so a timeout means that
+/// the event never comes.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until `look` finds something.
 ///
 /// # Panics
-/// When it has not come within [`PATIENCE`].
+/// When that takes longer than [`PATIENCE`].
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -18,15 +18,15 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        // Between two looks, for the sake of what is waited for.
+        // A pause between two looks, to leave the CPU to the awaited process.
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Checks all of them at the same time, each in a thread: for checks that mostly wait.
+/// Runs a check on all of them at the same time, each in a thread: for checks that mostly wait.
 ///
 /// # Panics
-/// When one of them does.
+/// When one of them panics.
 pub fn at_once<T: Send>(all: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
     let check = &check;
     std::thread::scope(|scope| {
