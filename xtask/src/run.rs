@@ -1,4 +1,4 @@
-//! Running programs, from the project's root.
+//! Runs programs in the project's root.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().map_or(here.clone(), PathBuf::from)
 }
 
-/// Where cargo puts what it makes.
+/// Returns cargo's target directory.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -39,8 +39,8 @@ pub(crate) fn with_env(name: &str, args: &[&str], env: &[(&str, &str)]) -> anyho
     Ok(())
 }
 
-/// Runs a program beside others: what it prints is shown when it is over. One that
-/// fails is an [`Unsuccessful`].
+/// Runs a program concurrently with others: its output is shown when it has ended. A
+/// failure is an [`Unsuccessful`].
 pub(crate) fn at_once(name: &str, args: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
     let owned = |text: &&str| (*text).to_owned();
     let env = env.iter().map(|(name, value)| (owned(name), owned(value))).collect();
@@ -86,7 +86,7 @@ pub(crate) struct Unsuccessful {
     status: ExitStatus,
 }
 
-/// `cargo test`, and the names of the tests that failed.
+/// Runs `cargo test`, and returns the names of the tests that failed.
 pub(crate) fn cargo_tests(
     args: &[&str],
     env: &[(&str, &str)],
@@ -118,7 +118,7 @@ pub(crate) fn output(name: &str, args: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Files of a folder whose names end in a certain way, sorted.
+/// Returns the files of a folder with this ending, sorted.
 pub(crate) fn files(folder: &str, ending: &str) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join(folder))? {

@@ -1,14 +1,14 @@
-//! The tests of the Python SDK: what is generated, types, behaviour and examples.
+//! The tests of the Python SDK: generated files, types, behaviour and examples.
 //!
-//! They run with a Python that has the frameworks that the SDK has tools for, and
-//! again with the oldest Python that the SDK supports, where there is one.
+//! They run with a Python that has the frameworks that the SDK has tools for, and again
+//! with the oldest Python that the SDK supports, if it is installed.
 
 use crate::{clients, run, testing::PassedOver};
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "sdk/python";
 
-/// What the tests need besides the SDK.
+/// Packages that the tests need besides the SDK.
 pub(crate) const PACKAGES: &[&str] = &[
     "httpx==0.28.1",
     "pytest==9.2.0",
@@ -24,17 +24,17 @@ pub(crate) const PACKAGES: &[&str] = &[
     "smolagents==1.26.0",
 ];
 
-/// The variable with the Python that has them.
+/// The variable with the Python that has these packages.
 pub(crate) const PYTHON: &str = "SESSILE_TEST_SDK_PYTHON";
 
-/// What the oldest Python gets: no frameworks, which want newer ones.
+/// Packages for the oldest Python, without frameworks, which require newer ones.
 const OLDEST: &str = "python3.9";
 const OLDEST_PACKAGES: &[&str] = &["httpx==0.28.1", "pytest==8.4.2", "pytest-xdist==3.8.0"];
 
-/// What its users have.
+/// Packages that users of the SDK have.
 const BENCH_PACKAGES: &[&str] = &["httpx==0.28.1"];
 
-/// Processes for the tests, which mostly wait.
+/// Number of processes for the tests, which mostly wait.
 const WORKERS: &str = "4";
 
 pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
@@ -69,7 +69,7 @@ fn pytest(python: &str, env: &[(&str, &str)]) -> anyhow::Result<()> {
     run::at_once(python, &[&args[..], &[&tests]].concat(), &env)
 }
 
-/// A warm call through it beside plain HTTP, with the binary that was built for speed.
+/// Measures a warm call through the SDK beside plain HTTP, with the release binary.
 pub(crate) fn bench() -> anyhow::Result<()> {
     let folder = run::target().join("mcp-clients/sdk-python-bench");
     let python = clients::python_environment(&folder, "python3", BENCH_PACKAGES)?;
@@ -80,7 +80,7 @@ pub(crate) fn bench() -> anyhow::Result<()> {
     run::with_env(&python, &[&format!("{FOLDER}/bench/warm.py")], &env)
 }
 
-/// An environment for the oldest Python, made with what is found of it.
+/// Makes an environment for the oldest Python, if there is one.
 fn oldest() -> Option<String> {
     let interpreter =
         candidates().into_iter().find(|path| run::output(path, &["-c", ""]).is_ok())?;
@@ -94,7 +94,7 @@ fn oldest() -> Option<String> {
     }
 }
 
-/// In PATH, or among the versions that a version manager has.
+/// Returns candidates in PATH, and among the versions of a version manager.
 fn candidates() -> Vec<String> {
     let mut found = vec![OLDEST.to_owned()];
     let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| {

@@ -1,5 +1,5 @@
-//! The TypeScript SDK: what it needs is installed, and it is built, checked and
-//! tested, as ESM and as CommonJS, with several runtimes.
+//! The TypeScript SDK: installs its packages, and builds, checks and tests it, as ESM and
+//! as CommonJS, with several runtimes.
 
 use crate::{clients, run, testing::PassedOver};
 use anyhow::{Context, bail, ensure};
@@ -7,15 +7,14 @@ use std::process::Command;
 
 const FOLDER: &str = "sdk/typescript";
 
-/// Programs that npm has as packages, and the variables that tell tests where
-/// they are.
+/// Programs that are npm packages, and the variables with their paths for the tests.
 struct Runtime {
     folder: &'static str,
     packages: &'static [&'static str],
     programs: &'static [(&'static str, &'static str)],
 }
 
-/// The oldest Node that it is made for, the newest that npm has, and others.
+/// The oldest supported Node, the newest in npm, and others.
 const RUNTIMES: &[Runtime] = &[
     Runtime { folder: "oldest-node", packages: &["node@18.20.8"], programs: &[("node", OLDEST)] },
     Runtime {
@@ -30,11 +29,11 @@ const RUNTIMES: &[Runtime] = &[
     },
 ];
 
-/// All tests are run with this one a second time.
+/// All tests run a second time with this one.
 const OLDEST: &str = "SESSILE_TEST_OLDEST_NODE";
 
-/// Installs what is missing. Returns the variables for the tests, and adds what
-/// could not be had.
+/// Installs missing packages. Returns the variables for the tests, and adds to `missing`
+/// what could not be installed.
 pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> {
     if let Err(error) = install() {
         missing.push(format!("the packages of {FOLDER} ({error:#})"));
@@ -55,7 +54,7 @@ pub(crate) fn prepare(missing: &mut Vec<String>) -> Vec<(&'static str, String)> 
     variables
 }
 
-/// `npm ci`, unless the same was installed before.
+/// Runs `npm ci`, unless the same packages are installed.
 fn install() -> anyhow::Result<()> {
     let folder = run::root().join(FOLDER);
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
@@ -70,13 +69,13 @@ fn install() -> anyhow::Result<()> {
     std::fs::write(stamp, lock).context("cannot write down what is installed")
 }
 
-/// Writes the types that follow docs/openapi.json.
+/// Writes the types from docs/openapi.json.
 pub(crate) fn generate() -> anyhow::Result<()> {
     install()?;
     run::program("node", &[&script("generate")])
 }
 
-/// Whether they are up to date.
+/// Checks that they are up to date.
 pub(crate) fn check() -> anyhow::Result<()> {
     install()?;
     run::program("node", &[&script("generate"), "--check"])
@@ -86,7 +85,7 @@ fn script(name: &str) -> String {
     format!("{FOLDER}/scripts/{name}.mjs")
 }
 
-/// A warm call through it beside plain HTTP, with the binary that was built for speed.
+/// Measures a warm call through the SDK beside plain HTTP, with the release binary.
 pub(crate) fn bench() -> anyhow::Result<()> {
     install()?;
     run::program("node", &[&script("build")])?;
@@ -95,7 +94,7 @@ pub(crate) fn bench() -> anyhow::Result<()> {
     run::with_env("node", &[&format!("{FOLDER}/bench/warm.mjs")], &[("SESSILE_BIN", &binary)])
 }
 
-/// Everything that is tested, one part after the other.
+/// Runs all tests.
 pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     if !run::root().join(FOLDER).join("node_modules/.installed").exists() {
         let missing = list.add("the TypeScript SDK: its packages are not installed");
@@ -112,7 +111,7 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     failures
 }
 
-/// Its tests without all others, with the binary as it is now.
+/// Runs only these tests, with the current binary.
 pub(crate) fn alone() -> anyhow::Result<()> {
     run::cargo(&["build", "--quiet", "--workspace", "--bins"])?;
     let mut missing = Vec::new();
@@ -130,7 +129,7 @@ fn test_parts(env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     }
     let binary = run::target().join("debug/sessile").display().to_string();
     let env = [env, &[("SESSILE_TEST_BIN", binary.as_str())]].concat();
-    // They mostly wait, so they do it at the same time.
+    // They mostly wait, so they run at the same time.
     std::thread::scope(|scope| {
         let parts = [
             scope.spawn(types),
@@ -148,7 +147,7 @@ fn types() -> anyhow::Result<()> {
     run::at_once("node", &[&compiler, "--project", &project], &[])
 }
 
-/// As CommonJS, which every Node has.
+/// Runs the tests as CommonJS, which every Node supports.
 fn tested_by_oldest(env: &[(&str, &str)]) -> anyhow::Result<()> {
     let Some((_, oldest)) = env.iter().find(|(name, _)| *name == OLDEST) else { return Ok(()) };
     tested(oldest, Files::OfTheSdk, &[env, &[("SESSILE_TEST_FORM", "cjs")]].concat())
@@ -157,7 +156,7 @@ fn tested_by_oldest(env: &[(&str, &str)]) -> anyhow::Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
     All,
-    /// Without those that start other runtimes.
+    /// Without the tests that start other runtimes.
     OfTheSdk,
 }
 

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that is tested, and what was not.
+//! `cargo xtask test`: runs all tests, and lists the skipped ones.
 //!
-//! In CI (`CI=true`) whatever the tests need has to be there. On a developer's
-//! machine what cannot be had is passed over by name, and counted at the end.
+//! In CI (`CI=true`) everything that the tests need has to be available. On a developer's
+//! machine, tests without their programs are skipped by name, and counted at the end.
 
 use crate::{clients, run, sdk_python, sdk_typescript, tools};
 use anyhow::{Context, bail, ensure};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 const DRIVERS: &str = "crates/keeper/tests/drivers";
 
-/// The shells whose drivers are tested, and the files that do it.
+/// The shells whose drivers are tested, and the test files.
 const SHELLS: &[(&str, &str)] =
     &[("bash", "test_bash.py"), ("dash", "test_sh.py"), ("zsh", "test_zsh.py")];
 
 pub(crate) fn test() -> anyhow::Result<()> {
     let list = PassedOver::new(&run::target().join("tests-passed-over"))?;
-    // Installing waits for others, and compiling needs the processors.
+    // Installing waits for the network, and compiling needs the CPU.
     let (compiled, installed) = std::thread::scope(|scope| {
         let compiling =
             scope.spawn(|| run::cargo(&["test", "--workspace", "--all-targets", "--no-run"]));
@@ -59,10 +59,10 @@ pub(crate) fn test() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With so many failures nobody asks whether it was the machine.
+/// With more failures than this, they are not tried again.
 const MOST_AGAIN: usize = 10;
 
-/// All tests in Rust, or the named ones, one by one.
+/// Runs all tests in Rust, or the named ones, one by one.
 fn rust(env: &[(&str, &str)], only: &[String]) -> anyhow::Result<()> {
     let mut args = vec!["test", "--workspace", "--all-targets", "--no-fail-fast"];
     let mut env = env.to_vec();
@@ -78,14 +78,14 @@ fn rust(env: &[(&str, &str)], only: &[String]) -> anyhow::Result<()> {
     Err(FailedTests(failed).into())
 }
 
-/// Tests in Rust that failed, by name.
+/// Failed tests in Rust, by name.
 #[derive(Debug, thiserror::Error)]
 #[error("cargo test failed: {}", .0.join(", "))]
 struct FailedTests(Vec<String>);
 
-/// What failed is tried once more, with nothing else going on, so that a test which
-/// does not hold on a busy machine is told apart from one that does not hold. Either
-/// is a bug; the former does not keep others from working.
+/// Repeats failed tests once with nothing else running, to distinguish tests that fail on a
+/// busy machine from those that always fail. Either is a bug; the former does not stop
+/// others from working.
 fn again(failures: Vec<anyhow::Error>, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let mut left = Vec::new();
     let mut unsteady = Vec::new();
@@ -115,12 +115,12 @@ fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Four for each processor: most tests wait for something, most of the time.
+/// Four per CPU: most tests wait most of the time.
 fn threads() -> usize {
     4 * std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
 
-/// Installs what is missing; the variables that tell tests where it is.
+/// Installs missing programs, and returns the variables with their paths for the tests.
 fn install() -> anyhow::Result<Vec<(&'static str, String)>> {
     let mut missing = tools::prepare();
     let mut clients = clients::prepare(&mut missing);
@@ -132,8 +132,8 @@ fn install() -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(clients)
 }
 
-/// The parts that run inside of interpreters, tested in their own languages,
-/// one after the other. Their output is shown when it is complete.
+/// Tests the parts that run inside interpreters, in their own languages, one after the
+/// other. Their output is shown when it is complete.
 fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let mut results = Vec::new();
     let call = run::at_once;
@@ -177,7 +177,7 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     results.into_iter().filter_map(Result::err).collect()
 }
 
-/// The file in which tests write down what they did not do.
+/// The file that lists skipped tests.
 pub(crate) struct PassedOver(PathBuf);
 
 impl PassedOver {
@@ -187,7 +187,7 @@ impl PassedOver {
         Ok(Self(path))
     }
 
-    /// Notes that something is not tested; an error in CI.
+    /// Records that something is not tested; an error in CI.
     pub(crate) fn add(&self, what: &str) -> anyhow::Result<()> {
         use std::io::Write;
         ensure!(!is_ci(), "in CI nothing may be missing: {what}");

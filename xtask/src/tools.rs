@@ -1,10 +1,10 @@
-//! What the tests and checks need besides Rust.
+//! Programs that the tests and checks need besides Rust.
 
 use crate::run;
 use anyhow::bail;
 use std::process::{Command, Stdio};
 
-/// Programs that the tests use, and the system packages that have them.
+/// Programs that the tests use, and their system packages.
 const WANTED: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -16,9 +16,9 @@ const WANTED: &[(&str, &str)] = &[
     ("curl", "curl"),
     ("jq", "jq"),
     ("openssl", "openssl"),
-    // Completions are tried on it.
+    // For the tests of completions.
     ("fish", "fish"),
-    // What is driven on terminals.
+    // For the tests of terminals.
     ("vim", "vim"),
     ("less", "less"),
     ("top", "procps"),
@@ -40,11 +40,11 @@ pub(crate) fn has(program: &str) -> bool {
     found.is_ok_and(|status| status.success())
 }
 
-/// Installs what is missing; what could not be had.
+/// Installs missing programs, and returns what could not be installed.
 pub(crate) fn prepare() -> Vec<String> {
     let mut missing: Vec<&str> =
         WANTED.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
-    // Debian keeps this part of Python in a package of its own.
+    // Debian has this part of Python in a separate package.
     if has("apt-get") && !makes_environments() {
         missing.push("python3-venv");
     }
@@ -60,8 +60,8 @@ pub(crate) fn prepare() -> Vec<String> {
     WANTED.iter().filter(is_missing).map(shown).collect()
 }
 
-/// What the numbers of a sandbox are printed beside. Without it that row is
-/// passed over, by name.
+/// Installs bubblewrap, for the comparison with a sandbox. Without it, that row is skipped
+/// by name.
 pub(crate) fn prepare_bench() {
     if has("bwrap") {
         return;
@@ -72,7 +72,7 @@ pub(crate) fn prepare_bench() {
     }
 }
 
-/// Whether `python3 -m venv` would work.
+/// Returns whether `python3 -m venv` works.
 fn makes_environments() -> bool {
     let mut call = Command::new("python3");
     call.args(["-c", "import ensurepip, venv"]).stderr(Stdio::null());
@@ -100,8 +100,8 @@ fn is_root() -> anyhow::Result<bool> {
     Ok(run::output("id", &["-u"])?.trim() == "0")
 }
 
-/// The Python interpreters to test with: the one in PATH, and the oldest and
-/// newest that is installed beside it under a versioned name.
+/// Returns the Python interpreters to test with: the one in PATH, and the oldest and newest
+/// that is installed under a versioned name.
 pub(crate) fn pythons() -> Vec<String> {
     let mut found = vec!["python3".to_owned()];
     for name in ["python3.8", "python3.13"] {
@@ -118,8 +118,8 @@ pub(crate) fn pythons() -> Vec<String> {
     found
 }
 
-/// Licences, sources and duplicates of dependencies. (Advisories need a
-/// database from the network, and are left to whoever has one.)
+/// Checks licences, sources and duplicates of dependencies. (Advisories need a database
+/// from the network, and are not checked here.)
 pub(crate) fn deny() -> anyhow::Result<()> {
     if !has("cargo-deny") {
         run::cargo(&["install", "cargo-deny", "--locked", "--version", DENY_VERSION])?;

@@ -1,8 +1,8 @@
-//! A terminal without a screen: what programs draw on it, the keys that they
-//! expect, pictures of it, and waiting for what it shows.
+//! A terminal without a display: the screen that programs draw, the keys that they expect,
+//! pictures of the screen, and waiting for its contents.
 //!
-//! Invariants: nothing here does I/O, reads a clock or starts a process.
-//! Whatever a program prints, nothing panics and memory is bounded.
+//! Invariants: nothing here does I/O, reads a clock or starts a process. Whatever a program
+//! prints, nothing panics and memory is bounded.
 
 mod emulator;
 mod keys;

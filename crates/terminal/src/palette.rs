@@ -1,4 +1,4 @@
-//! The colours of a terminal, as xterm has them.
+//! The colours of a terminal, as in xterm.
 
 use sessile_protocol::Color;
 
@@ -34,7 +34,7 @@ pub(crate) fn rgb(color: Color) -> Rgb {
     }
 }
 
-/// 16 names, a cube of 6 × 6 × 6, and 24 greys.
+/// Returns a colour of the palette: 16 names, a cube of 6 × 6 × 6, and 24 greys.
 pub(crate) fn indexed(index: u8) -> Rgb {
     let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
     match index {
@@ -50,7 +50,7 @@ pub(crate) fn indexed(index: u8) -> Rgb {
     }
 }
 
-/// Half way from one colour to another.
+/// Returns the colour halfway between two others.
 pub(crate) fn between(Rgb(r, g, b): Rgb, Rgb(x, y, z): Rgb) -> Rgb {
     Rgb(r.midpoint(x), g.midpoint(y), b.midpoint(z))
 }

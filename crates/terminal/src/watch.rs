@@ -1,15 +1,14 @@
-//! Waiting for a screen: until it shows something, until it stands still, or
-//! until the run has ended. Decides only; whoever asks it looks at the screen
-//! and keeps the time.
+//! Waits for a screen: until it shows something, until it stops changing, or until the run
+//! has ended. It only decides; the caller reads the screen and the clock.
 
 use crate::render;
 use regex::{Regex, RegexBuilder};
 use sessile_protocol::{RunPhase, Screen};
 
-/// No pattern that a person writes for a screen comes near it.
+/// No pattern that a person writes for a screen is nearly as long.
 const LONGEST_PATTERN: usize = 4096;
 
-/// Of a compiled pattern, in bytes: `\w{1000}` and its like are larger.
+/// Maximum size of a compiled pattern in bytes; `\w{1000}` and the like exceed it.
 const LARGEST_PROGRAM: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,15 +19,15 @@ pub enum PatternError {
     Invalid(String),
 }
 
-/// A regular expression for what a screen shows. `^` and `$` are the beginning
-/// and the end of a line.
+/// A regular expression for the contents of a screen. `^` and `$` match at the beginning
+/// and end of a line.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
 impl Pattern {
     /// # Errors
     ///
-    /// What is not a regular expression, or too large a one.
+    /// When it is not a regular expression, or too large.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         if pattern.len() > LONGEST_PATTERN {
             return Err(PatternError::TooLarge);
@@ -48,9 +47,9 @@ impl Pattern {
             })
     }
 
-    /// Whether the screen's text matches. Blanks at the end of a line cannot
-    /// be told from an empty rest, so the line with the cursor is tried both
-    /// without them and up to the cursor: `>>> $` and `>>>$` both find a prompt.
+    /// Returns whether the screen's text matches. Blanks at the end of a line look the same
+    /// as an empty rest, so the line with the cursor is tried both without them and up to
+    /// the cursor: `>>> $` and `>>>$` both find a prompt.
     #[must_use]
     pub fn matches(&self, screen: &Screen) -> bool {
         self.0.is_match(&render::text(screen))
@@ -58,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// The text with the blanks before the cursor, if there are any.
+/// Returns the text with the blanks before the cursor, if there are any.
 fn up_to_cursor(screen: &Screen) -> Option<String> {
     let cursor = screen.cursor?;
     let row = usize::from(cursor.row);
@@ -74,11 +73,11 @@ fn up_to_cursor(screen: &Screen) -> Option<String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The pattern was found, and the screen stood still if that was asked, too.
+    /// The pattern was found, and the screen had settled if that was requested, too.
     Matched,
     Settled,
-    /// The run is over: the screen stays as it is, though what was awaited
-    /// did not come.
+    /// The run is over: the screen will not change any more, though the awaited condition
+    /// did not occur.
     Ended,
 }
 
@@ -92,8 +91,8 @@ pub enum Verdict {
     GaveUp,
 }
 
-/// What is awaited, and what has been seen of it. Times are milliseconds of
-/// any clock that never goes back.
+/// The awaited conditions, and the observations so far. Times are milliseconds of any
+/// monotonic clock.
 #[derive(Clone, Debug)]
 pub struct Watch {
     pattern: Option<Pattern>,
@@ -111,15 +110,15 @@ struct Seen {
 }
 
 impl Watch {
-    /// With both a pattern and a time to settle, the screen has to match and
-    /// then to stand still for that long. With neither, the first look is it.
+    /// With both a pattern and a time to settle, the screen has to match and then stay
+    /// unchanged for that long. With neither, the first look is enough.
     #[must_use]
     pub fn new(pattern: Option<Pattern>, settle_ms: Option<u64>, deadline_ms: u64) -> Self {
         Self { pattern, settle_ms, deadline_ms, seen: None }
     }
 
-    /// The revision that was last seen: what the screen's keeper is told, so
-    /// that it answers when there is a newer one.
+    /// Returns the last seen revision. The screen's keeper gets it, and answers when there
+    /// is a newer one.
     #[must_use]
     pub fn known(&self) -> Option<u64> {
         self.seen.map(|seen| seen.revision)
@@ -135,7 +134,7 @@ impl Watch {
         let seen = self.see(now_ms, revision, screen);
         let still_ms = now_ms.saturating_sub(seen.since_ms);
         let is_over = match phase {
-            // What an exited run has left behind may still draw.
+            // Processes that an exited run has left may still draw.
             RunPhase::Queued | RunPhase::Running | RunPhase::Exited => false,
             RunPhase::Closed => true,
         };

@@ -1,15 +1,15 @@
-//! How many columns a character takes, the same for the emulator and for all
-//! that reads its screens.
+//! The number of columns of a character, for the emulator and for everything that reads its
+//! screens.
 
 use unicode_width::UnicodeWidthChar;
 
-/// Whether a character is drawn over the one before it and takes no column of
-/// its own: accents, joiners, variation selectors.
+/// Returns whether a character is drawn over the one before it and takes no column:
+/// accents, joiners, variation selectors.
 pub(crate) fn is_mark(ch: char) -> bool {
     ch >= '\u{300}' && ch.width() == Some(0)
 }
 
-/// The characters of a text, each with the marks that belong to it.
+/// Returns the characters of a text, each with its marks.
 pub(crate) fn clusters(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

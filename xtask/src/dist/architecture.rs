@@ -1,12 +1,12 @@
-//! The names that an architecture has, which each kind of package has its own of.
+//! The names of an architecture, which differ between the kinds of packages.
 
 use anyhow::Context;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Architecture {
-    /// Rust's, which archives are called by.
+    /// Rust's name, used for archives.
     pub(super) rust: &'static str,
-    /// That of `process.arch`, which packages for npm are called by.
+    /// The name in `process.arch`, used for npm packages.
     pub(super) node: &'static str,
     pub(super) debian: &'static str,
 }
@@ -17,7 +17,7 @@ const KNOWN: &[Architecture] = &[
 ];
 
 impl Architecture {
-    /// That of this machine: packages are made where they are to run, because each is tried.
+    /// Returns that of this machine: packages are made where they run, because each is tested.
     pub(super) fn here() -> anyhow::Result<Self> {
         Self::named(std::env::consts::ARCH)
     }
@@ -30,7 +30,7 @@ impl Architecture {
         })
     }
 
-    /// The package of the program for npm, as the SDK looks for it.
+    /// Returns the name of the npm package with the program, which the SDK looks for.
     pub(super) fn npm(self) -> String {
         format!("@sessile/linux-{}", self.node)
     }

@@ -1,4 +1,4 @@
-//! Installing what was made where nothing else is, and running its README's example.
+//! Installs each package in a clean environment, and runs its README's example.
 
 use super::packages::LICENCES;
 use super::readme::{Console, block};
@@ -23,7 +23,7 @@ pub(super) fn debian(release: &Release, package: &Path) -> anyhow::Result<()> {
     program(&place, &root.join("usr"))
 }
 
-/// A tree with the program in it.
+/// Checks a tree with the program.
 fn program(home: &Path, usr: &Path) -> anyhow::Result<()> {
     for page in ["share/man/man1/sessile.1", "share/man/man1/sessile-exec.1"] {
         ensure!(fs::read_to_string(usr.join(page))?.contains(".TH"), "{page} is no manual page");
@@ -40,7 +40,7 @@ fn program(home: &Path, usr: &Path) -> anyhow::Result<()> {
     example.expect(&user.said("sh", &["-c", &example.script])?, &shown(&project))
 }
 
-/// Installs a wheel into an environment of its own.
+/// Installs a wheel into its own environment.
 fn installed(place: &Path, wheel: &Path) -> anyhow::Result<PathBuf> {
     let environment = place.join("environment");
     run::program("python3", &["-m", "venv", &shown(&environment)])?;
@@ -49,7 +49,7 @@ fn installed(place: &Path, wheel: &Path) -> anyhow::Result<PathBuf> {
     Ok(environment)
 }
 
-/// Without the program it says what to do, and does it with `SESSILE_BIN`.
+/// Checks that the wheel without the program explains what to do, and works with `SESSILE_BIN`.
 pub(super) fn pure_wheel(release: &Release, wheel: &Path) -> anyhow::Result<()> {
     let place = release.clean("python-alone")?;
     let environment = installed(&place, wheel)?;
@@ -101,7 +101,7 @@ pub(super) fn npm(release: &Release, packages: &[PathBuf; 2]) -> anyhow::Result<
     let example = block(&readme, "ts").context("the README has no example")?;
     let shows = example.lines().filter_map(|line| line.strip_prefix("// → "));
     let shows: String = shows.map(|line| format!("{line}\n")).collect();
-    // As the README says for Nodes that do not know `await using`.
+    // As the README says for Node versions without `await using`.
     let example = example.replace("await using session", "const session");
     fs::write(place.join("example.mjs"), format!("{example}\nawait session.end();\n"))?;
     let user = User { home: &place, directory: &place, bin: modules.join(".bin") };
@@ -124,7 +124,7 @@ fn expect(said: &str, wanted: &str) -> anyhow::Result<()> {
 }
 
 impl Release {
-    /// An empty directory.
+    /// Returns an empty directory.
     fn clean(&self, name: &str) -> anyhow::Result<PathBuf> {
         let place = self.work.join("checks").join(name);
         fs::create_dir_all(&place)?;
@@ -132,11 +132,11 @@ impl Release {
     }
 }
 
-/// Somebody who has installed one package, and knows nothing else of ours.
+/// A user who has installed one package, and nothing else of ours.
 struct User<'a> {
     home: &'a Path,
     directory: &'a Path,
-    /// Where the package has put its programs.
+    /// The directory with the package's programs.
     bin: PathBuf,
 }
 
@@ -149,13 +149,13 @@ impl User<'_> {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// What a session is there for, on the command line.
+    /// Checks a basic use of a session on the command line.
     fn has_the_command(&self) -> anyhow::Result<()> {
         expect(&self.said("sessile", &["run", "x=41", "echo $((x+1))"])?, "42\n")
     }
 
     fn command(&self, program: &str) -> anyhow::Result<Command> {
-        // By a shell, which looks for programs in the PATH that they get.
+        // Through a shell, which finds programs in the PATH that we set.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exec \"$0\" \"$@\"", program]);
         command.env_clear().env("PATH", self.path()?).env("LC_ALL", "C.UTF-8");
@@ -164,14 +164,14 @@ impl User<'_> {
         Ok(command)
     }
 
-    /// The package's programs, and no other `sessile`.
+    /// Returns a PATH with the package's programs, and no other `sessile`.
     fn path(&self) -> anyhow::Result<OsString> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let others = std::env::split_paths(&path).filter(|place| !place.join("sessile").exists());
         Ok(std::env::join_paths(std::iter::once(self.bin.clone()).chain(others))?)
     }
 
-    /// The server that an example has started goes, which nobody else uses.
+    /// Stops the server that an example has started; nothing else uses it.
     fn stop_server(&self) {
         let find =
             "kill $(sessile serve --local --background | tr ',' '\\n' | sed -n 's/\"pid\"://p')";

@@ -1,4 +1,4 @@
-//! The Debian package: what it depends on is what the program is linked with.
+//! The Debian package: it depends on the libraries that the program is linked with.
 
 use super::{Release, shown};
 use crate::run;
@@ -33,7 +33,7 @@ impl Release {
     }
 }
 
-/// The packages that have the libraries which `ldd` names.
+/// Returns the packages with the libraries that `ldd` lists.
 fn packages_of(libraries: &str) -> anyhow::Result<BTreeSet<&'static str>> {
     let names = libraries.lines().filter_map(|line| line.split_whitespace().next());
     let names = names.map(|name| name.rsplit('/').next().unwrap_or(name));
@@ -56,9 +56,8 @@ fn depends(packages: &BTreeSet<&str>, (major, minor): (u32, u32)) -> String {
     packages.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Installs a package below a root of its own, where of all that this machine has
-/// only what the package depends on is known: dpkg refuses one whose dependencies
-/// are not met.
+/// Installs a package below its own root, with records of only its dependencies: dpkg
+/// refuses a package whose dependencies are not met.
 pub(super) fn install(package: &Path, root: &Path) -> anyhow::Result<()> {
     let records = root.join("var/lib/dpkg");
     for folder in ["info", "updates", "triggers"] {
@@ -72,7 +71,7 @@ pub(super) fn install(package: &Path, root: &Path) -> anyhow::Result<()> {
     let options = ["--force-bad-path", "--force-script-chrootless", "--log=/dev/null"];
     let what = [&format!("--root={}", root.display()), "--install", &shown(package)];
     let call = [&["dpkg"], &options[..], &what].concat();
-    // Files are root's; for others, in a namespace where they are root.
+    // The files belong to root; other users run it in a namespace where they are root.
     let is_root = fs::metadata("/proc/self")?.uid() == 0;
     match is_root {
         true => run::program(call[0], &call[1..]),

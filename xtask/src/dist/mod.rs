@@ -1,6 +1,6 @@
-//! What is handed out: a plain archive, a Debian package, a wheel and packages for
-//! npm, each with the program in it, in `target/dist`. Each is then installed
-//! where nothing else is, and has to run its README's example.
+//! Release packages: a plain archive, a Debian package, a wheel and npm packages, each with
+//! the program, in `target/dist`. Each is then installed in a clean environment, and has to
+//! run its README's example.
 
 mod architecture;
 mod checks;
@@ -14,19 +14,19 @@ use architecture::Architecture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What all packages have.
+/// The common properties of all packages.
 struct Release {
     version: String,
     architecture: Architecture,
-    /// Cargo's, which the program was built with.
+    /// The cargo profile of the program.
     profile: &'static str,
     /// The program.
     binary: PathBuf,
-    /// The lowest C library that it runs with: `(2, 34)`.
+    /// The lowest version of the C library that it runs with: `(2, 34)`.
     libc: (u32, u32),
-    /// Where packages go.
+    /// Output directory.
     folder: PathBuf,
-    /// Where they are put together.
+    /// Directory in which packages are assembled.
     work: PathBuf,
 }
 
@@ -35,9 +35,9 @@ struct Made {
     archive: PathBuf,
     debian: PathBuf,
     wheel: PathBuf,
-    /// The SDK alone, for other machines.
+    /// Only the SDK, for other machines.
     pure_wheel: PathBuf,
-    /// The SDK, and the program for it.
+    /// The SDK, and its program.
     npm: [PathBuf; 2],
 }
 
@@ -84,7 +84,7 @@ impl Release {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&work)?;
-        // Only one that was made for speed has no names for debuggers already.
+        // Only the release build has no debug symbols already.
         let stripped = work.join("sessile");
         run::program("strip", &["-o", &shown(&stripped), &shown(binary)])?;
         Ok(Self {
@@ -99,7 +99,7 @@ impl Release {
     }
 }
 
-/// The newest version of the C library whose symbols a program names.
+/// Returns the newest version of the C library among a program's symbols.
 fn libc(program: &[u8]) -> Option<(u32, u32)> {
     const MARK: &[u8] = b"GLIBC_2.";
     let versions = program.windows(MARK.len() + 3).filter_map(|bytes| {

@@ -1,4 +1,4 @@
-//! Making the packages.
+//! Makes the packages.
 
 use super::{Release, shown};
 use crate::{clients, run};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 const PYTHON: &str = "sdk/python";
 const NODE: &str = "sdk/typescript";
 
-/// What makes the wheel: the program and the SDK in one.
+/// Makes the wheel, with the program and the SDK.
 const MATURIN: &str = "maturin==1.16.0";
 
-/// Both licences go with each package.
+/// Both licences are in each package.
 pub(super) const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 impl Release {
-    /// Program, manual pages and completions, as they lie below /usr.
+    /// Writes the program, manual pages and completions with their paths below /usr.
     pub(super) fn tree(&self, root: &Path) -> anyhow::Result<()> {
         let program = root.join("bin/sessile");
         put(&program, &fs::read(&self.binary)?)?;
@@ -51,10 +51,10 @@ impl Release {
         Ok(archive)
     }
 
-    /// By maturin, which names the wheel by the C library and the architecture that
-    /// the program needs.
+    /// Makes the wheel with maturin, which names it after the C library and the
+    /// architecture that the program needs.
     pub(super) fn wheel(&self) -> anyhow::Result<PathBuf> {
-        // Built from a copy: what a build leaves behind is not ours to keep.
+        // Built from a copy, because a build leaves files behind.
         let source = self.work.join("python");
         copy(PYTHON, &source)?;
         licences(&source)?;
@@ -87,7 +87,7 @@ impl Release {
         Ok(wheel)
     }
 
-    /// The same without the program, for machines that there is no wheel for.
+    /// Makes the wheel without the program, for machines without a wheel.
     pub(super) fn wheel_without_program(&self, wheel: &Path) -> anyhow::Result<PathBuf> {
         let script = format!("{PYTHON}/scripts/without_program.py");
         let made = run::output("python3", &[&script, &shown(wheel)])?;
@@ -108,7 +108,7 @@ impl Release {
         let what = [&script, "--binary", &binary, "--out", &folder, "--licences", &root];
         let arch = ["--platform", "linux", "--arch", self.architecture.node];
         run::program("node", &[&what[..], &arch].concat())?;
-        // npm names what it packs after the package.
+        // npm names its archives after the package.
         let packed = |name: &str| self.folder.join(format!("{name}-{}.tgz", self.version));
         let carrier = self.architecture.npm().replace('@', "").replace('/', "-");
         Ok([packed("sessile"), packed(&carrier)])
@@ -122,7 +122,7 @@ fn licences(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What of a folder belongs to the repository.
+/// Copies the files of a folder that are in the repository.
 fn copy(folder: &str, to: &Path) -> anyhow::Result<()> {
     let files = run::output("git", &["ls-files", "-z", folder])?;
     for file in files.split('\0').filter(|file| !file.is_empty()) {
@@ -139,7 +139,7 @@ pub(super) fn put(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The commands that a help names.
+/// Returns the commands that a help text lists.
 fn commands(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default();
     let lines = list.lines().take_while(|line| !line.is_empty());

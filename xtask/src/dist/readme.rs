@@ -1,15 +1,15 @@
-//! The example of a README, and whether what it printed is what the README shows.
+//! The example of a README, and a comparison with its output.
 
 use anyhow::{Context, ensure};
 
-/// Commands at a prompt, and what they print.
+/// Commands at a prompt, and their output.
 pub(super) struct Console {
     pub(super) script: String,
     shows: Vec<String>,
 }
 
 impl Console {
-    /// The first one of a page.
+    /// Returns the first one of a page.
     pub(super) fn of(page: &str) -> anyhow::Result<Self> {
         let text = block(page, "console").context("the README has no example")?;
         let commands = text.lines().filter_map(|line| line.strip_prefix("$ "));
@@ -18,7 +18,7 @@ impl Console {
         Ok(Self { script, shows: shows.collect() })
     }
 
-    /// `…` stands for anything, and so does each number: times differ.
+    /// Compares the output. `…` matches anything, and so does each number: times differ.
     pub(super) fn expect(&self, said: &str, project: &str) -> anyhow::Result<()> {
         let said = said.replace(project, "/home/me/project");
         let lines: Vec<&str> = said.lines().collect();
@@ -29,7 +29,7 @@ impl Console {
     }
 }
 
-/// The first block of a kind in a page.
+/// Returns the first block of a kind in a page.
 pub(super) fn block<'a>(page: &'a str, kind: &str) -> Option<&'a str> {
     let (_, rest) = page.split_once(&format!("```{kind}\n"))?;
     Some(rest.split_once("```")?.0)

@@ -1,12 +1,11 @@
 //! Characters with marks (accents, variation selectors, joiners).
 //!
-//! A cell of avt holds one `char`. A base with marks is written there as a
-//! stand-in from a range that nobody uses: private use for narrow ones, and
-//! for wide ones the end of the ideographic plane, which is two columns wide
-//! though nothing is assigned there.
+//! A cell of avt holds one `char`. A base with marks is stored there as a stand-in from an
+//! unused range: private use for narrow ones, and for wide ones the end of the ideographic
+//! plane, which is two columns wide though nothing is assigned there.
 //!
-//! Invariant: there are never more stand-ins than `CAPACITY` of each kind; what
-//! is no longer on the screen makes room.
+//! Invariant: there are never more stand-ins than `CAPACITY` of each kind; those that are
+//! no longer on the screen make room.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +13,7 @@ const NARROW: u32 = 0x10_f000;
 const WIDE: u32 = 0x3_f000;
 const CAPACITY: usize = 4000;
 
-/// Letters of living languages have four at most; more is decoration.
+/// Letters of living languages have at most four; more is decoration.
 const MOST_MARKS: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl Default for Clusters {
     }
 }
 
-/// Whether a program that prints this would be taken for one of us.
+/// Returns whether a character of a program would be mistaken for a stand-in.
 pub(super) fn is_reserved(ch: char) -> bool {
     let code = u32::from(ch);
     let capacity = CAPACITY as u32;
@@ -54,7 +53,7 @@ pub(super) fn is_reserved(ch: char) -> bool {
 }
 
 impl Clusters {
-    /// Appends what a cell's character stands for.
+    /// Appends the text of a cell's character.
     pub(super) fn write(&self, ch: char, text: &mut String) {
         match self.slots_of(ch).and_then(|slots| slots.text(ch)) {
             Some(cluster) => text.push_str(cluster),
@@ -62,7 +61,7 @@ impl Clusters {
         }
     }
 
-    /// What stands for a character with one more mark.
+    /// Returns the stand-in for a character with one more mark.
     pub(super) fn join(&mut self, base: char, kind: Kind, mark: char) -> Result<char, Full> {
         let mut text = String::new();
         self.write(base, &mut text);
@@ -76,7 +75,7 @@ impl Clusters {
         }
     }
 
-    /// Forgets all that is not in use.
+    /// Forgets all stand-ins that are not in use.
     pub(super) fn retain(&mut self, used: &HashSet<char>) {
         self.narrow.retain(used);
         self.wide.retain(used);

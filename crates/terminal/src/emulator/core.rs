@@ -1,4 +1,4 @@
-//! avt and all that we keep beside it. What a panic in avt throws away.
+//! avt and the state that we keep beside it. A panic in avt discards all of it.
 
 use super::clusters::{self, Clusters, Kind};
 use super::modes::{self, PrivateModes};
@@ -23,27 +23,27 @@ pub(super) struct Core {
     writing: Writing,
     /// Whether the cursor may count from the top of the scroll region.
     origin_seen: bool,
-    /// How many clusters go without their marks before room is looked for again.
+    /// How many clusters go without their marks before we look for room again.
     crowded: usize,
-    /// What has been done so far, in cells.
+    /// The work done so far, in cells.
     pub(super) work: u64,
 }
 
-/// IRM.
+/// Insert or replace mode (IRM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writing {
     Over,
     Inserting,
 }
 
-/// Cells of capacity that narrowing may take for a moment: half as many are
-/// used, of 16 bytes each.
+/// Cells of capacity that narrowing may take for a moment: half as many are used, with 16
+/// bytes each.
 const MOST_CUT: u64 = 2_000_000;
 
-/// These allocate both screens anew, or write each cell by itself.
+/// Cost factor of operations that allocate both screens again, or write each cell by itself.
 const WHOLE_SCREEN: u64 = 4;
 
-/// Looking for room reads the whole screen, so it is not done for each.
+/// Looking for room reads the whole screen, so it is not done for each cluster.
 const CROWDED: usize = 4000;
 
 impl Core {
@@ -69,10 +69,10 @@ impl Core {
     }
 
     pub(super) fn resize(&mut self, size: TerminalSize) {
-        // avt cuts a row into narrower ones that keep its capacity, which is
-        // gigabytes for a thousand columns made one. By halves, what leaves
-        // the history in between is gone before the next cut. Not otherwise:
-        // each cut may leave a blank where a wide character did not fit.
+        // avt cuts a row into narrower ones that keep its capacity, which is gigabytes for
+        // a thousand columns cut to one. In steps of halves, lines that leave the history
+        // are freed before the next cut. Only if necessary: each cut may leave a blank
+        // where a wide character did not fit.
         let lines = u64::from(self.size.rows) + self.history as u64;
         let mut cols = self.size.cols;
         while lines * u64::from(cols).pow(2) / u64::from(size.cols) > MOST_CUT {
@@ -88,7 +88,7 @@ impl Core {
         u64::from(self.size.cols) * u64::from(self.size.rows)
     }
 
-    /// About how much an operation costs, in cells that are written.
+    /// Returns the approximate cost of an operation, in written cells.
     fn cost(&self, function: &Function) -> u64 {
         match function {
             Function::Ris | Function::Decaln => WHOLE_SCREEN * self.area(),
@@ -144,8 +144,8 @@ impl Core {
         }
     }
 
-    /// Takes one character, or a run of plain ones, from the text; it is taken
-    /// before anything is done with it.
+    /// Takes one character, or a run of plain ones, from the text. They are removed from
+    /// the text before they are processed.
     pub(super) fn step(&mut self, text: &mut &str, replies: &mut Replies) {
         if self.parser.state == State::Ground {
             let plain = text.bytes().take_while(|byte| matches!(byte, b' '..=b'~')).count();
@@ -197,8 +197,8 @@ impl Core {
         if let Function::Print(ch) = function {
             self.print(ch);
         } else if let Function::Rep(count) = function {
-            // Eight bytes must not make for 65535 characters of work; whoever
-            // repeats a character does so within a line.
+            // Eight bytes must not cause the work of 65535 characters; programs repeat a
+            // character within a line.
             self.terminal.execute(Function::Rep(count.min(self.size.cols)));
         } else {
             self.note(&function);
@@ -212,12 +212,12 @@ impl Core {
         } else if clusters::is_reserved(ch) {
             self.terminal.execute(Function::Print('\u{fffd}'));
         } else if ch != '\u{7f}' {
-            // DEL is ignored by xterm, too.
+            // xterm ignores DEL, too.
             self.terminal.execute(Function::Print(ch));
         }
     }
 
-    /// Keeps what avt knows but does not tell.
+    /// Keeps state that avt has but does not expose.
     fn note(&mut self, function: &Function) {
         let inserts = |modes: &AnsiModes| modes.as_slice().contains(&AnsiMode::Insert);
         if matches!(function, Function::Sm(modes) if inserts(modes)) {
@@ -291,7 +291,7 @@ impl Core {
         let cursor = self.terminal.cursor();
         let col = cursor.col.min(usize::from(self.size.cols) - 1);
         let mut top = 0;
-        // avt does not tell its origin, but goes there.
+        // avt does not expose its origin, but moves the cursor there.
         if self.origin_seen {
             self.terminal.execute(Function::Cup(1, 1));
             top = self.terminal.cursor().row.min(cursor.row);
@@ -306,7 +306,7 @@ impl Core {
         }
     }
 
-    /// Puts a mark on the character before the cursor.
+    /// Adds a mark to the character before the cursor.
     fn join(&mut self, mark: char) {
         let cursor = self.terminal.cursor();
         let Some(line) = self.terminal.screen().line(cursor.row) else { return };
@@ -326,7 +326,7 @@ impl Core {
         }
     }
 
-    /// None when there is no room: the character stays without the mark.
+    /// Returns none if there is no room: the character stays without the mark.
     fn stand_in(&mut self, base: char, kind: Kind, mark: char) -> Option<char> {
         if let Ok(joined) = self.clusters.join(base, kind, mark) {
             return Some(joined);

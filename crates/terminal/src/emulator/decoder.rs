@@ -1,16 +1,16 @@
-//! Bytes as text, wherever they are cut.
+//! Decodes bytes as text, wherever they are cut.
 //!
-//! Invariant: the text is the same as that of all bytes at once, each invalid
-//! sequence being one U+FFFD.
+//! Invariant: the text is the same as that of all bytes at once, with one U+FFFD for each
+//! invalid sequence.
 
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// The beginning of a character whose end has not come: three bytes at most.
+    /// The beginning of an incomplete character: at most three bytes.
     begun: Vec<u8>,
 }
 
 impl Decoder {
-    /// Passes on what can be read so far.
+    /// Passes on the text that is complete so far.
     pub(super) fn decode(&mut self, bytes: &[u8], mut text: impl FnMut(&str)) {
         let mut rest = self.finish_begun(bytes, &mut text);
         while !rest.is_empty() {
@@ -46,8 +46,8 @@ impl Decoder {
                     rest = tail;
                     continue;
                 }
-                // What had begun was right so far, so it is the new byte that
-                // does not belong to it: it is read again, for itself.
+                // The begun sequence was valid so far, so the new byte does not belong to
+                // it and is decoded again by itself.
                 Err(_) => {
                     text("\u{fffd}");
                     self.begun.clear();
@@ -84,7 +84,7 @@ mod tests {
         #![proptest_config(sessile_testkit::cases(256))]
         #[test]
         fn cuts_do_not_matter(bytes: Vec<u8>, cut in 0usize..64, every in 1usize..4) {
-            // Followed by a letter, nothing is left that has only begun.
+            // With a letter at the end, nothing is incomplete.
             let mut bytes = bytes;
             bytes.push(b'.');
             let whole = String::from_utf8_lossy(&bytes);

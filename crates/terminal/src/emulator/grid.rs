@@ -1,4 +1,4 @@
-//! A row of avt's cells as spans.
+//! Converts a row of avt's cells to spans.
 
 use super::clusters::Clusters;
 use avt::{Cell, Line, Pen};
@@ -27,7 +27,7 @@ pub(super) fn line(line: &Line, clusters: &Clusters) -> ScreenLine {
     ScreenLine { spans, is_wrapped: line.is_wrapped() }
 }
 
-/// The text of a row without the blanks at its end.
+/// Appends the text of a row without trailing blanks.
 pub(super) fn text(line: &Line, clusters: &Clusters, out: &mut String) {
     let begin = out.len();
     for ch in line.chars() {

@@ -1,9 +1,9 @@
-//! A terminal emulator: avt, told bytes instead of text, that also answers
-//! what programs ask of their terminal.
+//! A terminal emulator: avt, fed with bytes instead of text, that also answers the queries
+//! of programs.
 //!
-//! Invariants: how the bytes are cut makes no difference, neither to the
-//! screen nor to the answers. A panic in avt leads to an empty screen, not
-//! to the caller. Memory is bounded by the size and `HISTORY_LINES`.
+//! Invariants: the cuts between the bytes make no difference, neither to the screen nor to
+//! the answers. A panic in avt leads to an empty screen, and does not reach the caller.
+//! Memory is bounded by the size and `HISTORY_LINES`.
 
 mod clusters;
 mod core;
@@ -25,16 +25,16 @@ use replies::Replies;
 use sessile_protocol::{Cursor, Screen, ScreenLine, TerminalSize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What has left the screen at its top and is still kept: about 600 kB at
-/// 80 columns. All that a run prints is in its recorded output, too.
+/// Maximum number of lines that have scrolled off the screen and are kept: about 600 kB at
+/// 80 columns. The recorded output of a run has everything.
 pub const HISTORY_LINES: usize = 500;
 
-/// What came of a part of the output.
+/// The result of feeding a part of the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fed {
-    /// Bytes; the rest has to be fed again.
+    /// Number of bytes that were taken; the rest has to be fed again.
     pub taken: usize,
-    /// What belongs into the program's input.
+    /// Bytes for the program's input.
     pub replies: Vec<u8>,
 }
 
@@ -52,8 +52,7 @@ impl std::fmt::Debug for Emulator {
 }
 
 impl Emulator {
-    /// An empty screen. A size that is too small or too large is brought in
-    /// range.
+    /// Makes an empty screen. The size is clamped to the valid range.
     #[must_use]
     pub fn new(size: TerminalSize) -> Self {
         let size = in_range(size);
@@ -65,29 +64,28 @@ impl Emulator {
         }
     }
 
-    /// Takes in what the program printed. What comes back belongs into the
-    /// program's input.
+    /// Processes the output of the program. Returns bytes for the program's input.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.take(bytes);
         self.replies.take()
     }
 
-    /// The same for one that must not be kept long: stops when about `work`
-    /// cells have been written, and says how many bytes were taken; at least
-    /// one, if there are any. A million cells take some 10 ms.
+    /// Processes output for callers that must not block long: stops when about `work` cells
+    /// have been written, and returns how many bytes were taken; at least one, if there are
+    /// any. A million cells take some 10 ms.
     ///
-    /// Ordinary output is far from it. A flood of sequences that clear a large
-    /// screen is not: four bytes for a million cells.
+    /// Ordinary output stays far below that. A flood of sequences that clear a large screen
+    /// does not: four bytes cost a million cells.
     pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> Fed {
         let area = usize::from(self.size.cols) * usize::from(self.size.rows);
-        // So that a piece full of the worst sequences is about a million cells.
+        // So that a piece full of the worst sequences costs about a million cells.
         let piece = (1_000_000 / area).clamp(1, 4096);
         let begin = self.core.work;
         let mut taken = 0;
         for bytes in bytes.chunks(piece) {
             self.take(bytes);
             taken += bytes.len();
-            // A panic makes a new core, and with it a smaller number.
+            // A panic makes a new core, with a smaller number.
             if self.core.work.abs_diff(begin) >= work {
                 break;
             }
@@ -99,8 +97,7 @@ impl Emulator {
         let Self { size, decoder, replies, core } = self;
         decoder.decode(bytes, |text| {
             let mut rest = text;
-            // What brought avt down has been taken from the rest: it is not
-            // tried again.
+            // The text that made avt panic has been removed from the rest: it is not tried again.
             while !rest.is_empty() {
                 guard(core, *size, |core| {
                     while !rest.is_empty() {
@@ -157,8 +154,7 @@ impl Emulator {
         }
     }
 
-    /// The screen's lines without blanks at their ends and without the empty
-    /// ones below the last.
+    /// Returns the screen's lines without trailing blanks and without the empty lines at the end.
     #[must_use]
     pub fn text(&self) -> String {
         let mut all = String::new();
@@ -170,7 +166,7 @@ impl Emulator {
         all
     }
 
-    /// The last lines that left the main screen at its top, oldest first.
+    /// Returns the last lines that scrolled off the main screen, oldest first.
     #[must_use]
     pub fn history(&self, limit: usize) -> Vec<ScreenLine> {
         let primary = self.core.terminal.primary_screen();
@@ -192,7 +188,7 @@ fn in_range(size: TerminalSize) -> TerminalSize {
 }
 
 fn guard(core: &mut Core, size: TerminalSize, work: impl FnOnce(&mut Core)) {
-    // What a panic leaves half done is thrown away whole.
+    // The state after a panic is discarded completely.
     if catch_unwind(AssertUnwindSafe(|| work(core))).is_err() {
         *core = Core::new(size, HISTORY_LINES);
     }

@@ -1,20 +1,20 @@
-//! What a program has switched on in its terminal.
+//! The modes that a program has set in its terminal.
 
-/// What decides which bytes a key stands for.
+/// The modes that determine the bytes of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// Arrow keys, Home and End are sent in their application form.
     pub application_cursor: bool,
     pub application_keypad: bool,
-    /// Pasted text is marked as such.
+    /// Pasted text is marked.
     pub bracketed_paste: bool,
     pub focus_reports: bool,
     /// Mouse clicks are reported.
     pub mouse: bool,
 }
 
-/// DEC's private modes that we know: kept by number, so that a program that
-/// asks for one is told the truth.
+/// DEC's private modes that we know. They are kept by number, so that queries get the right
+/// answer.
 #[derive(Debug)]
 pub(super) struct PrivateModes {
     set: Vec<u16>,
@@ -70,7 +70,7 @@ impl PrivateModes {
         self.reset(KEYPAD);
     }
 
-    /// DECSTR.
+    /// Soft reset (DECSTR).
     pub(super) fn reset_softly(&mut self) {
         for mode in [CURSOR_KEYS, ORIGIN, KEYPAD] {
             self.reset(mode);
@@ -78,7 +78,7 @@ impl PrivateModes {
         self.set(SHOW_CURSOR);
     }
 
-    /// As in DECRPM; None for a mode that we do not know.
+    /// Returns the state for DECRPM; none for an unknown mode.
     pub(super) fn state(&self, mode: u16) -> Option<bool> {
         is_known(mode).then(|| self.is_set(mode))
     }

@@ -1,13 +1,13 @@
-//! What the terminal answers to a program that asks.
+//! The terminal's answers to queries of a program.
 //!
-//! Invariant: a question that we do not know is not answered at all; programs
-//! ask for the device attributes last, and go on when those come.
+//! Invariant: an unknown query is not answered at all; programs query the device attributes
+//! last, and continue when those come.
 
 use super::sequences::Terminator;
 use crate::palette::{self, Rgb};
 
-/// A program that only asks and never reads would otherwise fill its own
-/// input without end. More than any program asks between two reads.
+/// Limit for a program that only queries and never reads, and would fill its own input
+/// without end. It is more than any program queries between two reads.
 const MOST: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Replies {
     bytes: Vec<u8>,
 }
 
-/// What answers depend on. Counted from one.
+/// The facts that answers depend on. Counted from one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) row: usize,
@@ -40,7 +40,7 @@ impl Replies {
         self.say("\x1b[?62;22c");
     }
 
-    /// Answers `ESC [ params last`, if it is a question.
+    /// Answers `ESC [ params last`, if it is a query.
     pub(super) fn csi(&mut self, params: &str, last: char, facts: impl FnOnce() -> Facts) {
         match (params, last) {
             ("" | "0", 'c') => self.device_attributes(),
@@ -73,7 +73,7 @@ impl Replies {
         }
     }
 
-    /// DECRQM. None: a mode that we do not know.
+    /// Answers DECRQM. None: an unknown mode.
     pub(super) fn mode(&mut self, prefix: &str, mode: u16, state: Option<bool>) {
         let state = match state {
             None => 0,
@@ -83,7 +83,7 @@ impl Replies {
         self.say(&format!("\x1b[{prefix}{mode};{state}$y"));
     }
 
-    /// Answers questions about colours.
+    /// Answers queries about colours.
     pub(super) fn osc(&mut self, text: &str, end: Terminator) {
         let mut words = text.split(';');
         match words.next() {
@@ -94,7 +94,7 @@ impl Replies {
                     }
                 }
             }
-            // The colours after the first are those with the next numbers.
+            // Further words query the colours with the next numbers.
             Some(first @ ("10" | "11" | "12")) => {
                 let first: u8 = first.parse().unwrap_or(10);
                 for (number, _) in (first..=12).zip(words).filter(|(_, what)| *what == "?") {
@@ -112,7 +112,7 @@ impl Replies {
             Terminator::Bell => "\x07",
             Terminator::StringTerminator => "\x1b\\",
         };
-        // Two bytes for each, as xterm writes them.
+        // Two bytes for each component, as xterm writes them.
         self.say(&format!("\x1b]{what};rgb:{r:02x}{r:02x}/{g:02x}{g:02x}/{b:02x}{b:02x}{end}"));
     }
 }

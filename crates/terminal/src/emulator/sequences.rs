@@ -1,12 +1,12 @@
-//! Control sequences that avt passes over: it parses them, but does nothing
-//! with those that ask or that only concern the keyboard.
+//! Control sequences that avt ignores: it parses them, but does nothing for queries and for
+//! sequences that only concern the keyboard.
 //!
-//! The scanner follows the states of avt's parser, so that both agree on
-//! where a sequence begins and ends.
+//! The scanner follows the states of avt's parser, so that both agree on where a sequence
+//! begins and ends.
 
 use avt::parser::State;
 
-/// Longer ones are neither queries nor titles that anyone reads.
+/// Longer sequences are neither queries nor readable titles.
 const MOST_CSI: usize = 256;
 const MOST_OSC: usize = 1024;
 
@@ -18,7 +18,7 @@ pub(super) enum Terminator {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sequence<'a> {
-    /// What stands between `ESC [` and the last letter, and that letter.
+    /// The text between `ESC [` and the final letter, and that letter.
     Csi(&'a str, char),
     Osc {
         text: &'a str,
@@ -33,7 +33,7 @@ pub(super) enum Sequence<'a> {
 pub(super) struct Scanner {
     text: String,
     is_cut: bool,
-    /// An `ESC` came in an OSC string; it ends it if `\` follows.
+    /// An `ESC` came in an OSC string; it ends the string if `\` follows.
     is_ending: bool,
 }
 

@@ -140,7 +140,7 @@ fn a_question_is_answered_for_its_place_in_the_stream() {
     assert_eq!(answer("ab\x1b[6ncd\r\n\x1b[6n"), "\x1b[1;3R\x1b[2;1R");
     assert_eq!(answer("\x1b[5n\x1b[?6n"), "\x1b[0n\x1b[?1;1R");
     assert_eq!(answer("\x1b[999;999H\x1b[6n"), "\x1b[24;80R");
-    // Behind the last column the cursor is still in it.
+    // After the last column the cursor is still in it.
     assert_eq!(answer(&format!("{}\x1b[6n", "x".repeat(80))), "\x1b[1;80R");
 }
 
@@ -309,7 +309,7 @@ fn a_huge_screen_can_be_made_one_column_wide() {
     assert_eq!(e.screen().lines.len(), 1000);
 }
 
-/// Pieces of what full-screen programs send, and of what nobody should.
+/// Pieces of the output of full-screen programs, and of invalid output.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
         "\x1b[?1049h\x1b[22;0;0t\x1b[1;24r\x1b[m\x1b[H\x1b[2J",

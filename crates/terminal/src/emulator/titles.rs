@@ -1,4 +1,4 @@
-//! The window's title, and the stack that programs keep theirs on.
+//! The window's title, and the stack of saved titles.
 
 const MOST_CHARS: usize = 256;
 const MOST_SAVED: usize = 10;
@@ -21,7 +21,7 @@ impl Titles {
         }
     }
 
-    /// XTWINOPS 22 and 23: vim keeps the title of whoever started it there.
+    /// XTWINOPS 22 and 23: vim saves the title of its parent there.
     pub(super) fn csi(&mut self, params: &str, last: char) {
         match (params, last) {
             ("22" | "22;0" | "22;2" | "22;0;0" | "22;2;0", 't') => {

@@ -26,11 +26,11 @@ enum Base {
     Escape,
     Tab,
     Backspace,
-    /// `ESC [ letter`, and `ESC O letter` for programs that want it.
+    /// `ESC [ letter`, and `ESC O letter` in application mode.
     Cursor(char),
     /// `ESC [ number ~`.
     Editing(u8),
-    /// From one.
+    /// Counted from one.
     Function(u8),
 }
 
@@ -42,7 +42,7 @@ struct Held {
 }
 
 impl Held {
-    /// xterm's number for what is held down; one is nothing.
+    /// Returns xterm's number for the modifiers; one means none.
     fn number(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl)
     }
@@ -98,7 +98,7 @@ impl Key {
             | Base::Escape
             | Base::Tab
             | Base::Backspace => {
-                // Alt is an ESC before what the key sends without it.
+                // Alt is an ESC before the bytes of the key without it.
                 if held.alt {
                     bytes.push(0x1b);
                 }
@@ -134,7 +134,7 @@ fn write_numbered(code: u8, held: u8, bytes: &mut Vec<u8>) {
 }
 
 fn write_function(function: u8, held: Held, bytes: &mut Vec<u8>) {
-    // As terminfo has them: F13 is F1 with Shift.
+    // As in terminfo: F13 is F1 with Shift.
     let (function, held) = match function {
         0..=12 => (function, held),
         shifted => (shifted - 12, Held { shift: true, ..held }),
@@ -149,7 +149,7 @@ fn write_function(function: u8, held: Held, bytes: &mut Vec<u8>) {
                 push(bytes, &format!("\x1b[1;{number}{letter}"));
             }
         }
-        // The numbers have gaps, as the keyboard of the VT220 had.
+        // The numbers have gaps, like the keyboard of the VT220.
         5 => write_numbered(15, number, bytes),
         6..=10 => write_numbered(function + 11, number, bytes),
         _ => write_numbered(function + 12, number, bytes),
@@ -164,7 +164,7 @@ fn write_char(ch: char, bytes: &mut Vec<u8>) {
     push(bytes, ch.encode_utf8(&mut [0; 4]));
 }
 
-/// What Ctrl makes of a character.
+/// Returns the control character for Ctrl with a character.
 fn control(ch: char) -> Option<u8> {
     match ch {
         'a'..='z' | 'A'..='Z' | '@' | '[' | '\\' | ']' | '^' | '_' => {
@@ -183,7 +183,7 @@ enum Modifier {
     Ctrl,
 }
 
-/// `C-x` → Ctrl and `x`. The last sign of a name is never a separator.
+/// Splits `C-x` into Ctrl and `x`. The last character of a name is never a separator.
 fn split_modifier(name: &str) -> Option<(Modifier, &str)> {
     let at = name.find(['-', '+'])?;
     let (word, after) = (&name[..at], &name[at + 1..]);

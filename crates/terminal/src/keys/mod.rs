@@ -1,9 +1,9 @@
 //! Keys as people write them, and the bytes that a terminal sends for them:
 //! `ihello<Esc>:wq<Enter>`.
 //!
-//! A text is typed as it stands, but a name in angle brackets is a key. A `<`
-//! without a key's name and `>` after it is itself, and so is `<lt>`. A line
-//! break is Enter. The bytes are those of xterm.
+//! Text is typed as it is, but a name in angle brackets is a key. A `<` without the name of
+//! a key and `>` after it stands for itself, and so does `<lt>`. A line break is Enter. The
+//! bytes are those of xterm.
 
 mod key;
 
@@ -26,14 +26,14 @@ pub enum KeyError {
     NoSuchCombination(String),
 }
 
-/// The longest name is `Ctrl-Shift-Alt-PageDown`; more is not a key's name.
+/// The longest name is `Ctrl-Shift-Alt-PageDown`; a longer one is not a key.
 const LONGEST_NAME: usize = 32;
 
-/// What typing a text sends.
+/// Returns the bytes for typing a text.
 ///
 /// # Errors
 ///
-/// A name in angle brackets that is not a key's.
+/// When a name in angle brackets is not that of a key.
 pub fn encode(text: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -60,12 +60,12 @@ pub fn encode(text: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
     Ok(bytes)
 }
 
-/// What a single key sends: `Enter`, `up`, `C-c`, `ctrl-c`, `ctrl+c`, `^C`,
+/// Returns the bytes of a single key: `Enter`, `up`, `C-c`, `ctrl-c`, `ctrl+c`, `^C`,
 /// `<Esc>`, `x`.
 ///
 /// # Errors
 ///
-/// A name that is not a key's.
+/// When the name is not that of a key.
 pub fn named(name: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
     let mut bytes = Vec::new();
     let mut chars = name.chars();
@@ -83,15 +83,15 @@ pub fn named(name: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
     Ok(bytes)
 }
 
-/// What pasting a text sends: marked as a paste for programs that want it,
-/// and as if typed for others.
+/// Returns the bytes for pasting a text: marked as a paste in bracketed mode, otherwise as
+/// if typed.
 #[must_use]
 pub fn paste(text: &str, modes: Modes) -> Vec<u8> {
     let typed = text.replace("\r\n", "\r").replace('\n', "\r");
     if !modes.bracketed_paste {
         return typed.into_bytes();
     }
-    // An ESC within could end the paste early and make the rest commands.
+    // An ESC inside could end the paste early and turn the rest into commands.
     let inner = typed.replace('\x1b', "");
     format!("\x1b[200~{inner}\x1b[201~").into_bytes()
 }
@@ -102,7 +102,7 @@ fn write_char(ch: char, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The name between `<` and `>`, if what stands there looks like one.
+/// Returns the name between `<` and `>`, if the text there looks like one.
 fn name_at(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('<')?;
     let end = inner.bytes().take(LONGEST_NAME + 1).position(|byte| byte == b'>')?;
@@ -114,7 +114,7 @@ fn name_at(text: &str) -> Option<&str> {
         Some((first, middle)) => {
             first.is_ascii_alphabetic()
                 && middle.iter().all(|byte| is_letter(*byte) || matches!(byte, b'-' | b'+'))
-                // Ctrl goes with a few signs, too.
+                // Ctrl also combines with some punctuation.
                 && (is_letter(*last)
                     || (front.ends_with(b"-") && last.is_ascii_graphic() && *last != b'<'))
         }

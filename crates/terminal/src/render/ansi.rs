@@ -1,10 +1,10 @@
-//! A screen as what draws it on another terminal.
+//! Renders a screen as escape sequences for another terminal.
 
 use sessile_protocol::{Color, Screen, Style};
 use std::fmt::Write;
 
-/// Draws the screen on a terminal that is at least as large, from its upper
-/// left corner on, and puts the cursor where it is.
+/// Draws the screen on a terminal that is at least as large, from its upper left corner,
+/// and places the cursor.
 #[must_use]
 pub fn ansi(screen: &Screen) -> String {
     let mut out = String::from("\x1b[?25l\x1b[H");
@@ -64,7 +64,7 @@ mod tests {
         drawn.feed(b"something\r\nelse\r\n\r\n\r\nthat goes");
         drawn.feed(ansi(&shown.screen()).as_bytes());
         let mut expected = shown.screen();
-        // Blanks that were written and blanks that were not look the same.
+        // Written and unwritten blanks look the same.
         let mut found = drawn.screen();
         for line in expected.lines.iter_mut().chain(&mut found.lines) {
             while line.spans.last().is_some_and(|s| s.style.is_plain() && s.text.trim().is_empty())

@@ -23,7 +23,7 @@ const NAMES: [&str; 16] = [
     "bright_white",
 ];
 
-/// The screen as runs of characters that look alike:
+/// Returns the screen as runs of characters with the same style:
 ///
 /// ```json
 /// {
@@ -41,13 +41,12 @@ const NAMES: [&str; 16] = [
 /// }
 /// ```
 ///
-/// Columns and rows count from zero; `width` is in columns. The cursor is null
-/// when it is hidden. All lines are there; what follows the last span of a line
-/// is blank. A colour is one of the sixteen names (`red`, `bright_red`),
-/// `color16` to `color255` of the palette, or `#rrggbb`; without one it is the
-/// terminal's own. Of the attributes (`bold`, `faint`, `italic`, `underline`,
-/// `strikethrough`, `blink`, `inverse`) only those that are set are there, and
-/// `is_wrapped` only in lines that go on in the next.
+/// Columns and rows count from zero; `width` is in columns. The cursor is null when hidden.
+/// All lines are present; the rest of a line after its last span is blank. A colour is one
+/// of the sixteen names (`red`, `bright_red`), `color16` to `color255` of the palette, or
+/// `#rrggbb`; without one it is the terminal's default. Of the attributes (`bold`, `faint`,
+/// `italic`, `underline`, `strikethrough`, `blink`, `inverse`) only those that are set are
+/// present, and `is_wrapped` only in lines that continue in the next one.
 #[must_use]
 pub fn cells(screen: &Screen) -> Value {
     let lines: Vec<_> = screen.lines.iter().enumerate().map(|(row, one)| line(row, one)).collect();
@@ -82,7 +81,7 @@ fn span(span: &Span, col: usize, width: usize) -> Value {
     fields.insert("col".into(), col.into());
     fields.insert("width".into(), width.into());
     fields.insert("text".into(), span.text.as_str().into());
-    // Named one by one, so that a new attribute cannot be forgotten.
+    // Destructured, so that a new attribute cannot be forgotten.
     let Style {
         foreground,
         background,

@@ -1,4 +1,4 @@
-//! A screen as text, as JSON, and as a picture.
+//! Renders a screen as text, as JSON, and as a picture.
 
 mod ansi;
 mod cells;
@@ -14,8 +14,7 @@ pub use svg::svg;
 use crate::width;
 use sessile_protocol::{Screen, ScreenLine};
 
-/// The screen's text, without the blanks at the ends of its lines and without
-/// the empty lines below the last one.
+/// Returns the screen's text, without trailing blanks and without the empty lines at the end.
 #[must_use]
 pub fn text(screen: &Screen) -> String {
     let mut all = String::new();
@@ -28,7 +27,7 @@ pub fn text(screen: &Screen) -> String {
     all
 }
 
-/// How many columns the spans of a line take.
+/// Returns the number of columns that the spans of a line take.
 #[must_use]
 pub fn columns(line: &ScreenLine) -> usize {
     let of_span = |is_wide: bool| if is_wide { 2 } else { 1 };

@@ -1,7 +1,6 @@
-//! A screen as pixels, with the glyphs of GNU Unifont.
+//! Renders a screen as pixels, with the glyphs of GNU Unifont.
 //!
-//! Invariant: one row of characters is held at a time, so that a large screen
-//! costs little memory.
+//! Invariant: only one row of characters is held in memory, so that a large screen costs little.
 
 use super::rows::{self, Cell};
 use crate::palette::Rgb;
@@ -9,24 +8,24 @@ use sessile_protocol::Screen;
 use std::io::Write;
 use unifont_bitmap::Unifont;
 
-/// Of a narrow glyph.
+/// Size of a narrow glyph.
 const WIDTH: usize = 8;
 const HEIGHT: usize = 16;
 
-/// Up to this many pixels across, glyphs are drawn in double size: they are
-/// small for today's displays, and for models that look at pictures.
+/// Up to this width in pixels, glyphs are drawn in double size: they are small for today's
+/// displays, and for models that look at pictures.
 const DOUBLED_WIDTH: usize = 2048;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the picture could not be encoded: {0}")]
 pub struct PictureError(#[from] png::EncodingError);
 
-/// The screen as a PNG. A character is 16 × 32 pixels, or 8 × 16 on screens of
-/// more than 128 columns.
+/// Returns the screen as a PNG. A character is 16 × 32 pixels, or 8 × 16 on screens of more
+/// than 128 columns.
 ///
 /// # Errors
 ///
-/// The encoder's own; none is known for a valid size.
+/// Those of the encoder; none is known for a valid size.
 pub fn png(screen: &Screen) -> Result<Vec<u8>, PictureError> {
     let (cols, rows) = rows::size(screen);
     let scale = if cols * WIDTH * 2 <= DOUBLED_WIDTH { 2 } else { 1 };
@@ -95,8 +94,7 @@ impl Strip {
     }
 }
 
-/// 16 lines of pixels, from the highest bit; a narrow cell has those of the
-/// upper byte.
+/// 16 lines of pixels, from the highest bit; a narrow cell uses the upper byte.
 type Glyph = [u16; HEIGHT];
 
 const UNDERLINE: usize = 14;
@@ -112,7 +110,7 @@ fn glyph(cell: &Cell<'_>, font: &mut Unifont) -> Glyph {
     let look = cell.look;
     if look.italic {
         for (y, line) in lines.iter_mut().enumerate() {
-            // One pixel for four lines, about the line in the middle.
+            // One pixel per four lines, around the line in the middle.
             *line = if y < HEIGHT / 2 { *line >> ((11 - y) / 4) } else { *line << ((y - 7) / 6) };
         }
     }
@@ -128,7 +126,7 @@ fn glyph(cell: &Cell<'_>, font: &mut Unifont) -> Glyph {
     lines
 }
 
-/// A glyph made as wide as its cell.
+/// Returns a glyph with the width of its cell.
 fn fitted(ch: char, width: usize, font: &mut Unifont) -> Glyph {
     let bitmap = font.load_bitmap(u32::from(ch));
     let bytes = bitmap.get_bytes();
@@ -144,12 +142,13 @@ fn fitted(ch: char, width: usize, font: &mut Unifont) -> Glyph {
     lines
 }
 
-/// Two columns of pixels in one.
+/// Merges pairs of pixel columns.
 fn squeezed(bits: u16) -> u16 {
     (0..8).filter(|x| bits & (0xc000 >> (2 * x)) != 0).map(|x| 0x8000 >> x).sum()
 }
 
-/// The font has boxes for characters that only say how others are drawn.
+/// Returns whether a character is drawn. The font has boxes for characters that only
+/// control how others are drawn.
 fn is_drawn(ch: char) -> bool {
     !matches!(
         ch,

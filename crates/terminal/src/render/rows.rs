@@ -1,12 +1,12 @@
-//! A screen cell by cell, with the colours that are seen in the end.
+//! The cells of a screen, with their final colours.
 //!
-//! Invariant: a row has as many columns as its screen, whatever the spans say.
+//! Invariant: a row has as many columns as its screen, whatever its spans contain.
 
 use crate::palette::{self, Rgb};
 use crate::width;
 use sessile_protocol::{Screen, Style, TerminalSize};
 
-/// A character where it is drawn.
+/// A character and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell<'a> {
     pub(super) col: usize,
@@ -48,14 +48,13 @@ impl Look {
     }
 }
 
-/// A screen that came over a socket may claim any size.
+/// Returns the size, limited: a screen that came over a socket may claim any size.
 pub(super) fn size(screen: &Screen) -> (usize, usize) {
     let side = |length: u16| usize::from(length.clamp(1, TerminalSize::MOST));
     (side(screen.size.cols), side(screen.size.rows))
 }
 
-/// The cells of a row from the left, blank ones included; the cursor's is
-/// inverse.
+/// Returns the cells of a row from the left, including blank ones; that of the cursor is inverse.
 pub(super) fn row(screen: &Screen, row: usize) -> Vec<Cell<'_>> {
     let (cols, _) = size(screen);
     let mut cells = Vec::with_capacity(cols);

@@ -1,14 +1,14 @@
-//! A screen as a drawing that needs nothing else to be shown.
+//! Renders a screen as a self-contained drawing.
 //!
-//! Each character is told its column, so that columns line up whatever font
-//! the viewer has; lines under and through text are drawn, not left to it.
+//! Each character has an explicit column, so that columns line up with any font of the
+//! viewer. Lines under and through text are drawn, not left to the viewer.
 
 use super::rows::{self, Cell, Look};
 use crate::palette::{self, Rgb};
 use sessile_protocol::Screen;
 use std::fmt::Write;
 
-/// Of a character, in the drawing's units; the proportions of most fonts.
+/// Size of a character, in the drawing's units; the proportions of most fonts.
 const WIDTH: usize = 9;
 const HEIGHT: usize = 18;
 const FONT_SIZE: usize = 15;
@@ -53,8 +53,8 @@ fn columns(run: &[Cell<'_>]) -> usize {
     run.iter().map(|cell| cell.width).sum()
 }
 
-/// Whether two cells can be told their columns in one list: viewers do not
-/// agree on how many entries marks and characters beyond 16 bits take.
+/// Returns whether two cells can share one list of columns: viewers disagree on how many
+/// entries marks and characters beyond 16 bits take.
 fn goes_on(a: &Cell<'_>, b: &Cell<'_>) -> bool {
     let is_simple = |cell: &Cell<'_>| {
         let mut chars = cell.text.chars();
@@ -72,7 +72,7 @@ fn write_run(out: &mut String, run: &[Cell<'_>], baseline: usize) {
     }
     out.push_str("<text x=\"");
     if first.width == 2 {
-        // A viewer's wide characters are rarely just twice as wide.
+        // A viewer's wide characters are rarely exactly twice as wide.
         let _ = write!(out, "{}\" text-anchor=\"middle", (first.col + 1) * WIDTH);
     } else {
         let columns: Vec<_> = run.iter().map(|cell| (cell.col * WIDTH).to_string()).collect();
@@ -114,7 +114,7 @@ fn hex(Rgb(r, g, b): Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// XML has no way at all to write control characters.
+/// Escapes text. XML cannot represent control characters at all.
 fn escape(text: &str, out: &mut String) {
     for ch in text.chars() {
         match ch {

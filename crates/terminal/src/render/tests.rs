@@ -28,7 +28,7 @@ impl Pixels {
         self.bytes[at..at + 3].try_into().unwrap()
     }
 
-    /// How many pixels of a cell, in double size, have a colour.
+    /// Returns the number of pixels of a cell, in double size, with a colour.
     fn count(&self, col: usize, row: usize, color: [u8; 3]) -> usize {
         let all = (0..16).flat_map(|x| (0..32).map(move |y| (x, y)));
         all.filter(|(x, y)| self.at(col * 16 + x, row * 32 + y) == color).count()
